@@ -145,7 +145,7 @@ def wake_key(prefix: str, queue: str) -> str:
 
 
 def events_key(prefix: str) -> str:
-    """The stream of events, on which those who follow them block. Only for that a client names it too."""
+    """Name the stream of events. Clients need its key only to block on it while they follow events."""
     return f"{prefix}events"
 
 

@@ -105,7 +105,7 @@ class WorkerNotSeen(QmodelError, LookupError):
 
 
 class RequestNotEnded(QmodelError, TimeoutError):
-    """A wait for a request timed out. The request goes on."""
+    """A wait for a request timed out. The request continues."""
 
     def __init__(self, id: str, timeout: float) -> None:
         super().__init__(id, timeout)
@@ -117,7 +117,7 @@ class RequestNotEnded(QmodelError, TimeoutError):
 
 
 class NotEnded(QmodelError, TimeoutError):
-    """A wait for a job timed out. The job goes on."""
+    """A wait for a job timed out. The job continues."""
 
     def __init__(self, jid: str, timeout: float) -> None:
         super().__init__(jid, timeout)

@@ -1,10 +1,10 @@
-"""Line coverage of the Lua library: in this process by Lua's line hook, and on a real server by counters.
+"""Measure line coverage of the Lua library: in this process by Lua's line hook, and on a real server by counters.
 
     python -m tools.coverage [--url redis://...]
 
-On a server there is no hook. So the library is instrumented: before each statement stands `_C[n]=1`, where `_C` is a
-table in an upvalue of the library, which lives from call to call, and one more function tells what is in it. That costs
-a tenth of the speed, and shows that what runs here also runs there.
+A server has no line hook. So the library is instrumented: before each statement stands `_C[n]=1`. The table `_C` is an
+upvalue of the library, so it persists between calls, and one more function returns its content. This makes the library
+a tenth slower, and shows that the lines that run in this process also run on a server.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
         host.fcall(function_name(operation), ["ql:"], args)
     ran = host.lines()[LIBRARY]
     active = {at for line in active_lines(source) if (at := place(line, texts)) is not None}
-    # a jump that Lua has made shorter goes over an `end`; that a function is made shows at its end, where it is a local
+    # Lua's optimised jumps skip an `end`; the creation of a local function is reported at its last line
     active = {at for at in active if text_of(at) != "end" and not text_of(at).startswith("function ")}
     return active, active - {at for line in ran if (at := place(line, texts)) is not None}
 
@@ -102,7 +102,7 @@ def _within_functions(node: Any, inside: bool) -> Iterable[Any]:
 
 
 def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
-    """The statements of the library, and those of them that the suite did not run on a server; its data are lost."""
+    """Give the statements of the library, and those that the suite did not run; the server's data are deleted."""
     source, places = instrumented()
     client.execute_command("FUNCTION", "LOAD", "REPLACE", source)
     try:
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from tools.mutation.suite import quick
 
     parser = argparse.ArgumentParser(prog="coverage", description="Line coverage of the Lua library.")
-    parser.add_argument("--url", help="a server whose data may be lost; else in this process")
+    parser.add_argument("--url", help="run on this server, and delete its data; default: in this process")
     given = parser.parse_args(arguments)
     if given.url:
         import redis

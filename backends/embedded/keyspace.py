@@ -514,7 +514,7 @@ class Keyspace:
         self.calls: Counter[str] = Counter()
         # What a command raised that is no refusal: a fault of this file, which Lua would hide.
         self.fault: Exception | None = None
-        # Who is told of every message that is published.
+        # Called with the channel and text of every published message.
         self.subscriber: Callable[[bytes, bytes], object] | None = None
         self._data: dict[bytes, Any] = {}
         self._pending: list[object] = []

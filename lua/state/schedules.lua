@@ -75,7 +75,7 @@ function schedules.set_tags(schedule, list)
   schedule.tags = order
 end
 
--- Whether nothing of it is due until it is unpaused, or until a run ends.
+-- Whether a schedule has no due run until it is unpaused, or until an open run ends.
 function schedules.is_suspended(schedule)
   return schedule.paused or (schedule.overlap == 'skip' and schedule.open > 0)
 end

@@ -185,7 +185,7 @@ class BaseApp:
     def tell_schedules(self) -> list[str]:
         """Send the declared schedules to the engine; give their ids. Workers do so when they start.
 
-        A known schedule with the same times goes on unchanged. A schedule without any future run is logged.
+        A known schedule with the same times continues unchanged. A schedule without any future run is logged.
         """
         told = []
         for schedule in self._schedules.values():

@@ -53,7 +53,7 @@ class Context:
     def __repr__(self) -> str:
         return f"<Context {self.jid}: {self.klass} in {self.queue}, attempt {self.attempt}>"
 
-    # ---- what it is
+    # ---- the job
 
     @property
     def job(self) -> Job:
@@ -89,7 +89,7 @@ class Context:
         """The number of this attempt, from 1. Only retries count."""
         return self.raw.retries - self.raw.remaining + 1
 
-    # ---- what may be said of it
+    # ---- reports and changes
 
     def log(self, text: str) -> None:
         """Add a line to the job's history. It is cut to 1024 bytes."""
@@ -253,7 +253,7 @@ class Context:
             raise Cancelled(self._reason)
 
     def cancel(self, reason: str) -> None:
-        """Mark the job as to be stopped; for the worker, which learns of it first. The first reason is kept."""
+        """Request the job to stop; called by the worker. The first reason is kept."""
         if self._reason is None:
             self._reason = reason
 

@@ -57,7 +57,7 @@ class Hooks:
             try:
                 hook(*arguments)
             except Exception:
-                logger().exception("The hook %s of %r raised; it goes on without it.", hook, event)
+                logger().exception("The hook %s of %r raised; the job continues without it.", hook, event)
 
     def __contains__(self, event: str) -> bool:
         """Whether an event has hooks."""

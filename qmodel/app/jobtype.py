@@ -295,7 +295,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
             if len(text) * 4 > TEXT_BYTES and len(text.encode()) > TEXT_BYTES:
                 raise ValueError(f"it has more than {TEXT_BYTES} bytes. Store it elsewhere, and give its place")
         except Exception as error:
-            raise BadResult(f"{self.klass} was performed, but what it gave cannot be stored: {error}") from error
+            raise BadResult(f"{self.klass} was performed, but its result cannot be stored: {error}") from error
         return text
 
     def result_of(self, text: str) -> R:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Write the shortest history of each difference there, as JSON lines for `qmodel run`.",
 )
 def command(seconds: float, subjects: tuple[str, ...], seed: str | None, keep: Path | None) -> None:
-    """Compare subjects with the model on histories that nobody has run before.
+    """Compare subjects with the model on new random histories.
 
     Campaigns of several sizes follow one another, one of them in the dialect of qless, until the time is over or a
     difference is found; the subjects are compared side by side. Exit code 1 if any subject differs.

@@ -457,8 +457,8 @@ class AsyncQueue:
         The runs are jobs `<jid>-1`, `<jid>-2` and so on, with `klass` and `data`. The other arguments are the options
         of `qmodel.client.options.RecurOptions`.
 
-        With the `jid` of an existing recurring job everything of it is replaced but the number of its last run. If its
-        times are the same it goes on as it was, unless `restart` is set: so a program can declare its recurring jobs
+        With the `jid` of an existing recurring job everything is replaced but the number of its last run. If its
+        times are the same, it continues as it was, unless `restart` is set: so a program can declare its recurring jobs
         each time it starts. Refused with ScheduleOver if no run would ever be due. Raises ValueError for an invalid
         cron expression or time zone, and TypeError for an unknown option.
         """
@@ -1434,7 +1434,7 @@ class AsyncSubscriptions:
 
         In a pattern the segment `*` stands for any one segment, and `>` at the end for one or more. The other arguments
         are the options of `qmodel.client.options.SubscribeOptions`. A new subscription gets the messages published from
-        now on; with `after` or `since` also kept ones. An existing subscription goes on where it is: so a program can
+        now on; with `after` or `since` also kept ones. An existing subscription keeps its position: so a program can
         subscribe each time it starts. Refused with BadPattern and LimitReached.
         """
         op = new_subscription(name, patterns, queue, klass, **options)

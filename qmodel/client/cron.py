@@ -11,7 +11,7 @@ back, a moment that comes twice is used once. Both hold for expressions with fix
 a star there, or with seconds, simply continues.
 
 Moments are sent for one month ahead, a hundred at most: changes of a time zone by law are known by then. So a schedule
-goes on for a month, or for a hundred runs, while no client is alive to send more.
+continues for a month, or for a hundred runs, if no client runs to send more.
 """
 
 from __future__ import annotations

@@ -160,17 +160,17 @@ class Fields:
 
     @property
     def throttles(self) -> tuple[str, ...]:
-        """The throttles that each claim of it must pass."""
+        """The throttles that must admit the job each time it is popped."""
         return self._load().throttles
 
     @property
     def cost(self) -> int:
-        """The tokens that a claim of it takes from their buckets."""
+        """The tokens that a pop of the job takes from the buckets of its throttles."""
         return self._load().cost
 
     @property
     def dead_queue(self) -> str | None:
-        """Where a dead letter of it is put when it fails."""
+        """The queue for the dead letter if the job fails."""
         return self._load().dead_queue
 
     @property

@@ -198,7 +198,7 @@ def _fault_of_object(value: dict[str, Any], schema: Schema, definitions: dict[st
             if found is not None:
                 return found
         elif schema.get("additionalProperties") is False:
-            return f"{path or 'it'} has {name!r}, which nobody knows"
+            return f"{path or 'it'} has the unknown field {name!r}"
     return None
 
 

@@ -50,7 +50,7 @@ OPTIONS: dict[str, Option] = {
 
 
 DEFAULTS: Final = {name: option.default for name, option in OPTIONS.items()}
-"""The value of each option that nobody has set."""
+"""The default value of each option."""
 
 
 PER_QUEUE = "heartbeat-"

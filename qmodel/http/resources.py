@@ -77,7 +77,7 @@ def stored(given: Mapping[str, Any], needed: str = "") -> dict[str, Any]:
         if raw in found:
             found[name] = found.pop(raw)
             if type(found[name]) is not str:
-                raise Problem("BAD_JSON", f"{raw} is no text.", f"Give anything else as {name}.")
+                raise Problem("BAD_JSON", f"{raw} is not a text.", f"Give other values as {name}.")
         elif found.get(name) is not None or (name == needed and name in found):
             found[name] = _encoded(found[name])
     return found

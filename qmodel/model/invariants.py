@@ -484,7 +484,7 @@ def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
             yield f"{name} has the claims {one['claims']}"
         limited = one["concurrency"] or one["rate"] or one["capacity"]
         if not (limited or one["held"] or one["queues"]):
-            yield f"{name} is kept, and nothing is known of it"
+            yield f"{name} is kept without limits, holders and queues"
 
 
 # ---- concurrency keys
@@ -728,7 +728,7 @@ def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def samples_add_up(s: Snapshot) -> Iterator[str]:
-    """A sample's count is the sum of its bins, and no number of it is negative."""
+    """A sample's count is the sum of its bins, and none of its numbers is negative."""
     for key, day in s.days.items():
         for what in ("wait", "run"):
             sample = day[what]

@@ -37,7 +37,7 @@ QUIET = {
     "stats-history": 0,
     "histogram-history": 0,
 }
-"""Options that keep nothing of ended jobs, because nobody reads it."""
+"""Options that keep no ended jobs, because a simulation does not read them."""
 
 MOST_FAULTS = 1000
 

@@ -1,4 +1,4 @@
-"""The worker of a test: it has no thread and no clock, and performs jobs one after the other when it is told to.
+"""The worker of a test: it has no thread and no clock, and performs jobs one after the other on demand.
 
 It does what an idle worker does in production at the same time: it sends the next times of cron expressions, and pops
 and performs jobs until none is ready. The clock stands still meanwhile.

@@ -1,8 +1,8 @@
-"""The actions of `qmodel.present.actions`, bound to forms: a form names an action, and the next page says its outcome.
+"""The actions of `qmodel.present.actions`, bound to forms: a form names an action, and the next page shows its outcome.
 
 An action with a question is sent twice: the first form comes back with the question, the second performs it. An action
-of many steps does a part with each form, for about a second; if that was not all of it, a page says how far it has
-come, and sends itself again.
+of many steps does a part of its work with each form, for about a second; if work is left, a page shows the progress and
+submits itself again.
 """
 
 from __future__ import annotations

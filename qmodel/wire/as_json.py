@@ -53,7 +53,7 @@ def arguments(op: Operation) -> dict[str, Any]:
 
 
 _FEWER = {name: tuple(a for a in spec.arguments if not a.optional) for name, spec in CATALOGUE.items()}
-"""The arguments that an operation can have of which none was given that may be left out."""
+"""The arguments of an operation if no optional argument was given."""
 
 
 def _plain(value: Any) -> Any:
@@ -65,7 +65,7 @@ def read(text: str) -> tuple[int, Operation]:
     try:
         return made(json.loads(text))
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no call: {text[:100]!r}") from error
+        raise ValueError(f"not a call: {text[:100]!r}") from error
 
 
 def made(found: dict[str, Any]) -> tuple[int, Operation]:

@@ -28,7 +28,7 @@ _BY_CLASS: Final = {spec.cls.__name__: name for name, spec in CATALOGUE.items()}
 
 
 class Bad(Exception):
-    """An argument is not what it may be."""
+    """Raised for an invalid argument."""
 
 
 def whole(word: str, kind: Kind) -> int | None:

@@ -221,7 +221,7 @@ def test_data_that_cannot_be_read_fail(app: App) -> None:
 def test_a_result_that_cannot_be_stored_fails_and_is_not_tried_again(app: App) -> None:
     outcome = outcome_of(app, lambda: {1, 2})
     assert isinstance(outcome, Failed)
-    assert (outcome.group, "what it gave cannot be stored" in outcome.message) == ("BadResult", True)
+    assert (outcome.group, "its result cannot be stored" in outcome.message) == ("BadResult", True)
 
 
 def test_a_result_that_is_too_long_fails(app: App) -> None:

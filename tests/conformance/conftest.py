@@ -1,4 +1,4 @@
-"""The corners of the triangle, as the fixture `subject`."""
+"""The fixture `subject`: the implementations that are compared with the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong copies of the model: one fault each, such as queues really had. The suite must find them all.
+"""Wrong copies of the model with one fault each, as real queues had them. The suite must find them all.
 
 A fault replaces functions while the wrong copy executes, and only then: the right one stays right.
 """
@@ -33,7 +33,7 @@ from qmodel.model.state.store import Store
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong, where, and in how many steps it can be shown at least."""
+    """A fault: its description, its place, and the least number of steps that show it."""
 
     name: str
     module: Any
@@ -43,7 +43,7 @@ class Fault:
 
 
 class Wrong(ModelSubject):
-    """The model with a fault."""
+    """Executes operations on a model with a fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Wrong(ModelSubject):
 
 
 class WrongVerb(ModelSubject):
-    """The model with another verb in place of one."""
+    """Executes operations on a model with one verb replaced."""
 
     def __init__(self, name: str, verb: Callable[..., Any]) -> None:
         super().__init__()

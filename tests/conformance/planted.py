@@ -14,7 +14,7 @@ from tests.conformance.faults import FAULTS, Wrong
 
 @dataclass(frozen=True)
 class Planted:
-    """Opens the model with a fault, by its number."""
+    """Opens a model with the fault of this number."""
 
     number: int
 
@@ -24,7 +24,7 @@ class Planted:
 
 
 class _Mortal(ModelSubject):
-    """The model, until it is asked for an operation that kills it."""
+    """Executes operations on the model until one operation kills the process."""
 
     name = "mortal"
 
@@ -34,7 +34,7 @@ class _Mortal(ModelSubject):
         self.dead = False
 
     def reset(self) -> None:
-        """Begin anew, if that is possible still."""
+        """Start again, if that is still possible."""
         if self.dead:
             raise ConnectionError("the server is gone")
         super().reset()
@@ -49,7 +49,7 @@ class _Mortal(ModelSubject):
         return super().step(now, op)
 
     def run(self, history: Any, every: int = 1) -> Any:
-        """Execute a history, which raises where the server is gone."""
+        """Execute a history; raise when the server is gone."""
         found = super().run(history, every)
         if self.dead:
             raise ConnectionError("the server is gone")
@@ -58,7 +58,7 @@ class _Mortal(ModelSubject):
 
 @dataclass(frozen=True)
 class Mortal:
-    """Opens a subject whose server dies as often as a file has characters, each time at an operation of this name."""
+    """Opens a subject whose server dies at this operation, as many times as a file has characters."""
 
     deadly: str
     lives: str
@@ -69,5 +69,5 @@ class Mortal:
 
 
 def end(_: int) -> int:
-    """End the process without a word."""
+    """End the process at once."""
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Histories of clients that never were: the model answers, at a moment between each call and its return."""
+"""Simulated histories of concurrent clients: the model replies at a moment between each call and its return."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def history(seed: str, clients: int, count: int, jobs: int = 4, lose: float = 0.
 
 
 def spoiled(calls: list[Call], seed: str) -> list[Call]:
-    """The same with two replies exchanged, or a call shifted in time: perhaps no longer linearizable."""
+    """Exchange two replies of a history, or shift a call in time: the result may not be linearizable."""
     chance = random.Random(seed)
     calls = list(calls)
     known = [n for n, call in enumerate(calls) if call.returned is not None]
@@ -71,7 +71,7 @@ def spoiled(calls: list[Call], seed: str) -> list[Call]:
 
 
 def is_linearizable(calls: list[Call]) -> bool:
-    """The definition itself, by trying every order of every choice of lost operations. For a few operations only."""
+    """Decide by the definition: try every order of every choice of lost operations. For short histories only."""
     known = [call for call in calls if call.returned is not None]
     lost = [call for call in calls if call.returned is None]
     chosen = (list(some) for size in range(len(lost) + 1) for some in combinations(lost, size))
@@ -79,7 +79,7 @@ def is_linearizable(calls: list[Call]) -> bool:
 
 
 def _in_time(order: tuple[Call, ...]) -> bool:
-    """Whether none stands before another one that had returned before it was called."""
+    """Whether no operation comes before another one that returned before its call."""
     latest = -(10**9)
     for call in order:
         latest = max(latest, call.called)

@@ -1,4 +1,4 @@
-"""Threads and processes on one server: their answers, in the order recorded inside the calls, are the model's."""
+"""Threads and processes on one server: in the recorded order, their replies equal the model's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ def history(server: Server) -> list[replay.Answered]:
     return replay.run(server.url, processes=2, threads=4, count=COUNT // 8)
 
 
-def test_what_many_clients_were_answered_is_what_the_model_answers(
-    server: Server, history: list[replay.Answered]
-) -> None:
+def test_replies_to_many_clients_equal_the_models_replies(server: Server, history: list[replay.Answered]) -> None:
     assert len(history) == COUNT // 8 * 8
     assert replay.differences(server.url, history) == []
 
 
-def test_the_clients_do_meet(history: list[replay.Answered]) -> None:
+def test_the_clients_do_compete(history: list[replay.Answered]) -> None:
     changes = sum(a.op.spec.name != b.op.spec.name for a, b in pairwise(history))
     lost = sum(isinstance(one.outcome, Refusal) and one.outcome.code == "LOCK_LOST" for one in history)
     assert changes > len(history) / 4

@@ -1,4 +1,4 @@
-"""Many clients at once, order unknown: what they are told is linearizable; wrong ones are found, and drawn."""
+"""Concurrent clients without a recorded order: their histories are linearizable; faults are found and drawn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DRIVER = Path(__file__).parents[2] / "examples" / "drivers" / "python_driver.py"
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    """A server's URL with a namespace that was not used before, and no resends."""
+    """Give a server's URL with a new namespace and without resends."""
     with namespaces(server.url) as spaces:
         yield f"{server.url}?prefix={spaces.fresh()}"
 
@@ -52,7 +52,7 @@ def recorded(url: str, openers: list[Callable[[], Executor]], run: Run) -> list[
 
 
 def overlapping(calls: list[Call]) -> int:
-    """How many operations were called while one of another client was under way."""
+    """Count the operations that were called during an operation of another client."""
     under_way: dict[str, int] = {}
     found = 0
     for call in sorted(calls, key=lambda call: call.called):
@@ -64,7 +64,7 @@ def overlapping(calls: list[Call]) -> int:
 # ---- what is right
 
 
-def test_what_many_clients_are_told_is_linearizable(url: str) -> None:
+def test_replies_to_many_clients_are_linearizable(url: str) -> None:
     watcher = ByBackend(on(url))
     calls = record(watcher, lambda run: processes(on(url), 8, 8, run), Run(COUNT // 8, "right"))
     watcher.close()
@@ -74,7 +74,7 @@ def test_what_many_clients_are_told_is_linearizable(url: str) -> None:
     assert overlapping(calls) > COUNT / 20
 
 
-def test_lost_replies_are_allowed_for(url: str) -> None:
+def test_histories_with_lost_replies_are_linearizable(url: str) -> None:
     with LossyLine(url, 0.02, "lost") as line:
         openers = [lambda: ByBackend(on(line.url), 20)] * 6
         calls = recorded(url, openers, Run(COUNT // 12, "lost"))
@@ -86,7 +86,7 @@ def test_lost_replies_are_allowed_for(url: str) -> None:
 
 
 class Recorded:
-    """Executes by the library that records the order in the call."""
+    """Executes operations by the library that records the order."""
 
     def __init__(self, url: str, orders: dict[int, tuple[int, Operation, Any]]) -> None:
         self._redis: Any = Redis.from_url(url, protocol=2)
@@ -104,7 +104,7 @@ class Recorded:
         self._redis.close()
 
 
-def test_the_order_that_is_searched_for_and_the_order_recorded_both_explain_a_history(server: Server) -> None:
+def test_the_search_finds_an_order_for_a_history_with_a_recorded_order(server: Server) -> None:
     with server.client() as client:
         client.flushdb()
         client.execute_command("FUNCTION", "LOAD", "REPLACE", replay.library())
@@ -118,7 +118,7 @@ def test_the_order_that_is_searched_for_and_the_order_recorded_both_explain_a_hi
     assert check(calls).answer == "linearizable"
 
 
-def test_drivers_work_at_once(server: Server) -> None:
+def test_concurrent_drivers_are_linearizable(server: Server) -> None:
     command = [sys.executable, str(DRIVER)]
     with namespaces(server.url) as spaces:
         prefix = spaces.fresh()
@@ -150,7 +150,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_that_only_others_show_is_found_and_drawn(
+def test_a_fault_that_needs_concurrent_clients_is_found_and_drawn(
     kind: type[Any], url: str, server: Server, broken: None, tmp_path: Path
 ) -> None:
     lose = 0.03 if kind is wrong.SendsAgainBlindly else 0.0
@@ -171,7 +171,7 @@ def test_the_same_run_without_a_fault_is_linearizable(url: str) -> None:
 
 
 class Parsed(HTMLParser):
-    """The bars of a picture: their classes, and the text shown when hovering."""
+    """Parses a picture: the classes of its bars, and the text shown when hovering."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ def assert_drawn(verdict: Verdict) -> None:
     (stuck,) = (n for n, (classes, _) in parsed.bars.items() if "stuck" in classes)
     assert stuck == verdict.stuck
     said = parsed.bars[stuck][1]
-    assert "told: " in said and "the model, if it came next: " in said
+    assert "reply: " in said and "the model's reply, if it came next: " in said
     for n, (classes, _) in parsed.bars.items():
         assert ("open" in classes) == (n not in verdict.order)
         assert ("lost" in classes) == (verdict.history[n].returned is None)

@@ -17,7 +17,7 @@ SEEDS = range(25)
 
 
 class Path:
-    """A store, and the fingerprint of its events on the way."""
+    """Yield a store and the fingerprint of its events after each step."""
 
     def __init__(self, prints: Fingerprints) -> None:
         self.store = Store()
@@ -36,7 +36,7 @@ class Path:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_copy_holds_the_same_and_no_step_of_one_changes_the_other(seed: int) -> None:
+def test_a_copy_is_equal_and_steps_on_one_do_not_change_the_other(seed: int) -> None:
     store, generator = Store(), Generator(RandomChooser(f"copy.{seed}"))
     for _ in range(80):
         step = generator.step(store)
@@ -52,8 +52,8 @@ def test_a_copy_holds_the_same_and_no_step_of_one_changes_the_other(seed: int) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_left_out_of_a_fingerprint_is_seen_by_no_other_operation(seed: int) -> None:
-    """Statistics and events are thrown away before each step: nobody but those who ask for them can tell."""
+def test_fields_omitted_from_a_fingerprint_affect_no_other_operation(seed: int) -> None:
+    """Statistics and events are deleted before each step; only operations that read them notice."""
     store, spoiled, generator = Store(), Store(), Generator(RandomChooser(f"unseen.{seed}"))
     for _ in range(80):
         step = generator.step(store)
@@ -85,7 +85,7 @@ def test_fingerprints_are_equal_for_equal_states_and_differ_for_others(seed: int
         assert (one.state != state) == changed
 
 
-def test_what_nobody_asks_for_tells_no_states_apart() -> None:
+def test_fields_that_no_operation_reads_do_not_change_the_fingerprint() -> None:
     put, length = (Put("q", "a", "k", ""), Length("q"))
     for asked, equal in (([put], True), ([put, Events()], False)):
         prints = Fingerprints(asked)
@@ -98,7 +98,7 @@ def test_what_nobody_asks_for_tells_no_states_apart() -> None:
         assert (prints.events(b"", 0, one.store) == prints.events(b"", 0, other.store)) is equal
 
 
-def test_the_order_of_replies_that_nobody_asks_for_again_tells_no_states_apart() -> None:
+def test_the_order_of_replies_without_a_resend_does_not_change_the_fingerprint() -> None:
     pause, track = Pause(("q",), request="r1"), Untrack("a", "r2")
     for asked, equal in (([pause, track], True), ([pause, track, track], False)):
         prints = Fingerprints(asked)
@@ -109,7 +109,7 @@ def test_the_order_of_replies_that_nobody_asks_for_again_tells_no_states_apart()
         assert (one.state == other.state) is equal
 
 
-def test_a_type_that_is_not_known_is_refused() -> None:
+def test_an_unknown_type_is_refused() -> None:
     store = Store()
     store.jobs["a"] = object()  # type: ignore[assignment]
     with pytest.raises(TypeError, match="a store holds a object"):

@@ -44,7 +44,7 @@ def unexplained(missed: set[coverage.Place]) -> list[str]:
     )
 
 
-def test_every_line_is_run_or_it_is_said_why_not(suite: list[coverage.Named]) -> None:
+def test_every_line_runs_or_has_a_reason_not_to(suite: list[coverage.Named]) -> None:
     active, missed = coverage.in_process(suite)
     assert len(active) > 1000
     assert unexplained(missed) == []

@@ -1,4 +1,4 @@
-"""Generated calls of the dialects: the model, the Lua in this process, and on a server, as function and as script."""
+"""Generated calls of the dialects: model, Lua in this process and on a server (as function and script) agree."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_call_tells_the_lua_from_the_model(seed: int) -> None:
+def test_the_lua_replies_to_every_call_as_the_model_does(seed: int) -> None:
     summary = runner.run(EXAMPLES, seed, LuaSubject())
     assert summary.agrees, f"{summary}\n{summary.failures[0]}"
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["function", "script"])
-def test_no_call_tells_a_server_from_the_model(server: Server, script: bool) -> None:
+def test_a_server_replies_to_every_call_as_the_model_does(server: Server, script: bool) -> None:
     subject = ServerSubject(server.url, script)
     try:
         summary = runner.run(EXAMPLES // 4, "server", subject)
@@ -56,7 +56,7 @@ def test_a_fault_planted_in_the_dialect_is_found(fault: str) -> None:
     assert len(failure.history) <= 8, str(failure)
 
 
-def test_a_history_is_the_same_again_from_its_seed() -> None:
+def test_a_seed_always_makes_the_same_history() -> None:
     first, second = (runner.draw(runner.RandomChooser("again"), 40) for _ in range(2))
     assert first == second
     assert any(isinstance(one, Call) for one in first)

@@ -1,4 +1,4 @@
-"""The notation of directed histories says what it seems to say, and names the line that is wrong."""
+"""The notation of directed histories is read as documented, and errors name the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _steps(text: str) -> list[Step]:
     return notation.steps(written)
 
 
-def test_an_offset_counts_from_the_step_before() -> None:
+def test_an_offset_counts_from_the_previous_step() -> None:
     assert _steps("Length('q')\n+1500 Length('q')\n-20 Length('r')\nQueues()") == [
         Step(START, ops.Length("q")),
         Step(START + 1500, ops.Length("q")),
@@ -26,7 +26,7 @@ def test_an_offset_counts_from_the_step_before() -> None:
     ]
 
 
-def test_a_token_is_that_of_the_newest_lease_or_of_the_one_that_is_counted() -> None:
+def test_a_token_is_of_the_newest_lease_or_of_the_numbered_one() -> None:
     once = "Pop('q', 'w')\nRelease('a', token('a'))\n"
     steps = _steps(
         "Put('q', 'a', 'k', '')\n" + once + once + "Complete('a', token('a', 1))\nComplete('a', token('a') + 1)"
@@ -43,7 +43,7 @@ def test_a_repeat_counts_or_goes_through_a_table() -> None:
     assert [step.op for step in listed] == [ops.Priority("a", 1), ops.Priority("b", 2)]
 
 
-def test_lines_go_on_and_comments_are_passed_over() -> None:
+def test_calls_may_span_lines_and_comments_are_ignored() -> None:
     assert _steps("# a comment\nPut('q', 'a',\n      'k', '')\n\n  # another\n") == [
         Step(START, ops.Put("q", "a", "k", ""))
     ]
@@ -52,14 +52,14 @@ def test_lines_go_on_and_comments_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "text", ["Putt('q')", "Get()", "open('x')", "Get(token('nobody'))", "Complete('a', token('a'))"]
 )
-def test_what_names_nothing_is_refused_and_its_line_named(text: str) -> None:
+def test_an_unknown_name_is_refused_with_its_line(text: str) -> None:
     with pytest.raises((NameError, TypeError, KeyError)) as caught:
         _steps(f"Queues()\n{text}")
     frames = [str(entry.path) for entry in caught.traceback]
     assert "here.txt:5" in frames
 
 
-def test_every_file_is_a_theme_and_every_history_has_a_name_of_its_own_and_a_reason() -> None:
+def test_every_file_is_a_theme_and_every_history_has_a_unique_name_and_a_reason() -> None:
     there = {path.name for path in resources.files(load.__package__).iterdir() if path.name.endswith(".txt")}
     assert there == {f"{theme}.txt" for theme in load.THEMES}
     found = load.directed()

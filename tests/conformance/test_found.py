@@ -23,20 +23,20 @@ FOUND = sorted(set(FOLDER.glob("*.jsonl")) - set(IN_DIALECT))
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
-def test_the_subject_agrees_on_what_was_found(path: Path, subject: Subject) -> None:
+def test_the_subject_agrees_on_earlier_findings(path: Path, subject: Subject) -> None:
     history = json_lines.loads(path.read_text(encoding="utf-8"))
     assert history
     agree(subject, history)
 
 
 @pytest.mark.parametrize("path", IN_DIALECT, ids=lambda path: path.stem)
-def test_the_library_agrees_on_what_was_found_in_a_dialect(path: Path) -> None:
+def test_the_library_agrees_on_earlier_findings_in_dialects(path: Path) -> None:
     history = dialect_lines.loads(path.read_text(encoding="utf-8"))
     assert dialect_runner.first_difference(history, LuaSubject()) is None
 
 
 @pytest.mark.parametrize("path", IN_DIALECT, ids=lambda path: path.stem)
-def test_a_server_agrees_on_what_was_found_in_a_dialect(path: Path, server: Server) -> None:
+def test_a_server_agrees_on_earlier_findings_in_dialects(path: Path, server: Server) -> None:
     history = dialect_lines.loads(path.read_text(encoding="utf-8"))
     if any(isinstance(one, Call) and one.document for one in history):
         pytest.skip("calls as a document spells them need a clock that stands still")

@@ -1,4 +1,4 @@
-"""Fresh seeds: the campaigns can be run again, and what differs is shown, kept, and replayed."""
+"""Fresh seeds: campaigns can be repeated, and differences are shown, kept, and replayed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tests.conformance.faults import FAULTS, Wrong
 from tests.conformance.test_dialects import WRONG
 
 
-def test_campaigns_end_when_the_time_is_over() -> None:
+def test_campaigns_end_at_the_time_limit() -> None:
     (only,) = fresh.campaigns("memory", "seed", 0)
     assert (only.seed, only.size, only.histories, only.text) == ("seed-0", SIZES[0], SIZES[0].examples, "")
 
 
-def test_a_campaign_says_how_to_run_it_again() -> None:
+def test_a_campaign_prints_the_command_that_repeats_it() -> None:
     assert Campaign("valkey", "a-2", Size(15, 60, "qless"), 15, 900, 1.0).again == (
         "qmodel conformance run --examples 15 --steps 60 --seed a-2 --subject valkey --dialect qless"
     )
 
 
-def test_a_difference_ends_them_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_difference_ends_the_campaigns_and_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(fresh, "open_subject", lambda url: Wrong(FAULTS[0]))
     *before, last = fresh.campaigns("memory", "faults", 1000)
     assert last.text and not any(one.text for one in before)
@@ -63,7 +63,7 @@ def test_histories_of_a_dialect_survive_being_written_and_read() -> None:
     assert list(map(repr, dialect_lines.loads(dialect_lines.dumps(history)))) == list(map(repr, history))
 
 
-def test_what_can_be_opened_here_is_named_once() -> None:
+def test_the_subjects_available_here_are_listed_once() -> None:
     assert named.available()[0] == "embedded"
     assert set(named.available()) <= {"embedded", *named.OWN}
 

@@ -1,4 +1,4 @@
-"""The generator aims well, is fast, and reaches what it must."""
+"""The generator aims well, is fast, and reaches all operations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from qmodel.contract.refusals import Refusal
 pytestmark = pytest.mark.tester
 
 LEAD_THERE = {"put", "request_open"}
-"""What others need happens first, and so succeeds more often than it would if it were only tried."""
+"""Operations that prepare others run first and so succeed more often than their own tries would."""
 
 HARDLY_REFUSED = {"recur", "pause", "metadata_set", "metadata_increment", "publish", "subscribe"}
-"""What only a bad argument refuses, and what always changes something."""
+"""Operations that only a bad argument refuses, and operations that always change something."""
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def test_an_operation_succeeds_in_30_to_70_percent_of_its_tries(name: str) -> No
     assert 0.27 <= tally.success <= most, f"{tally.success:.0%}"
 
 
-def test_a_blind_operation_is_noticed() -> None:
+def test_an_operation_that_never_aims_is_noticed() -> None:
     tallies = {name: Tally() for name in CATALOGUE}
     op = next(step.op for history in _histories() for step in history if step.op.spec.name == "complete")
     for _ in range(100):

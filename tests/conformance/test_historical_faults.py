@@ -1,4 +1,4 @@
-"""The faults of the systems from which qmodel comes, planted one at a time, and each noticed by the generated histories.
+"""Faults of the systems that qmodel derives from, planted one at a time; generated histories notice each of them.
 
 Q numbers the faults of qless, M of Mosquito, F of the sub-request queue. A fault is a patch to one
 file of the model, or of the Lua library; only faults that have an equivalent among our operations are here.
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.tester
 
 
 class Fault(NamedTuple):
-    """A fault: which one it was, what it does, and the patch that plants it."""
+    """A fault: its origin, its effect, and the patch that plants it."""
 
     source: str
     says: str
@@ -190,7 +190,7 @@ def test_a_historical_fault_of_the_lua_is_noticed(fault: Fault, on_lua: replay.R
     operations.append(verdict.kills[0].step + 1)
 
 
-def test_they_are_noticed_early(record_property: pytest.FixtureRequest) -> None:
+def test_historical_faults_are_noticed_early(record_property: pytest.FixtureRequest) -> None:
     if len(operations) < len(MODEL) + len(LUA):
         pytest.skip("not all of them were run here")
     mean = math.exp(sum(map(math.log, operations)) / len(operations))

@@ -1,4 +1,4 @@
-"""The in-process keyspace does what a real server does, command by command.
+"""The in-process keyspace behaves like a real server, command by command.
 
 The same random commands run, through the same Lua library, in `LuaHost` and on a server: few keys
 and members, so that commands meet, and arguments that are hostile on purpose. Compared are all
@@ -290,7 +290,7 @@ WITH_SCORES = frozenset(("ZSCORE", "ZMSCORE", "ZINCRBY", "ZPOPMIN", "ZRANGE", "Z
 
 
 def canonical(reply: Any) -> Any:
-    """Bring replies of both sides into one form, errors as their code."""
+    """Convert replies of both sides to one form; errors become their code."""
     if isinstance(reply, list):
         return [canonical(item) for item in reply]
     if isinstance(reply, (redis.ResponseError, ReplyError)):

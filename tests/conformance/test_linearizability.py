@@ -1,4 +1,4 @@
-"""The checker of linearizability: histories known to be so or not, and the definition itself, tried on small ones."""
+"""The linearizability checker on known histories, and compared with the definition on small ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PUT = ops.Put("q", "a", "k", "")
 
 
 def told(*steps: tuple[int, Operation]) -> list[Any]:
-    """What the model answers, one operation after the other."""
+    """Give the model's replies to operations in sequence."""
     store = Store()
     return [engine.step(store, now, op) for now, op in steps]
 
@@ -146,7 +146,7 @@ def test_on_small_histories_the_search_agrees_with_the_definition(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_states_that_were_dropped_are_made_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_states_are_computed_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         calls = spoiled(history(f"dropped {seed}", 4, 40, lose=0.05 * (seed % 2)), f"{seed}.{number}")
         monkeypatch.undo()
@@ -156,7 +156,7 @@ def test_states_that_were_dropped_are_made_again(seed: int, monkeypatch: pytest.
         assert (found.answer, found.order, found.instead) == (expected.answer, expected.order, expected.instead)
 
 
-def test_the_spoiled_histories_are_of_both_kinds() -> None:
+def test_some_changed_histories_are_linearizable_and_some_are_not() -> None:
     found = [check(spoiled(history(str(seed), 3, 6, jobs=2), str(seed))).answer for seed in range(60)]
     assert 5 < found.count("violation") < 55
 
@@ -180,7 +180,7 @@ def test_a_wrong_reply_deep_in_a_long_history_is_found() -> None:
     assert verdict.stuck is not None and abs(verdict.stuck - n) < 20
 
 
-def test_the_order_found_is_one_that_the_model_answers_so() -> None:
+def test_the_model_gives_the_recorded_replies_in_the_order_found() -> None:
     calls = history("order", 6, 300, lose=0.05)
     verdict = check(calls)
     steps = [(calls[n].now, calls[n].op) for n in verdict.order]
@@ -188,14 +188,14 @@ def test_the_order_found_is_one_that_the_model_answers_so() -> None:
         assert calls[n].returned is None or calls[n].outcome == outcome
 
 
-def test_a_search_that_is_given_up_says_how_far_it_came() -> None:
+def test_a_search_that_is_given_up_reports_the_longest_order() -> None:
     verdict = check(history("long", 8, 400), steps=100)
     assert verdict.answer == "undecided"
     assert 0 < len(verdict.order) < 400
     assert str(verdict).startswith("Undecided: 401 operations of 9 clients; the longest order found so far has ")
 
 
-def test_a_search_may_begin_with_a_state() -> None:
+def test_a_search_may_start_from_a_state() -> None:
     store = Store()
     engine.step(store, 5, PUT)
     assert check([call("a", 0, 1, A, FIRST)], start=store).answer == "linearizable"
@@ -207,14 +207,14 @@ def test_a_search_may_begin_with_a_state() -> None:
 
 
 def renumbered(calls: Sequence[Call]) -> list[Call]:
-    """The history of one queue as if it were alone: its tokens counted anew."""
+    """Give the history of one queue alone, with its tokens renumbered."""
     store = Store()
     return [one._replace(outcome=engine.step(store, one.now, one.op)) for one in calls]
 
 
-def test_queues_are_not_checked_apart() -> None:
-    """Each queue is fine by itself, with its tokens counted anew. Both together are not: the tokens say that the pop
-    from r came before the put into r, which had returned before."""
+def test_queues_are_not_checked_separately() -> None:
+    """Each queue alone is linearizable, with renumbered tokens. Both together are not: the tokens show that the pop
+    from r came before the put into r, although the put had returned before the pop was called."""
     in_q = [call("a", 0, 1, PUT, "a"), call("a", 2, 3, A, FIRST)]
     put, pop = ops.Put("r", "b", "k", ""), ops.Pop("r", "b")
     *_, right = told((5, PUT), (5, A), (5, put), (5, pop))

@@ -1,4 +1,4 @@
-"""The Lua host shows a library what a real server shows it, and nothing else.
+"""The Lua host behaves towards a library like a real server.
 
 Each snippet below runs as a function's body in the host and on a server, and both must answer
 alike. On Redis 7.0 the texts of errors must be equal too; Valkey words them differently, so there
@@ -360,7 +360,7 @@ def test_where_servers_differ_the_host_is_redis_7(pair: Pair, body: str) -> None
 
 @pytest.mark.server
 @pytest.mark.parametrize("body", NO_WRITES)
-def test_a_function_without_writes_is_held_to_it(pair: Pair, body: str) -> None:
+def test_a_no_writes_function_cannot_write(pair: Pair, body: str) -> None:
     pair.check(body, "'no-writes'")
 
 
@@ -496,7 +496,7 @@ def test_two_libraries_share_the_keyspace_but_no_function() -> None:
     assert list(host.functions) == ["read"]
 
 
-def test_a_fresh_keyspace_knows_nothing_of_the_last() -> None:
+def test_a_fresh_keyspace_is_empty() -> None:
     host = loaded("redis.call('SET', keys[1], 'v') return redis.call('EXISTS', 'a', 'b')")
     assert host.fcall("snippet", ["a"]) == 1
     first = host.keyspace

@@ -1,4 +1,4 @@
-"""The machinery that plants faults: it plants them, notices them, undoes them, and tells gaps from equivalents."""
+"""Mutation testing: faults are planted, noticed and undone; gaps are distinguished from equivalent mutants."""
 
 # ruff: noqa: E501  mutants stand as the files have them
 
@@ -119,7 +119,7 @@ def test_a_mutant_of_the_model_is_noticed(planted: tuple[str, str, str, str], on
     assert made and all(on_model.judge(mutant).kills for mutant in made)
 
 
-def test_what_is_right_is_not_noticed(on_lua: replay.Recording, on_model: model.Recording) -> None:
+def test_the_right_code_is_not_reported(on_lua: replay.Recording, on_model: model.Recording) -> None:
     assert not on_lua.judge_texts({}).kills
     assert not on_model.judge_texts({}).kills
 
@@ -155,7 +155,7 @@ def test_a_constant_changes_only_steps_that_run_a_line_that_names_it(
         assert on_lua.judge(mutant).kills == everything.kills, str(mutant)
 
 
-def test_what_goes_on_under_a_name_that_cannot_be_followed_may_change_every_step() -> None:
+def test_a_value_with_a_name_that_cannot_be_followed_may_change_every_step() -> None:
     text = (
         "local m = {}\nlocal ONE, two = 1, 2\nlocal THREE = 3\nm.four = THREE\nfunction m.f()\n  return m.four\nend\n"
     )
@@ -173,7 +173,7 @@ def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> No
     assert on_lua.judge_texts({"ops/read": text}).kills[0].by == "limit"
 
 
-def test_what_differs_in_bytes_only_is_no_kill_but_is_told(on_lua: replay.Recording) -> None:
+def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(on_lua: replay.Recording) -> None:
     text = read("state/failures").replace("store.add(keys.failures, 0,", "store.add(keys.failures, 7,")
     assert text != read("state/failures")
     verdict = on_lua.judge_texts({"state/failures": text})
@@ -194,7 +194,7 @@ def test_planting_in_the_model_is_undone() -> None:
 
 
 @pytest.mark.parametrize("named", [n for n in directed() if len(n.steps) < 300], ids=lambda named: named.name)
-def test_the_lua_does_with_a_directed_history_as_the_model_does(named: Named) -> None:
+def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> None:
     recording = replay.Recording([named])
     store = Store()
     executed = {id(recorded.step): recorded for recorded in recording.steps}
@@ -207,14 +207,14 @@ def test_the_lua_does_with_a_directed_history_as_the_model_does(named: Named) ->
     assert difference(of(store), replay.snapshot(replay._after(last.before, last.written))) == []
 
 
-def test_calls_written_by_hand_do_what_they_must() -> None:
+def test_calls_written_by_hand_get_the_expected_replies() -> None:
     assert len(replay.Recording([], wire()).steps) == len(wire())
 
 
 # ---- triage
 
 
-def test_every_triaged_mutant_has_a_reason_and_its_line_is_there() -> None:
+def test_every_triaged_mutant_has_a_reason_and_an_existing_line() -> None:
     triage = Triage()
     made = [m for maker in (lua, python) for file in maker.MUTATED for m in maker.mutants(file)]
     for mutant in made:
@@ -224,7 +224,7 @@ def test_every_triaged_mutant_has_a_reason_and_its_line_is_there() -> None:
     assert FILE.is_file()
 
 
-def test_an_entry_that_fits_nothing_is_stale() -> None:
+def test_an_entry_that_matches_no_mutant_is_stale() -> None:
     triage = Triage('[[equivalent]]\nfile = "lua/state/keys.lua"\noperator = "*"\nline = "gone"\nreason = "None."\n')
     assert [triage.entry(mutant) for mutant in lua.mutants("state/keys")] == [None] * len(lua.mutants("state/keys"))
     assert len(triage.stale({"lua/state/keys.lua"})) == 1
@@ -246,7 +246,7 @@ def test_the_report_names_survivors_by_line() -> None:
 VECTORS = vectors.loads(distil.FILE.read_text(encoding="utf-8"))
 
 
-def test_the_vectors_say_how_strong_they_are() -> None:
+def test_the_vectors_state_their_power() -> None:
     about, found = VECTORS
     assert about["operations"] == sum(len(vector.steps) for vector in found) < 6000
     assert about["power"]["held_out_killed_by_state_percent"] > 85
@@ -261,7 +261,7 @@ def test_the_model_does_what_the_vectors_say() -> None:
 
 
 def _has_a_form(step: Step) -> bool:
-    """Whether a step can be written on the wire at all: hostile ones of wrong types are refused before."""
+    """Whether a step can be encoded: steps with arguments of wrong types are refused before."""
     try:
         return bool(codec.encode(step.op, step.now))
     except codec.Unencodable:
@@ -286,14 +286,14 @@ def test_vectors_survive_being_written_and_read() -> None:
     assert [list(vector.steps) for vector in again] == [vector.steps for vector in found]
 
 
-def test_only_what_is_short_enough_to_be_chosen_is_tried(short: list[Named]) -> None:
+def test_only_histories_short_enough_to_be_chosen_are_tried(short: list[Named]) -> None:
     whole = {named.name: named.steps for named in [*short, *directed()]}
     tried = distil.candidates([*short, *directed()])
     assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 15_000
     assert all(named.steps == whole[named.name][: len(named.steps)] for named in tried)
 
 
-def test_the_choice_goes_on_with_other_ways_to_notice_what_it_noticed() -> None:
+def test_a_mutant_noticed_once_still_counts_when_noticed_in_another_way() -> None:
     named = suite.generated(3)
     kills = {"a": [(0, 1), (1, 3)], "b": [(0, 2)]}
     assert distil.choose(named, kills, 17) == [(0, 3)]

@@ -1,4 +1,4 @@
-"""Parts of a campaign: whoever runs them, the sum is the same; what is planted is found; what dies is replaced."""
+"""Parts of a campaign: the sum is the same in any process; planted faults are found; dead servers are replaced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_two_processes_find_what_one_finds() -> None:
     assert one.by.total() == two.by.total() == 40
 
 
-def test_a_planted_fault_is_found_and_shrunk_by_whoever_runs_the_part() -> None:
+def test_a_planted_fault_is_found_and_shrunk_in_any_process() -> None:
     total = Total(perform(Campaign("faults", Planted(0)), 100, 1))
     found = next(total.kinds())
     assert found.shrunk and found.steps <= FAULTS[0].steps + 1, found.text
@@ -45,7 +45,7 @@ def test_a_planted_fault_is_found_and_shrunk_by_whoever_runs_the_part() -> None:
     assert "As a test:" in found.text
 
 
-def test_of_a_part_only_so_many_failures_are_shrunk() -> None:
+def test_a_part_shrinks_a_limited_number_of_failures() -> None:
     part = parts.perform(Campaign("faults", Planted(0), shrunk=2), 0, 100)
     assert len(part.failures) > 2
     assert [found.shrunk for found in part.failures[:3]] == [True, True, False]
@@ -59,7 +59,7 @@ def test_a_server_that_dies_once_is_opened_anew_and_nothing_is_lost(tmp_path: Pa
     assert (part.histories, part.failures, lives.read_text()) == (3, (), "")
 
 
-def test_a_history_that_kills_the_server_again_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_history_that_kills_the_server_twice_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     lives = tmp_path / "lives"
     lives.write_text("xx")
     part = parts.perform(Campaign("mortal", Mortal("pop", str(lives))), 0, 3)
@@ -67,7 +67,7 @@ def test_a_history_that_kills_the_server_again_is_told_and_the_others_go_on(tmp_
     assert "the server is gone" in part.failures[0].text
 
 
-def test_the_ranges_are_all_numbers_once() -> None:
+def test_the_ranges_contain_every_number_once() -> None:
     assert parts.ranges(7, 3) == [(0, 3), (3, 3), (6, 1)]
     assert parts.ranges(0) == []
 
@@ -75,7 +75,7 @@ def test_the_ranges_are_all_numbers_once() -> None:
 # ---- what is reached
 
 
-def test_what_is_reached_is_by_the_situation_of_the_job_that_is_named() -> None:
+def test_reached_cells_use_the_situation_of_the_named_job() -> None:
     history = [
         Step(0, ops.Put("q", "a", "k", "")),
         Step(1, ops.Get("a")),
@@ -97,7 +97,7 @@ def test_what_is_reached_is_by_the_situation_of_the_job_that_is_named() -> None:
     )
 
 
-def test_what_is_never_reached_is_said() -> None:
+def test_cells_that_are_never_reached_are_reported() -> None:
     every = [Reached(*pair, "changed") for pair in reached.pairs()]
     assert parts.missed(every) == []
     assert parts.missed(every[1:]) == [(every[0].operation, every[0].situation)]
@@ -107,14 +107,14 @@ def test_what_is_never_reached_is_said() -> None:
 # ---- processes
 
 
-def test_an_item_is_begun_only_when_somebody_asks() -> None:
+def test_an_item_begins_only_on_demand() -> None:
     begun: list[int] = []
     found = spread(begun.append, iter(range(5)), 1)
     next(found)
     assert begun == [0]
 
 
-def test_a_process_that_ends_is_told_in_a_sentence() -> None:
+def test_the_end_of_a_process_is_reported_in_a_sentence() -> None:
     with pytest.raises(QmodelError, match="A process ended in the middle"):
         list(spread(end, range(3), 2))
 
@@ -132,7 +132,7 @@ time.sleep(60)
 
 @pytest.mark.server
 @pytest.mark.parametrize("name", ["valkey", "redis"])
-def test_a_server_of_ones_own_ends_with_its_process_however_that_ends(name: str, tmp_path: Path) -> None:
+def test_a_private_server_ends_with_its_process_however_that_ends(name: str, tmp_path: Path) -> None:
     try:
         Opening(name).check()
     except ConnectError as absent:
@@ -151,7 +151,7 @@ def test_a_server_of_ones_own_ends_with_its_process_however_that_ends(name: str,
 
 @pytest.mark.server
 @pytest.mark.skipif(not server_commands(), reason="no server")
-def test_a_part_runs_on_a_server_of_its_own_wherever_temporary_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_runs_on_its_own_server_with_any_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/tmp/" + "long" * 30)
     name = "valkey" if any("valkey" in one.name for one in server_commands()) else "redis"
     part = parts.perform(Campaign("own", Opening(name), steps=20), 0, 5)
@@ -159,7 +159,7 @@ def test_a_part_runs_on_a_server_of_its_own_wherever_temporary_files_are(monkeyp
     assert (part.subject, part.histories, part.failures) == (name, 5, ())
 
 
-def test_a_subject_that_is_none_is_refused_before_anything_is_started() -> None:
+def test_an_unknown_subject_is_refused_before_anything_starts() -> None:
     with pytest.raises(ConnectError, match=r"no subject 'radis'. Say one of embedded, memory, valkey, redis, or"):
         Opening("radis").check()
     for fine in ("embedded", "memory", "redis://localhost"):

@@ -1,4 +1,4 @@
-"""What reads the keys of a namespace sees when they contradict themselves."""
+"""The decoder of raw keys notices keys that contradict each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def corrupt(keys: Keys, key: bytes, old: bytes, new: bytes) -> None:
 STEPS = (Put("q", "a", "K", "data", tags=("red",)), Put("q", "b", "K", "data"), Pop("q", "w"), Complete("a", 3, "done"))
 
 
-def test_what_the_library_writes_is_read() -> None:
+def test_keys_written_by_the_library_are_decoded() -> None:
     snapshot = raw_keys.decode(keys_after(*STEPS))
     assert snapshot.jobs["a"]["result"] == "done"
     assert [tag for tag, _ in snapshot.jobs["a"]["tags"]] == ["red"]
@@ -58,7 +58,7 @@ def test_a_contradiction_is_noticed(key: bytes, old: bytes, new: bytes, said: st
         raw_keys.decode(keys)
 
 
-def test_a_stream_that_nobody_trims_is_noticed() -> None:
+def test_a_stream_that_is_never_trimmed_is_noticed() -> None:
     keys = keys_after(Put("q", "a", "K", ""), *(Log("a", f"line {n}") for n in range(200)), ConfigSet("max-events", 5))
     raw_keys.decode(keys)
     keys |= {b"ql:events": keys_after(Put("q", "a", "K", ""), *(Log("a", "line") for _ in range(201)))[b"ql:events"]}

@@ -29,7 +29,7 @@ def test_the_model_does_not_differ_from_itself() -> None:
 
 
 def _shortest(summary: campaign.Summary) -> report.Failure:
-    """A shrunk history is one from which nothing can be left out; another one may be shorter still."""
+    """No step can be removed from a shrunk history; another history may still be shorter."""
     return min(summary.failures, key=lambda failure: len(failure.history))
 
 
@@ -41,7 +41,7 @@ def test_a_planted_fault_is_found_and_shown_in_a_few_steps(fault: Fault) -> None
     assert runner.first_difference(failure.history, ModelSubject()) is None
 
 
-def test_progress_is_told_after_every_history() -> None:
+def test_progress_is_reported_after_every_history() -> None:
     told: list[int] = []
     campaign.run(5, 0, ModelSubject(), lambda summary: told.append(summary.histories), steps=3)
     assert told == [1, 2, 3, 4, 5]
@@ -51,7 +51,7 @@ def test_as_many_failures_are_collected_as_asked_for() -> None:
     assert len(campaign.run(50, 0, Wrong(FAULTS[1]), steps=30, most_failures=3).failures) == 3
 
 
-def test_a_campaign_is_what_its_seed_says() -> None:
+def test_a_seed_determines_the_campaign() -> None:
     one, other = (runner.draw(RandomChooser("7.3"), 40) for _ in range(2))
     assert one == other
     assert one != runner.draw(RandomChooser("7.4"), 40)
@@ -106,13 +106,13 @@ def test_a_wrong_state_is_found_by_its_path() -> None:
     assert found.paths == ("queues['q']['first_seen']: 0 != 7",)
 
 
-def test_a_crash_is_found_where_it_happens() -> None:
+def test_a_crash_is_reported_at_its_step() -> None:
     found = _difference("pop", lambda verb, *given: 1 // 0)
     assert (found.at, found.what) == (1, "reply")
     assert "ZeroDivisionError" in str(found.paths)
 
 
-def test_the_state_may_be_compared_now_and_then() -> None:
+def test_the_state_may_be_compared_after_some_steps_only() -> None:
     def forget(verb: Any, store: Any, now: int, op: Any) -> Any:
         reply = verb(store, now, op)
         store.tracked["x"] = 1
@@ -125,7 +125,7 @@ def test_the_state_may_be_compared_now_and_then() -> None:
 
 
 class Pipelining(ModelSubject):
-    """Executes whole histories, and may be stepped only where that failed."""
+    """Executes whole histories; single steps are allowed only after a failure."""
 
     pipelines = True
 
@@ -135,20 +135,20 @@ class Pipelining(ModelSubject):
         self.runs = 0
 
     def run(self, history: base.History, every: int = 1) -> list[Seen]:
-        """In one round trip."""
+        """Execute a history in one round trip."""
         self.runs += 1
         if self.breaks:
             raise ConnectionError
         return base.observe(self, history, every)
 
 
-def test_a_pipelining_subject_is_given_whole_histories() -> None:
+def test_a_pipelining_subject_gets_whole_histories() -> None:
     subject = Pipelining()
     assert runner.first_difference(HISTORY, subject) is None
     assert subject.runs == 1
 
 
-def test_a_run_that_breaks_is_stepped_to_see_where() -> None:
+def test_a_history_that_breaks_is_repeated_step_by_step() -> None:
     assert runner.first_difference(HISTORY, Pipelining(breaks=True)) is None
 
 
@@ -160,7 +160,7 @@ def failure() -> report.Failure:
     return _shortest(campaign.run(400, "faults", Wrong(FAULTS[0]), most_failures=4))
 
 
-def test_a_transcript_tells_steps_events_outcomes_and_the_difference(failure: report.Failure) -> None:
+def test_a_transcript_shows_steps_events_outcomes_and_the_difference(failure: report.Failure) -> None:
     text = report.transcript(failure.history, failure.difference, "lua")
     assert "('q', '" in text
     assert " queue=q klass=k state=waiting" in text
@@ -171,7 +171,7 @@ def test_a_vector_reads_back_as_the_same_history(failure: report.Failure) -> Non
     assert json_lines.loads(json_lines.dumps(failure.history)) == failure.history
 
 
-def test_a_snippet_is_a_test_that_fails_on_the_wrong_and_passes_on_the_right(
+def test_a_snippet_is_a_test_that_fails_on_the_wrong_subject_and_passes_on_the_right_one(
     failure: report.Failure,
 ) -> None:
     text = report.snippet(failure.history, failure.difference)
@@ -198,7 +198,7 @@ def test_every_drawn_history_survives_the_codec() -> None:
         assert list(map(repr, again)) == list(map(repr, history))
 
 
-def test_defaults_are_left_out_and_comments_are_passed_over() -> None:
+def test_defaults_are_left_out_and_comments_are_ignored() -> None:
     text = json_lines.dumps(HISTORY[:1])
     assert json.loads(text) == {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": ""}
     assert json_lines.loads("# a comment\n\n" + text) == HISTORY[:1]
@@ -215,7 +215,7 @@ def test_defaults_are_left_out_and_comments_are_passed_over() -> None:
         ('{"op": "get", "now": 0, "jid": "a", "x": 1}', "get has no argument 'x'"),
     ],
 )
-def test_a_bad_line_is_named_for_what_is_wrong_with_it(line: str, says: str) -> None:
+def test_a_bad_line_is_refused_with_the_reason(line: str, says: str) -> None:
     with pytest.raises(ValueError, match="line 1") as caught:
         json_lines.loads(line)
     assert says in str(caught.value)

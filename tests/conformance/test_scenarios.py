@@ -44,7 +44,7 @@ def test_the_scenarios_of_an_operation_are_current_and_complete(name: str) -> No
     assert text == _files()[f"{name}.txt"]
 
 
-def test_scenarios_read_back_as_what_they_were_written_from() -> None:
+def test_scenarios_read_back_as_they_were_written() -> None:
     for scenario in _scenarios().values():
         (found,) = matrix.parse(matrix.render(scenario)).values()
         assert found == list(scenario.history)
@@ -63,8 +63,8 @@ def test_the_subject_agrees_to_every_scenario(name: str, subject: Subject) -> No
         agree(subject, history)
 
 
-def test_chance_finds_no_cell_that_the_matrix_has_not() -> None:
-    """Over random histories of the same kind: what is done or refused in a situation is listed."""
+def test_random_histories_find_no_cell_that_the_matrix_lacks() -> None:
+    """Every outcome in random histories of the same kind is a cell of the matrix."""
     listed = {(c.operation, c.situation, c.outcome.partition(" (")[0]) for c in _scenarios()}
     listed = {(op, where, code if code.startswith("refused") else "done") for op, where, code in listed}
     beyond = {"refused DEPENDENCY_LIMIT", "refused CANCEL_LIMIT"}

@@ -1,4 +1,4 @@
-"""Shrinking comes down to what matters, and stays a failure."""
+"""Shrinking keeps only the steps that the failure needs, and the result still fails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def outcomes(history: list[Step]) -> list[object]:
 
 
 def completes(history: list[Step]) -> bool:
-    """Whether some job is completed that a put has put."""
+    """Whether some job is put and completed."""
     put = {step.op.jid for step in history if isinstance(step.op, ops.Put)}
     return any(
         isinstance(step.op, ops.Complete) and outcome == "complete" and step.op.jid in put
@@ -43,7 +43,7 @@ def drawn_until(fails: object, steps: int = 60) -> list[Step]:
     raise AssertionError("nothing found")
 
 
-def test_a_long_history_comes_down_to_the_shortest_and_simplest() -> None:
+def test_a_long_history_shrinks_to_the_shortest_and_simplest() -> None:
     short = shrink(drawn_until(completes), completes)
     assert short == [
         Step(0, ops.Put("q", "a", "k", "")),
@@ -92,7 +92,7 @@ def test_names_arguments_and_times_are_lowered() -> None:
     assert shrink(history, pops) == [Step(0, ops.Put("q", "a", "k", "")), Step(0, ops.Pop("q", "u"))]
 
 
-def test_what_matters_is_kept() -> None:
+def test_steps_that_the_failure_needs_are_kept() -> None:
     def due(history: list[Step]) -> bool:
         """A pop gives a job that had to wait for its time."""
         store = Store()
@@ -130,7 +130,7 @@ def test_tries_are_bounded() -> None:
     assert tries <= 20
 
 
-def test_few_tries_suffice() -> None:
+def test_shrinking_takes_few_tries() -> None:
     tries = 0
     subject = Wrong(FAULTS[0])
 
@@ -184,7 +184,7 @@ def test_the_enumerator_makes_every_choice_once() -> None:
     assert seen == sorted(seen, key=str) or len(seen) == 8
 
 
-def test_the_enumerator_notices_a_generator_that_depends_on_something_else() -> None:
+def test_the_enumerator_notices_a_generator_that_depends_on_more_than_its_choices() -> None:
     calls = iter((2, 2, 3, 2))
     with pytest.raises(AssertionError, match="choices alone"):
         for chooser in EnumeratingChooser.all():
@@ -193,7 +193,7 @@ def test_the_enumerator_notices_a_generator_that_depends_on_something_else() -> 
 
 
 def test_a_shrunk_operation_is_as_its_constructor_makes_it() -> None:
-    """What the constructor derives (`named`) must fit the arguments, or the model takes a shortcut that is wrong."""
+    """The derived field `named` must match the arguments; otherwise the model takes a wrong shortcut."""
     history = drawn_until(lambda found: any(isinstance(step.op, ops.RequestPut) for step in found))
     tried: list[Step] = []
 

@@ -22,12 +22,12 @@ EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_history_tells_the_subject_from_the_model(subject: Subject, seed: int) -> None:
+def test_the_subject_agrees_with_the_model_on_every_history(subject: Subject, seed: int) -> None:
     summary = campaign.run(EXAMPLES, seed, subject)
     assert summary.agrees, f"{summary}\n{summary.failures[0]}"
 
 
-def test_no_history_that_hypothesis_draws_tells_the_lua_from_the_model() -> None:
+def test_the_lua_agrees_with_the_model_on_histories_of_hypothesis() -> None:
     subject = LuaSubject()
 
     @settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -136,6 +136,6 @@ LIMITS: dict[str, list[Step]] = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_limits_are_the_same(name: str, subject: Subject) -> None:
+def test_the_subject_agrees_with_the_model_at_limits(name: str, subject: Subject) -> None:
     found = runner.first_difference(LIMITS[name], subject, every=max(len(LIMITS[name]) // 10, 1))
     assert found is None, report.transcript(LIMITS[name], found, subject.name)

@@ -1,4 +1,4 @@
-"""Clients with a fault that shows when others work at the same time, or when a reply is lost."""
+"""Clients with a fault that shows only with concurrent clients, or when a reply is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLAIM = (
     granted = paused and {} or next_(now, queue, count)
   end""",
 )
-"""A pop that takes the job that its request names, whatever became of it."""
+"""A pop that leases the job that its request names, in any state."""
 
 ASSIGN = (
     "local job = jobs.find(op.jid)\n\n",
@@ -49,7 +49,7 @@ ASSIGN = (
 
 
 def library() -> str:
-    """The library with both, under names of its own."""
+    """Give the library with both faults, under its own names."""
     texts = {}
     for name, (right, wrong) in {"ops/pop": CLAIM, "ops/tag": ASSIGN}.items():
         assert right in bundle.read(name)
@@ -65,7 +65,7 @@ end}}
 
 
 class ByFunction:
-    """Executes by the wrong library."""
+    """Executes operations by the wrong library."""
 
     def __init__(self, url: str, prefix: str) -> None:
         self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 0), protocol=2)
@@ -80,7 +80,7 @@ class ByFunction:
 
 
 class ChecksThenClaims(ByFunction):
-    """Pops in two steps: looks which job is next, then takes that one."""
+    """Pops in two steps: reads which job is next, then leases that job."""
 
     def execute(self, op: Operation, now: int) -> Any:
         if type(op) is not ops.Pop or op.count != 1:
@@ -117,7 +117,7 @@ class CompletesOneByOne(ByBackend):
 
 
 class SendsAgainBlindly(ByBackend):
-    """Sends again what got no reply, with nothing by which the server could tell."""
+    """Sends operations without a reply again, without a request id that marks the resend."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url + "&deadline=20&requests=given", 20)
@@ -127,7 +127,7 @@ class SendsAgainBlindly(ByBackend):
 
 
 class ReadsOldCopies(ByBackend):
-    """Looks at a job only every third time; in between it shows what it saw before."""
+    """Reads a job only every third time; in between it returns the earlier reply."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -1,4 +1,4 @@
-"""A driver as a subprocess: what it answers, and what becomes of one that breaks the protocol."""
+"""A driver as a subprocess: its answers, and the end of a driver that violates the protocol."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def script(text: str, **seconds: float) -> Driver:
-    """A driver that is a few lines of Python."""
+    """Make a driver from a few lines of Python."""
     return Driver([sys.executable, "-c", f"import os, sys, time\ninput()\n{text}"], name="script", **seconds)
 
 
@@ -51,7 +51,7 @@ def test_long_lines_pass(there: Namespaces) -> None:
         assert driver.step(Step(0, ops.Get("a")))["reply"]["data"] == data
 
 
-def test_nothing_is_left_behind(server: Server) -> None:
+def test_a_driver_leaves_no_keys_behind(server: Server) -> None:
     with namespaces(f"{server.url}?prefix=here:") as there, Driver(PYTHON) as driver:
         driver.reset(there.url, there.fresh())
         driver.step(Step(0, ops.Put("q", "a", "k", "")))
@@ -77,7 +77,7 @@ def test_nothing_is_left_behind(server: Server) -> None:
         (HELLO + "input(); print('{\"seq\": 2}', flush=True); input()", "DRIVER-6", "no 'ok'"),
     ],
 )
-def test_what_breaks_the_protocol_is_told(text: str, requirement: str, detail: str) -> None:
+def test_a_violation_of_the_protocol_is_reported(text: str, requirement: str, detail: str) -> None:
     with pytest.raises(Broken) as broken, script(text) as driver:
         driver.reset("", "")
     assert broken.value.requirement == requirement
@@ -99,20 +99,20 @@ def test_a_driver_that_does_not_read_is_ended() -> None:
     assert not driver.runs
 
 
-def test_what_a_driver_starts_is_ended_with_it() -> None:
+def test_processes_that_a_driver_starts_end_with_it() -> None:
     driver = Driver(["sh", "-c", f"'{sys.executable}' '{PYTHON[1]}'; true"])
     driver.start()
     driver.kill()
     assert not driver.runs
 
 
-def test_what_it_wrote_to_its_standard_error_is_kept() -> None:
+def test_a_drivers_standard_error_is_kept() -> None:
     with pytest.raises(Broken) as broken, script("sys.stderr.write('no such file'); sys.exit(3)"):
         pass
     assert broken.value.stderr == "no such file"
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_missing_program_is_reported() -> None:
     with pytest.raises(Broken, match="cannot be started") as broken, Driver(["/no/such/program"]):
         pass
     assert broken.value.requirement == "DRIVER-4"

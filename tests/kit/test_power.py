@@ -1,4 +1,4 @@
-"""How much of what a binding can get wrong the kit notices: mutants of our own binding's coding of calls and replies.
+"""Measure how many faults of a binding the kit notices: mutants of our own codec of calls and replies.
 
 python -m tests.kit.test_power        tells the share, and the survivors
 """
@@ -33,7 +33,7 @@ class Coding:
         self.host = HOST
 
     def outcome(self, step: Step) -> Any:
-        """What a driver with this coding would answer."""
+        """Give the answer of a driver with this coding."""
         try:
             words = self.module.encode(step.op, step.now)
         except self.module.Unencodable:
@@ -42,7 +42,7 @@ class Coding:
         return json.loads(json.dumps(vectors.outcome(self.module.decode(step.op, raw))))
 
     def conforms(self, found: list[vectors.Vector]) -> bool:
-        """Whether it answers all vectors as expected."""
+        """Whether a driver with this coding answers all vectors as expected."""
         for vector in found:
             self.host.fresh()
             for step, expected in zip(vector.steps, vector.outcomes, strict=True):
@@ -59,7 +59,7 @@ HOST.load(bundle.library(None))
 
 
 def survivors(mutants: list[Mutant], found: list[vectors.Vector]) -> list[Mutant]:
-    """The mutants that conform."""
+    """Give the mutants that conform."""
     text = python.read("wire/codec")
     left = []
     for mutant in mutants:
@@ -72,12 +72,12 @@ def survivors(mutants: list[Mutant], found: list[vectors.Vector]) -> list[Mutant
     return left
 
 
-def test_what_is_right_conforms() -> None:
+def test_the_right_coding_conforms() -> None:
     assert Coding(python.read("wire/codec")).conforms(vectors.load("smoke"))
 
 
-def test_the_probes_notice_most_of_what_a_binding_can_get_wrong() -> None:
-    """What they do not notice are checks of types, which only callers in Python need, and what changes nothing."""
+def test_the_probes_notice_most_faults_of_a_binding() -> None:
+    """The mutants that they miss change nothing, or change checks of types, which only Python callers need."""
     some = python.mutants("wire/codec")[::6]
     assert len(survivors(some, vectors.load("smoke"))) < 0.2 * len(some)
 

@@ -23,7 +23,7 @@ VECTORS = vectors.as_schema()
 
 
 def validator(name: str, whole: dict[str, Any] = DRIVER) -> jsonschema.Draft202012Validator:
-    """What checks a value against one definition, as any validator of JSON Schema does it."""
+    """Make a standard JSON Schema validator for one definition."""
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": whole["$defs"]})
 
 
@@ -33,12 +33,12 @@ def test_the_schemas_are_schemas(whole: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "line"), pages.example_lines())
-def test_the_page_shows_messages_as_the_schema_has_them(name: str, line: dict[str, Any]) -> None:
+def test_the_messages_on_the_page_conform_to_the_schema(name: str, line: dict[str, Any]) -> None:
     validator(name).validate(line)
     assert schema.fault(line, DRIVER["$defs"][name], DRIVER["$defs"]) is None
 
 
-def test_what_the_runner_sends_is_as_the_schema_has_it() -> None:
+def test_requests_of_the_runner_conform_to_the_schema() -> None:
     checks = validator("op_request")
     for number in range(6):
         for at, step in enumerate(runner.draw(RandomChooser(f"schema {number}"), 60, typed=False)):
@@ -46,7 +46,7 @@ def test_what_the_runner_sends_is_as_the_schema_has_it() -> None:
 
 
 @pytest.mark.parametrize("level", vectors.LEVELS)
-def test_vectors_are_as_their_schema_has_them(level: str) -> None:
+def test_vectors_conform_to_their_schema(level: str) -> None:
     head, *lines = map(json.loads, vectors.path_of(level).read_text(encoding="utf-8").splitlines())
     validator("head", VECTORS).validate(head)
     found = {line["steps"][-1]["op"]: line for line in lines}  # one for each last operation: all would take long
@@ -81,7 +81,7 @@ ODD: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("value", ODD, ids=repr)
 @pytest.mark.parametrize("command", protocol.COMMANDS)
-def test_our_check_finds_what_any_validator_finds(command: str, value: Any) -> None:
+def test_our_check_agrees_with_a_json_schema_validator(command: str, value: Any) -> None:
     valid = validator(f"{command}_answer").is_valid(value)
     assert (protocol.fault_of_answer(command, value) is None) == valid
 

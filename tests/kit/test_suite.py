@@ -1,4 +1,4 @@
-"""A run of the kit: levels, what is expected to fail, who is to blame, and what it says."""
+"""A run of the kit: levels, expected failures, the step at fault, and the report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: object) -> suite.Report:
-    """What the kit says of the right driver, or of one with a fault."""
+    """Run the kit on the right driver, or on a driver with a fault."""
     driver = Driver([sys.executable, *((WRONG, fault) if fault else (RIGHT,))], name=fault or "right", answer_s=120)
     with driver:
         return suite.run(Session([driver], there), level, **given)  # type: ignore[arg-type]
@@ -50,19 +50,19 @@ def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: obj
         (False, 0, "reply: False != 0"),
         (1, "1", "reply: 1 != '1'"),
         (None, [], "reply: None != []"),
-        ({"a": 1}, {"a": 1, "b": 2}, "reply.b: nobody knows that: 2"),
+        ({"a": 1}, {"a": 1, "b": 2}, "reply.b: unknown: 2"),
         ({"a": 1, "b": 2}, {"a": 1}, "reply.b: missing"),
         ([{"a": "x"}], [{"a": "y"}], "reply[0].a: 'x' != 'y'"),
         ([1], [1, 2], "reply: [1] != [1, 2]"),
     ],
 )
-def test_what_differs_is_told_with_its_place(one: object, other: object, path: str) -> None:
+def test_a_difference_is_reported_with_its_path(one: object, other: object, path: str) -> None:
     found = judge.compare(0, "d", {"reply": one}, {"reply": other})
     assert found is not None and found.paths == (path,)
 
 
 @pytest.mark.parametrize(("one", "other"), [(2.0, 2), (0.1, 0.1), ({"a": 1, "b": 2}, {"b": 2, "a": 1})])
-def test_what_json_writes_in_two_ways_is_the_same(one: object, other: object) -> None:
+def test_equal_json_values_in_two_notations_are_equal(one: object, other: object) -> None:
     assert judge.compare(0, "d", {"reply": one}, {"reply": other}) is None
 
 
@@ -79,13 +79,13 @@ def test_a_failure_shows_the_sentence_the_history_and_the_step_to_blame(there: N
     assert len(report.failures[0].finding.history) == 4  # type: ignore[union-attr]
 
 
-def test_a_level_is_not_begun_when_one_before_it_found_something(there: Namespaces) -> None:
+def test_a_level_does_not_start_after_a_failure_in_an_earlier_level(there: Namespaces) -> None:
     report = tried(there, "swallows-null", "full", most_failures=3)
     assert {result.case.level for result in report.results} == {"smoke"}
     assert report.exit_code == 1
 
 
-def test_what_is_not_announced_is_left_out(there: Namespaces) -> None:
+def test_features_that_are_not_announced_are_skipped(there: Namespaces) -> None:
     class Modest(Session):
         """A driver that announces less than it can."""
 
@@ -102,7 +102,7 @@ def test_what_is_not_announced_is_left_out(there: Namespaces) -> None:
     assert drawn is None
 
 
-def test_soak_draws_until_its_time_is_over_and_the_same_for_the_same_seed(
+def test_soak_draws_until_its_time_limit_and_the_same_histories_for_a_seed(
     there: Namespaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(suite, "LEVELS", ("smoke", "soak"))
@@ -120,7 +120,7 @@ def test_soak_draws_until_its_time_is_over_and_the_same_for_the_same_seed(
 # ---- what is expected to fail
 
 NULLS = {one.id for one in vectors.load("smoke") if {"reply": None} in one.outcomes}
-"""Where nothing is replied, and a driver that swallows that is noticed."""
+"""The vectors with a null reply; a driver that changes null into something else fails them."""
 
 LIST = "\n".join(
     [
@@ -133,7 +133,7 @@ LIST = "\n".join(
 )
 
 
-def test_failures_that_are_expected_are_no_failures(there: Namespaces) -> None:
+def test_expected_failures_do_not_fail_the_run(there: Namespaces) -> None:
     report = tried(there, "swallows-null", expected=expected.read(LIST + "core/* never reached"))
     assert report.conforms and report.exit_code == 0
     assert {result.case.id for result in report.of(suite.EXPECTED)} == NULLS
@@ -146,7 +146,7 @@ def test_an_unexpected_pass_is_a_failure(there: Namespaces) -> None:
     assert "Take it off the list" in show.failure(report.failures[0])
 
 
-def test_a_line_to_which_nothing_fits_is_a_failure(there: Namespaces) -> None:
+def test_an_expected_failure_that_matches_nothing_is_a_failure(there: Namespaces) -> None:
     report = tried(there, expected=expected.read("smoke/NOTHING-* long gone"))
     assert not report.failures and not report.conforms
     assert "Nothing fits what was expected to fail: smoke/NOTHING-* (long gone)" in show.summary(report)
@@ -165,7 +165,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["conformance", *arguments])
 
 
-def test_the_command_writes_what_a_ci_reads(server: Server, tmp_path: Path) -> None:
+def test_the_command_writes_reports_for_ci(server: Server, tmp_path: Path) -> None:
     files = ("--junit", str(tmp_path / "j.xml"), "--badge", str(tmp_path / "b.json"))
     done = run("driver", "--url", server.url, "--level", "smoke", *files, "--", sys.executable, RIGHT)
     assert done.exit_code == 0, done.output
@@ -175,12 +175,12 @@ def test_the_command_writes_what_a_ci_reads(server: Server, tmp_path: Path) -> N
     assert json.loads((tmp_path / "b.json").read_text())["color"] == "brightgreen"
 
 
-def test_the_command_says_what_is_broken(server: Server, tmp_path: Path) -> None:
+def test_the_command_names_the_violated_requirement(server: Server, tmp_path: Path) -> None:
     files = ("--junit", str(tmp_path / "j.xml"), "--badge", str(tmp_path / "b.json"))
     wrong = ("--url", server.url, "--level", "smoke", *files, "--", sys.executable, WRONG, "cuts-at-nul")
     done = run("driver", *wrong)
     assert done.exit_code == 1
-    assert "TEXT-2: Texts hold any character" in done.output
+    assert "TEXT-2: Texts may contain any character" in done.output
     assert "does not conform: TEXT-2" in done.output
     failure = xml.parse(tmp_path / "j.xml").getroot().find("testcase/failure")
     assert failure is not None and failure.attrib["message"].startswith("TEXT-2")
@@ -190,7 +190,7 @@ def test_the_command_says_what_is_broken(server: Server, tmp_path: Path) -> None
     assert broken[0]["requirement"] == "TEXT-2" and broken[0]["paths"] and told["exit_code"] == 1
 
 
-def test_a_broken_protocol_has_an_exit_code_of_its_own(server: Server) -> None:
+def test_a_violation_of_the_protocol_has_its_own_exit_code(server: Server) -> None:
     done = run("driver", "--url", server.url, "--", sys.executable, "-c", "raise SystemExit('no such module')")
     assert done.exit_code == 3
     assert "DRIVER-4" in done.output and "no such module" in done.output
@@ -205,13 +205,13 @@ def test_a_broken_protocol_has_an_exit_code_of_its_own(server: Server) -> None:
         (("driver",), "Missing argument"),
     ],
 )
-def test_a_wrong_command_line_is_told(arguments: tuple[str, ...], said: str) -> None:
+def test_a_wrong_command_line_is_reported(arguments: tuple[str, ...], said: str) -> None:
     done = run(*arguments)
     assert done.exit_code == 2
     assert said in done.output
 
 
-def test_bindings_are_mixed_by_command(server: Server) -> None:
+def test_the_command_mixes_bindings(server: Server) -> None:
     drivers = [shlex.join((sys.executable, str(RIGHT))), shlex.join((sys.executable, str(WRONG), "renames-types"))]
     done = run("mixed", "--url", server.url, "--level", "smoke", "--driver", drivers[0], "--driver", drivers[1])
     assert done.exit_code == 1
@@ -219,7 +219,7 @@ def test_bindings_are_mixed_by_command(server: Server) -> None:
     assert "python_driver.py -> {" in done.output and "renames-types -> {" in done.output
 
 
-def test_vectors_and_schemas_are_handed_out(tmp_path: Path) -> None:
+def test_the_command_exports_vectors_and_schemas(tmp_path: Path) -> None:
     done = run("vectors", "--out", str(tmp_path / "v"))
     assert done.exit_code == 0, done.output
     assert {path.name for path in (tmp_path / "v").iterdir()} == {

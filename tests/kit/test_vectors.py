@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 SAID_OTHERWISE = {"SPACE-1", "TIME-3", "MIXED-1", "RESEND-read", "REPLY-jid", "REPLY-state", "REPLY-number",
                   "REPLY-recorded"}  # fmt: skip
-"""Requirements without a probe: checked by hand, by mixing, with nearly every other one, or an auditor's alone."""
+"""Requirements without a probe: checked by hand, by mixing bindings, by nearly every other probe, or by an auditor."""
 
 
 @pytest.mark.parametrize("level", vectors.LEVELS)
@@ -46,7 +46,7 @@ def test_every_operation_and_every_refusal_is_in_some_vector() -> None:
     assert {f"REFUSE-{code}" for code in REASONS} - touched == {"REFUSE-CANCEL_LIMIT", "REFUSE-DEPENDENCY_LIMIT"}
 
 
-def test_what_takes_a_thousand_jobs_is_in_the_histories_that_are_no_vectors() -> None:
+def test_histories_with_a_thousand_jobs_are_not_vectors() -> None:
     long = {case.id: case.requirements for case in suite.of_directed() if "thousand" in case.id}
     assert long
     assert {"REFUSE-CANCEL_LIMIT", "REFUSE-DEPENDENCY_LIMIT"} <= {one for told in long.values() for one in told}
@@ -58,7 +58,7 @@ def test_the_model_does_what_the_vectors_say(level: str) -> None:
         assert vectors.expected(vector.steps) == vector.outcomes, vector.id
 
 
-def test_a_vector_names_what_it_touches() -> None:
+def test_a_vector_names_the_requirements_that_it_tests() -> None:
     step = Step(0, ops.Log("a", "x", "r"))
     made = vectors.made("a", "core", "", [Step(0, ops.Put("q", "a", "k", "")), step, step, Step(0, ops.Promote("b"))])
     assert {"RESEND-memo", "REFUSE-JOB_NOT_FOUND", "OP-put", "REPLY-jid"} <= set(made.requirements)

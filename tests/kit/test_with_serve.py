@@ -1,4 +1,4 @@
-"""The kit on `qmodel serve`: drivers are checked where no Redis is."""
+"""The kit on `qmodel serve`: drivers are checked without Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every wrong driver is caught, and what it breaks is named. `wrong_driver.py` has them."""
+"""The kit catches every wrong driver (`wrong_driver.py`) and names the violated requirement."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def there(server: Server) -> Iterator[Namespaces]:
 
 
 def tried(drivers: list[Driver], there: Namespaces, level: str) -> suite.Report:
-    """What the kit says of drivers."""
+    """Run the kit on drivers."""
     session = Session(drivers, there, "wrong")
     try:
         return suite.run(session, level, most_failures=1)
@@ -44,13 +44,13 @@ def tried(drivers: list[Driver], there: Namespaces, level: str) -> suite.Report:
 
 
 def command(name: str) -> Driver:
-    """A wrong driver. Only one that hangs is not waited for."""
+    """Start a wrong driver; the time limit is short if its fault is to hang."""
     hangs = {**wrong.FAULTS, **wrong.MIXED}[name].requirement == "DRIVER-3"
     return Driver([sys.executable, str(FILE), name], name=name, answer_s=3 if hangs else 120)
 
 
 @pytest.mark.parametrize("name", wrong.FAULTS)
-def test_a_wrong_driver_is_caught_and_what_it_breaks_is_named(name: str, there: Namespaces) -> None:
+def test_a_wrong_driver_is_caught_with_the_requirement_that_it_violates(name: str, there: Namespaces) -> None:
     requirement = wrong.FAULTS[name].requirement
     level = "core" if requirement.startswith("OP-") else "smoke"
     report = tried([command(name)], there, level)
@@ -63,7 +63,7 @@ def test_a_wrong_driver_is_caught_and_what_it_breaks_is_named(name: str, there: 
 
 
 @pytest.mark.parametrize("name", wrong.MIXED)
-def test_what_a_binding_does_wrong_only_with_others_is_found_by_mixing(name: str, there: Namespaces) -> None:
+def test_faults_that_show_only_between_bindings_are_found_by_mixing(name: str, there: Namespaces) -> None:
     alone = tried([command(name)], there, "smoke")
     assert alone.conforms, "\n".join(map(show.failure, alone.failures))
     mixed = tried([command(name), Driver([sys.executable, RIGHT], name="right")], there, "smoke")

@@ -1,4 +1,4 @@
-"""Wrong drivers: the reference driver with one fault each. The kit must catch every one, and name what it breaks.
+"""Wrong drivers: the reference driver with one fault each. The kit must catch all and name the violated requirement.
 
     python tests/kit/wrong_driver.py drops-the-token
 
@@ -32,7 +32,7 @@ Outcome = dict[str, Any]
 
 
 class Fault(NamedTuple):
-    """A fault: the requirement that it breaks, and where it strikes."""
+    """A fault: the requirement that it violates, and the place where it acts."""
 
     requirement: str
     before: Callable[[str, Arguments], Arguments] | None = None
@@ -64,14 +64,14 @@ class Wrong(python_driver.Driver):
 
 
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value of JSON with every scalar in it changed."""
+    """Change every scalar in a JSON value."""
     if isinstance(value, dict):
         return {key: changed(one, change) for key, one in value.items()}
     return [changed(one, change) for one in value] if isinstance(value, list) else change(value)
 
 
 def argument(name: str, change: Callable[[Any], Any]) -> Callable[[str, Arguments], Arguments]:
-    """Change one argument, of operations inside others too."""
+    """Change one argument, also of nested operations."""
 
     def before(op: str, given: Arguments) -> Arguments:
         given = {key: change(value) if key == name else value for key, value in given.items()}
@@ -149,7 +149,7 @@ def as_float32(value: Any) -> Any:
 
 
 class Blind(Wrong):
-    """Sends everything twice, each time as something new."""
+    """Sends everything twice, each time as a new operation."""
 
     def call(self, name: str, words: list[str]) -> Any:
         super().call(name, words)
@@ -157,7 +157,7 @@ class Blind(Wrong):
 
 
 class Caching(Wrong):
-    """Keeps what it has read, until the next reset."""
+    """Caches reads until the next reset."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class FirstToken(Wrong):
 
 
 class OnePrefix(Wrong):
-    """Stays where it was first sent."""
+    """Stays in the namespace of the first reset."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         before = self.prefix
@@ -210,7 +210,7 @@ class OnePrefix(Wrong):
 
 
 class StoredState(Wrong):
-    """Shows the state that stands in the record."""
+    """Shows the state inside the record."""
 
     def call(self, name: str, words: list[str]) -> Any:
         return _stored(super().call(name, words))
@@ -225,7 +225,7 @@ def _stored(raw: Any) -> Any:
 
 
 class Characters(Wrong):
-    """Takes sizes in bytes for sizes in characters: what follows a text begins too late."""
+    """Takes sizes in bytes for sizes in characters: the data after a text begin too late."""
 
     def outcome(self, asked: dict[str, Any]) -> dict[str, Any]:
         found = super().outcome(asked)
@@ -237,7 +237,7 @@ class Characters(Wrong):
 
 
 class Shuffled(Wrong):
-    """Answers a batch in the order in which it likes."""
+    """Answers a batch in another order."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         found = super().answer(asked)
@@ -245,7 +245,7 @@ class Shuffled(Wrong):
 
 
 class Short(Wrong):
-    """Loses the last of a batch."""
+    """Loses the last result of a batch."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         found = super().answer(asked)
@@ -253,7 +253,7 @@ class Short(Wrong):
 
 
 class Fragile(Wrong):
-    """Falls over at the hundredth operation."""
+    """Crashes at the hundredth operation."""
 
     count = 0
 
@@ -267,7 +267,7 @@ class Fragile(Wrong):
 
 
 class Sleepy(Wrong):
-    """Waits for ever when there is nothing to pop."""
+    """Waits for ever when no job can be popped."""
 
     def outcome(self, asked: dict[str, Any]) -> dict[str, Any]:
         found = super().outcome(asked)
@@ -277,7 +277,7 @@ class Sleepy(Wrong):
 
 
 class Renaming(Wrong):
-    """Has names of its own for types of jobs."""
+    """Uses its own names for job types."""
 
     def outcome(self, asked: dict[str, Any]) -> dict[str, Any]:
         given = argument("klass", lambda text: f"mine.{text}")(asked["op"], asked)
@@ -365,7 +365,7 @@ FAULTS: dict[str, Fault] = {
     "releases-at-once": Fault("OP-release", before=on("release", without("delay_ms"))),
     "renews-without-data": Fault("OP-heartbeat", before=on("heartbeat", without("data"))),
 }  # fmt: skip
-"""One fault each, and the requirement that it breaks."""
+"""The faults by name, each with the requirement that it violates."""
 
 MIXED: dict[str, Fault] = {
     "packs-data": Fault(
@@ -375,7 +375,7 @@ MIXED: dict[str, Fault] = {
     ),
     "renames-types": Fault("MIXED-1", driver=Renaming),
 }
-"""Faults that a binding cannot show alone: it reads what it wrote."""
+"""Faults that a binding alone cannot show, because it reads only its own writes."""
 
 
 def _parsed(text: str) -> str:

@@ -51,7 +51,7 @@ def test_what_is_written_otherwise_is_equal_all_the_same(both: None, found: obje
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"op":"put"}', '{"op":"none","now":1}', '{"op":"get","now":1} x'])
-def test_what_is_no_call_is_refused(both: None, text: str) -> None:
+def test_an_invalid_call_is_refused(both: None, text: str) -> None:
     with pytest.raises(ValueError):
         compare.read_call(text)
 

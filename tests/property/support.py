@@ -1,4 +1,4 @@
-"""What the laws are checked on: bulk histories, drawn once, and ways to plant a fault."""
+"""Shared by the tests of laws: bulk histories, drawn once, and ways to plant a fault."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ QUICK = settings(
 
 @functools.cache
 def bulk(count: int = BULK) -> list[list[Step]]:
-    """The histories that every law is checked on."""
+    """Draw the histories that every law is checked on."""
     return [runner.draw(RandomChooser(f"laws.{seed}"), STEPS) for seed in range(count)]
 
 
 @st.composite
 def drawn(draw: Any) -> list[Step]:
-    """A history of fixed length whose steps shrink away one by one."""
+    """Draw a history of fixed length; Hypothesis can remove each step alone."""
     return runner.draw(HypothesisChooser(draw), 25)
 
 
@@ -72,12 +72,12 @@ class Moment(NamedTuple):
 
 
 def state_of(store: Store) -> Snapshot:
-    """All that decides: the journal, if there is one, also tells of what was refused, and sent again."""
+    """Give the whole state for comparisons, without the journal, which also records refusals and resends."""
     return replace(snapshot.of(store), journal=(), journaled=0)
 
 
 def walk(history: list[Step], before: bool = False) -> Iterator[Moment]:
-    """Step a new model through a history."""
+    """Execute a history on a new model; yield each step with the state around it."""
     store = Store()
     for step in history:
         seen = state_of(store) if before else None
@@ -88,12 +88,12 @@ def walk(history: list[Step], before: bool = False) -> Iterator[Moment]:
 
 
 def last(history: list[Step]) -> Moment:
-    """The end of a history."""
+    """Give the store at the end of a history."""
     return list(walk(history))[-1]
 
 
 def everywhere(before: bool = False, count: int = BULK) -> Iterator[Moment]:
-    """Every moment of every history."""
+    """Yield every step of every history."""
     for history in bulk(count):
         yield from walk(history, before)
 
@@ -102,7 +102,7 @@ Law = Callable[[], None]
 
 
 def fails(law: Law) -> bool:
-    """Whether a law does not hold: for negative twins, which plant a fault first."""
+    """Tell whether a law is violated: for negative twins, which plant a fault first."""
     try:
         law()
     except Exception:  # an assertion of the law, or one of the model's own: noticed is noticed

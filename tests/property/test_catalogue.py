@@ -1,4 +1,4 @@
-"""What the catalogues say is what happens: transitions, events, refusals; nothing more, nothing less."""
+"""Transitions, events and refusals occur exactly as the catalogues list them: no more, no fewer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from qmodel.model.state.throttles import OWN
 from tests.property.support import bulk, fails, plant, walk
 
 COUNT = 1200
-"""Enough histories for the rarest of all transitions."""
+"""How many histories are drawn: enough for the rarest transition."""
 
 
 @functools.cache
 def _limits() -> tuple[tuple[str, str], ...]:
-    """The refusals for which a few names are not enough: (operation, code)."""
+    """List the refusals that need more names than generated histories have: (operation, code)."""
     found = set()
 
     def step(store: Store, op: Any) -> None:
@@ -99,14 +99,14 @@ def _limits() -> tuple[tuple[str, str], ...]:
 
 
 FOLLOWS = ("following", "in_any_order", "whoever_fails_it")
-"""In which each operation that may fail a job frees, fails and cancels others."""
+"""A directed history in which each operation that may fail a job frees, fails and cancels its dependents."""
 
 ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_that_end_it", "bounds_of_runs", *FOLLOWS)]
-"""In which whoever waits for a job learns of every way in which it can end, and what is over is deleted."""
+"""Directed histories in which dependents see each way in which a job can end, and ended jobs are deleted."""
 
 
 def _rare() -> Iterator[list[Step]]:
-    """What seldom comes about by chance: dead letters, and failed jobs that are kept no longer, by all that fails."""
+    """Give rare histories: dead letters, and failed jobs past their retention, for each operation that fails jobs."""
     yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0))]
     keep = Step(0, ops.ConfigSet("failed-history-count", 1))
     put, pop = ops.Put("q", "a", "k", "", retries=0, dead_queue="dead"), ops.Pop("q", "w")
@@ -138,7 +138,7 @@ def _rare() -> Iterator[list[Step]]:
 
 
 def _in_a_line() -> Iterator[list[Step]]:
-    """Histories in which one of two jobs with one key waits for the other, and goes on by something rare."""
+    """Give histories in which a job waits for another one with the same key and is admitted in a rare way."""
     begin = [Step(0, ops.Put("q", jid, "k", "", retries=0, ordered="o")) for jid in "ab"]
     pop = Step(0, ops.Pop("q", "w"))
     later = Step(0, ops.Put("q", "c", "k", "", delay_ms=5, ordered="o"))
@@ -167,7 +167,7 @@ def _in_a_line() -> Iterator[list[Step]]:
 
 
 def _of_messages() -> Iterator[list[Step]]:
-    """Histories in which a message became a job before, or becomes one that waits in a line, by something rare."""
+    """Give histories with rare deliveries: the message has a job already, or its job waits for a concurrency key."""
     old = [Step(0, ops.Publish("m", "")), Step(0, ops.Publish("m", ""))]
     jobs = [Step(0, ops.Put("q", f"s:{number}", "k", "")) for number in (1, 2)]
     slow = ops.Subscribe("s", ("m",), "q", "k", ordered="o", after=0, count=1)
@@ -191,7 +191,7 @@ def _with_runs_elsewhere() -> Iterator[list[Step]]:
 
 
 def _with_requests() -> Iterator[list[Step]]:
-    """Histories in which requests meet what they seldom meet."""
+    """Give histories with rare situations of requests."""
 
     def sub(n: int, **more: Any) -> ops.Put:
         return ops.Put("q", f"R:{n}", "k", "", **more)
@@ -242,7 +242,7 @@ def _obliterating_a_throttled_queue() -> list[Step]:
 
 
 def _following_at_once() -> Iterator[list[Step]]:
-    """Sub-requests that depend on a failed job, and follow it in the step in which they come."""
+    """Give histories in which sub-requests depend on a failed job and follow it in the step that adds them."""
     for whole in (False, True):
         s = Script()
         s.put("a", "old")
@@ -265,7 +265,7 @@ def _following_at_once() -> Iterator[list[Step]]:
 
 @functools.cache
 def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str, str, str]]]:
-    """Over many histories: the events and refusals of each operation, and all transitions."""
+    """The events and refusals of each operation, and all transitions, over many histories."""
     events: dict[str, set[str]] = defaultdict(set)
     refusals: dict[str, set[str]] = defaultdict(set)
     transitions: set[tuple[str, str, str]] = set()
@@ -300,12 +300,12 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
 
 
 def _who(event: Event) -> str:
-    """What parks or admits a job: its concurrency key, or a pop that checks its throttles."""
+    """Whether an operation may park or admit a job: by its concurrency key, or by a pop that checks throttles."""
     return "concurrency key" if str(event.facts[-1]).startswith(("ordered:", "request:")) else "pop"
 
 
 def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
-    """Whether it happened to a job because of what happened to another one."""
+    """Whether a transition of a job was caused by a transition of another job."""
     if event.event == "failed":
         return was == "depends" and str(event.named["group"]).startswith("failed-dependencies-")
     if event.event == "unblocked":
@@ -314,7 +314,7 @@ def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
 
 
 def _end_of_a_holder(name: str) -> tuple[Event, ...]:
-    """The events of what ends the holder of a key for whose end another job waits: many things at once."""
+    """Give the events that may come from the end of a job if another job waits for its key."""
     store = Store()
     retries = 1 if name == "drain" else 0
     engine.step(store, 0, ops.Put("r", "c", "k", "", ordered="o"))  # so that the one that goes on is parked
@@ -339,7 +339,7 @@ def _end_of_a_holder(name: str) -> tuple[Event, ...]:
 
 
 def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ...]) -> Iterator[tuple[str, str, str]]:
-    """Fold events into the state of each job, as a reader of the stream does; tell each change."""
+    """Fold events into the state of each job, as a reader of the stream does; yield each change."""
     lapsed = set()
     for event in events:
         if "jid" not in EVENTS[event.event]:
@@ -401,7 +401,7 @@ STATE_AFTER = {
 }  # fmt: skip
 
 
-def test_the_events_alone_tell_the_state_of_every_job() -> None:
+def test_the_events_alone_determine_the_state_of_every_job() -> None:
     _happened()  # asserts it after every step
 
 

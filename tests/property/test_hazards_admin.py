@@ -1,4 +1,4 @@
-"""What other queues got wrong about looking after a queue, each as a claim about this one."""
+"""Faults of other queues in administration; each test claims that qmodel does not have one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmodel.model.state.store import Store
 
 
 def done(store: Store, now: int, *operations: ops.Operation) -> Any:
-    """Execute operations of which none is refused; give the last reply."""
+    """Execute operations; none may be refused. Give the last reply."""
     reply = None
     for op in operations:
         reply = engine.step(store, now, op)
@@ -21,7 +21,7 @@ def done(store: Store, now: int, *operations: ops.Operation) -> Any:
 
 
 def put(queue: str, *jids: str, **more: Any) -> Iterable[ops.Operation]:
-    """Puts of some jobs."""
+    """Make the puts of some jobs."""
     return (ops.Put(queue, jid, "k", "", **more) for jid in jids)
 
 
@@ -38,7 +38,7 @@ def test_several_queues_are_taken_from_in_the_order_given() -> None:
     assert [job.jid for job in done(store, 1, ops.PopAny(("q", "r"), "w", 2))] == ["r2"]
 
 
-def test_who_finds_nothing_in_several_queues_is_idle_in_each_once() -> None:
+def test_a_worker_that_finds_no_job_in_several_queues_is_idle_in_each_once() -> None:
     store = Store()
     assert done(store, 1, ops.PopAny(("q", "r", "q"), "w", wait=True)) == ()
     assert {name: queue.idle for name, queue in store.queues.items()} == {"q": 1, "r": 1}
@@ -58,7 +58,7 @@ def test_the_work_of_a_pop_from_several_queues_is_bounded() -> None:
 
 
 def test_a_timed_pause_does_not_end_the_pause_of_a_person() -> None:
-    """M6 of Mosquito: the pause of a rate limiter overwrote an operator's, and the queue went on by itself."""
+    """M6 of Mosquito: a rate limiter's pause overwrote the operator's pause, and the queue resumed by itself."""
     store = Store()
     done(store, 1, *put("q", "a"), ops.Pause(("q",)))
     assert done(store, 2, ops.Pause(("q",), "rate", 1000)) == 0
@@ -69,7 +69,7 @@ def test_a_timed_pause_does_not_end_the_pause_of_a_person() -> None:
     assert [job.jid for job in done(store, 5000, ops.Pop("q", "w"))] == ["a"]
 
 
-def test_a_timed_pause_has_ended_for_reads_before_anybody_notices() -> None:
+def test_reads_show_the_end_of_a_timed_pause_before_any_operation_records_it() -> None:
     store = Store()
     done(store, 1, *put("q", "a"), ops.Pause(("q",), "rate", 1000))
     seen = [(one.paused, one.next_at) for one in (done(store, at, ops.Queue("q")) for at in (1000, 1001))]
@@ -95,7 +95,7 @@ def test_the_reasons_of_a_queue_are_few() -> None:
     assert store.queues["q"].pauses == {"r3": 0, "x": 0}
 
 
-def test_nothing_is_left_of_a_queue_whose_pauses_are_over() -> None:
+def test_a_queue_whose_pauses_have_ended_leaves_nothing_behind() -> None:
     store = Store()
     done(store, 1, ops.Pause(("q",)), ops.Pause(("q",), "rate", 5), ops.Pop("q", "w"), ops.Unpause(("q",)))
     assert snapshot.of(store).queues == {}
@@ -104,14 +104,14 @@ def test_nothing_is_left_of_a_queue_whose_pauses_are_over() -> None:
 # ---- searching
 
 
-def test_what_does_not_fit_is_left_out_before_the_page_is_cut() -> None:
-    """glide-mq looked at the first hundred jobs only, and missed all matches behind them."""
+def test_a_search_filters_before_it_cuts_the_page() -> None:
+    """glide-mq searched only the first hundred jobs, and missed all later matches."""
     store = Store()
     done(store, 1, *put("q", *(f"a{n}" for n in range(300))), ops.Put("q", "b", "rare", ""))
     assert [job.jid for job in done(store, 1, ops.Search("q", klass="rare", count=1)).jobs] == ["b"]
 
 
-def test_a_search_looks_at_a_thousand_jobs_and_says_where_to_go_on() -> None:
+def test_a_search_visits_a_thousand_jobs_and_returns_a_cursor() -> None:
     store = Store()
     for begin in range(0, 1500, 500):
         done(store, 1, *put("q", *(f"a{n}" for n in range(begin, begin + 500))))
@@ -122,7 +122,7 @@ def test_a_search_looks_at_a_thousand_jobs_and_says_where_to_go_on() -> None:
     assert ([job.jid for job in rest.jobs], rest.cursor) == (["b"], "")
 
 
-def test_what_stays_is_found_once_whatever_goes_in_between() -> None:
+def test_jobs_that_stay_are_found_once_even_if_others_are_deleted_meanwhile() -> None:
     store = Store()
     done(store, 1, *put("q", *"abcdef"))
     first = done(store, 1, ops.Search("q", count=2))
@@ -152,7 +152,7 @@ def test_every_state_is_found_by_its_name() -> None:
     assert [job.jid for job in done(store, 10**6, ops.Search(worker="u", state="stalled")).jobs] == ["r"]
 
 
-def test_retrying_many_passes_over_none_and_counts_without_changing() -> None:
+def test_retry_many_skips_no_job_and_its_preview_changes_nothing() -> None:
     store = Store()
     done(store, 1, *put("q", "a", "b"), *put("r", "c"), ops.Pop("q", "u", 2), ops.Pop("r", "u"))
     done(store, 1, *(ops.Fail(jid, store.jobs[jid].token, f"group {jid}", "") for jid in "abc"))
@@ -184,13 +184,13 @@ def test_cleaning_takes_the_oldest_and_only_those_old_enough() -> None:
 # ---- metadata
 
 
-def test_nothing_is_left_of_metadata_that_are_unset() -> None:
+def test_unset_metadata_leave_nothing_behind() -> None:
     store = Store()
     done(store, 1, ops.MetadataSet("k", "n", "5"), ops.MetadataIncrement("k", "n", -7), ops.MetadataUnset("k", "n"))
     assert store.metadata == {}
 
 
-def test_a_sum_that_is_no_number_any_more_is_refused_before_anything_is_written() -> None:
+def test_an_increment_without_a_whole_result_is_refused_before_anything_is_written() -> None:
     store = Store()
     done(store, 1, ops.MetadataSet("k", "n", "99999999999999"), ops.MetadataSet("k", "x", "1.0"))
     before = snapshot.of(store)
@@ -202,7 +202,7 @@ def test_a_sum_that_is_no_number_any_more_is_refused_before_anything_is_written(
 # ---- metrics
 
 
-def test_what_is_counted_by_the_minute_is_what_happened_in_it() -> None:
+def test_the_counts_of_a_minute_are_the_events_in_it() -> None:
     store, minute = Store(), 60_000
     for jid in "abc":
         done(store, minute - 10, ops.Put("q", jid, "k", ""))
@@ -216,7 +216,7 @@ def test_what_is_counted_by_the_minute_is_what_happened_in_it() -> None:
     assert done(store, 3 * minute, ops.ConfigSet("metrics-history", 1), ops.Metrics("q"))[0][0] == 2 * minute
 
 
-def test_minutes_that_are_too_old_are_struck_when_a_day_begins() -> None:
+def test_old_minutes_are_deleted_when_a_day_begins() -> None:
     store, day = Store(), 86_400_000
     for n in range(4):
         done(store, n * day, ops.Put("q", str(n), "k", ""))
@@ -238,8 +238,8 @@ def test_no_run_is_so_long_that_a_sum_of_its_minute_is_inexact() -> None:
 # ---- obliterating
 
 
-def test_a_queue_that_works_is_not_deleted_unless_it_is_forced() -> None:
-    """BullMQ's obliterate deletes keys, and workers of jobs that were active fail later for a reason nobody tells."""
+def test_a_queue_with_running_jobs_is_deleted_only_by_force() -> None:
+    """BullMQ's obliterate deletes keys, and workers of active jobs fail later without a stated reason."""
     store = Store()
     done(store, 1, *put("q", "a", "b"), ops.Pop("q", "w"))
     assert engine.step(store, 2, ops.Obliterate("q")) == Refusal("QUEUE_BUSY", ("q", "1"))
@@ -250,7 +250,7 @@ def test_a_queue_that_works_is_not_deleted_unless_it_is_forced() -> None:
     assert [(fact["jid"], fact["worker"], fact["cause"]) for fact in lost] == [("a", "w", "cancel")]
 
 
-def test_nothing_is_left_of_a_queue_that_is_obliterated() -> None:
+def test_an_obliterated_queue_leaves_nothing_behind() -> None:
     store = Store()
     done(store, 1, *put("q", *"abcdef"), *put("r", "x"))
     for name in "ab":
@@ -267,7 +267,7 @@ def test_nothing_is_left_of_a_queue_that_is_obliterated() -> None:
     assert [queue.name for queue in done(store, 3, ops.Queues())] == ["r"]
 
 
-def test_nobody_is_left_waiting_for_a_job_of_a_queue_that_is_gone() -> None:
+def test_no_job_waits_for_a_job_of_an_obliterated_queue() -> None:
     store = Store()
     done(store, 1, *put("q", "a", "b"), *put("r", "x", depends=("b",)))
     for force in (False, True):
@@ -276,7 +276,7 @@ def test_nobody_is_left_waiting_for_a_job_of_a_queue_that_is_gone() -> None:
     assert done(store, 2, ops.Cancel(("x",)), ops.Obliterate("q")) == (2, 0, "")
 
 
-def test_jobs_that_wait_for_one_another_go_together() -> None:
+def test_jobs_that_depend_on_each_other_are_obliterated_together() -> None:
     store = Store()
     done(store, 1, *put("q", "a", "z"), *put("q", "b", depends=("a",)), *put("q", "c", depends=("b",)))
     first = done(store, 2, ops.Obliterate("q", count=1, request="n"))
@@ -300,7 +300,7 @@ def test_a_queue_is_deleted_a_thousand_jobs_at_a_time() -> None:
     assert (gone, steps, store.jobs, store.queues) == (2400, 3, {}, {})
 
 
-def test_more_than_a_thousand_that_wait_for_one_are_in_the_way() -> None:
+def test_a_queue_with_more_than_a_thousand_dependents_of_one_job_is_not_obliterated() -> None:
     store = Store()
     done(store, 1, *put("q", "a"), *put("q", "a2", depends=("a",)))
     for n in range(1000):

@@ -1,4 +1,4 @@
-"""What other queues got wrong about jobs that wait for jobs, each as a claim about this one."""
+"""Faults of other queues with dependencies between jobs; each test claims that qmodel does not have one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qmodel.model.state.store import Store
 
 
 def do(store: Store, op: ops.Operation, now: int = 1) -> Any:
-    """Execute an operation that is not refused."""
+    """Execute an operation; it must not be refused."""
     reply = engine.step(store, now, op)
     assert not isinstance(reply, Refusal), (op, reply)
     assert not check(snapshot.of(store))
@@ -31,7 +31,7 @@ def put(store: Store, jid: str, *depends: str, queue: str = "q", **more: Any) ->
 
 
 def take(store: Store, jid: str, now: int = 1) -> int:
-    """Lease a job and give its token; what stands before it is given back."""
+    """Lease a job and give its token; jobs before it are released."""
     queue = store.jobs[jid].queue
     taken = {job.jid: job.token for job in do(store, ops.Pop(queue, "w", 1000), now)}
     token: int = taken.pop(jid)
@@ -41,17 +41,17 @@ def take(store: Store, jid: str, now: int = 1) -> int:
 
 
 def fail(store: Store, jid: str) -> None:
-    """Take a job and fail it."""
+    """Lease a job and fail it."""
     do(store, ops.Fail(jid, take(store, jid), "g", f"{jid} broke"))
 
 
 def complete(store: Store, jid: str, result: str = "") -> None:
-    """Take a job and complete it."""
+    """Lease a job and complete it."""
     do(store, ops.Complete(jid, take(store, jid), result))
 
 
 def state(store: Store, jid: str) -> str:
-    """A job's state; empty when there is no such job."""
+    """Give a job's state; empty if the job does not exist."""
     return store.jobs[jid].state if jid in store.jobs else ""
 
 
@@ -61,7 +61,7 @@ def state(store: Store, jid: str) -> str:
 @pytest.mark.parametrize(
     ("policy", "becomes"), [("block", "depends"), ("fail", "failed"), ("ignore", "waiting"), ("cancel", "")]
 )
-def test_a_failed_dependency_strands_nobody_who_said_what_then(policy: str, becomes: str) -> None:
+def test_a_failed_dependency_is_handled_by_the_edges_policy(policy: str, becomes: str) -> None:
     store = Store()
     put(store, "child")
     put(store, "parent", f"child {policy}", queue="r")
@@ -69,7 +69,7 @@ def test_a_failed_dependency_strands_nobody_who_said_what_then(policy: str, beco
     assert state(store, "parent") == becomes
 
 
-def test_who_waits_on_is_released_when_the_failed_one_completes_after_all() -> None:
+def test_a_blocked_job_is_released_when_its_failed_dependency_completes_later() -> None:
     store = Store()
     put(store, "child")
     put(store, "parent", "child")
@@ -90,7 +90,7 @@ def test_a_job_that_fails_with_its_dependency_names_it() -> None:
 
 
 @pytest.mark.parametrize("how", ["exhausted", "lapsed", "expired", "put on a failed one"])
-def test_every_way_to_fail_counts(how: str) -> None:
+def test_every_way_to_fail_is_followed(how: str) -> None:
     store = Store()
     put(store, "child", retries=0, ttl_ms=10 if how == "expired" else None)
     put(store, "parent", "child fail", queue="r")
@@ -119,7 +119,7 @@ def test_a_failure_is_followed_through_the_tree() -> None:
     assert [state(store, jid) for jid in "abcde"] == ["failed", "", "failed", "waiting", "depends"]
 
 
-def test_a_job_for_which_others_wait_without_a_word_is_not_canceled_under_them() -> None:
+def test_a_job_with_blocked_dependents_is_not_canceled() -> None:
     store = Store()
     put(store, "a")
     put(store, "b", "a cancel")
@@ -135,7 +135,7 @@ def test_a_job_for_which_others_wait_without_a_word_is_not_canceled_under_them()
 
 
 @pytest.mark.parametrize("policies", [(a, b) for a in POLICIES for b in POLICIES])
-def test_whatever_fails_first_the_end_is_the_same(policies: tuple[str, str]) -> None:
+def test_the_order_of_failures_does_not_change_the_outcome(policies: tuple[str, str]) -> None:
     ends = set()
     for order in permutations("ab"):
         store = Store()
@@ -169,7 +169,7 @@ def test_a_job_put_too_late_to_be_canceled_is_there_to_recognise_a_resend() -> N
     assert [what for what, _, _ in stages(store.jobs["late"])] == ["put", "failed"]
 
 
-def test_more_than_a_thousand_follow_in_the_operations_that_come() -> None:
+def test_more_than_a_thousand_dependents_follow_in_later_operations() -> None:
     store = Store()
     put(store, "root")
     put(store, "left", "root fail")
@@ -256,7 +256,7 @@ def test_nothing_is_written_when_one_job_of_a_flow_is_refused() -> None:
 # ---- results
 
 
-def test_results_outlive_those_who_gave_them() -> None:
+def test_results_are_kept_after_their_jobs_are_deleted() -> None:
     store = Store()
     do(store, ops.ConfigSet("jobs-history-count", 0))
     put(store, "a")
@@ -274,7 +274,7 @@ def test_results_outlive_those_who_gave_them() -> None:
     assert not store.results
 
 
-def test_results_stay_for_another_try() -> None:
+def test_results_are_kept_for_a_retry() -> None:
     store = Store()
     put(store, "a")
     put(store, "w", "a block name")

@@ -42,7 +42,7 @@ class Throttled(Played):
         return str(self.get(jid).state)
 
     def next_in(self, queue: str = "q") -> int:
-        """In how many milliseconds something of a queue can be claimed by itself."""
+        """Give the milliseconds until a job of a queue can be popped without another operation."""
         return int(self(ops.Queue(queue)).next_at) - self.now
 
 
@@ -58,7 +58,7 @@ def scene() -> Iterator[Throttled]:
 
 
 @pytest.mark.parametrize("limits", [{"concurrency": 3}, {"rate": 3, "rate_ms": 1000}])
-def test_m13_of_fifty_pops_at_once_as_many_are_given_a_job_as_the_limit_says(scene: Throttled, limits: Any) -> None:
+def test_m13_fifty_pops_at_once_lease_no_more_than_the_limit(scene: Throttled, limits: Any) -> None:
     scene.limit(**limits)
     for n in range(50):
         scene.put(f"j{n}", throttles=("t",))
@@ -66,7 +66,7 @@ def test_m13_of_fifty_pops_at_once_as_many_are_given_a_job_as_the_limit_says(sce
     assert scene(ops.Queue("q")).throttled == 47
 
 
-def test_one_pop_of_many_is_given_no_more_than_the_limit(scene: Throttled) -> None:
+def test_one_pop_of_many_leases_no_more_than_the_limit(scene: Throttled) -> None:
     scene.limit(concurrency=2)
     scene.jobs("abcd")
     assert scene.given() == "ab"
@@ -124,7 +124,7 @@ def test_a_closed_throttle_takes_nothing_from_an_open_one(scene: Throttled) -> N
 # ---- one gate for all ways (W6)
 
 
-def test_w6_a_chained_pop_asks_the_same_gate(scene: Throttled) -> None:
+def test_w6_a_chained_pop_checks_the_same_throttle(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("abc")
     token = scene.pop()[0].token
@@ -175,7 +175,7 @@ def test_a_place_is_given_back_however_a_lease_ends(scene: Throttled, end: str) 
     assert scene.given(queue="r") == "b"
 
 
-def test_what_is_freed_wakes_one_idle_worker_of_each_queue_that_waits(scene: Throttled) -> None:
+def test_a_freed_place_wakes_one_idle_worker_of_each_waiting_queue(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("a")
     scene.jobs("bc", queue="r")
@@ -189,7 +189,7 @@ def test_what_is_freed_wakes_one_idle_worker_of_each_queue_that_waits(scene: Thr
 # ---- turns (W5)
 
 
-def test_who_was_parked_is_not_overtaken_by_who_comes_later(scene: Throttled) -> None:
+def test_a_parked_job_is_not_overtaken_by_a_later_one(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("abc")
     assert scene.given() == "a"
@@ -202,7 +202,7 @@ def test_who_was_parked_is_not_overtaken_by_who_comes_later(scene: Throttled) ->
         assert scene.given() == then
 
 
-def test_a_dear_job_is_not_starved_by_cheap_ones(scene: Throttled) -> None:
+def test_a_job_of_high_cost_is_not_starved_by_cheap_ones(scene: Throttled) -> None:
     scene.limit(capacity=5, refill=1, refill_ms=1000)
     scene.jobs("a", cost=5)
     assert scene.given() == "a"
@@ -214,7 +214,7 @@ def test_a_dear_job_is_not_starved_by_cheap_ones(scene: Throttled) -> None:
     assert scene.given(after=1000) == "c"
 
 
-def test_a_better_priority_goes_first_and_who_had_the_turn_keeps_it_among_its_equals(scene: Throttled) -> None:
+def test_a_better_priority_goes_first_and_equal_jobs_keep_their_turn(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("abc")
     assert scene.given() == "a"
@@ -227,7 +227,7 @@ def test_a_better_priority_goes_first_and_who_had_the_turn_keeps_it_among_its_eq
 
 
 @pytest.mark.parametrize("way", ["cancel", "drain", "move", "expire", "revoke", "delay"])
-def test_w5_a_parked_job_that_goes_blocks_nobody(scene: Throttled, way: str) -> None:
+def test_w5_a_parked_job_that_leaves_blocks_no_other_job(scene: Throttled, way: str) -> None:
     scene.limit(concurrency=1)
     scene.jobs("a")
     scene.pop()
@@ -292,7 +292,7 @@ def test_a_bucket_that_was_idle_holds_its_capacity_and_not_twice(scene: Throttle
     assert scene.given(after=1) == "c"
 
 
-def test_no_rest_of_a_token_is_lost(scene: Throttled) -> None:
+def test_no_fraction_of_a_token_is_lost(scene: Throttled) -> None:
     scene.limit(capacity=1, refill=3, refill_ms=1000)
     scene.jobs("abcd")
     assert scene.given() == "a"
@@ -353,7 +353,7 @@ def test_a_lowered_limit_takes_nothing_back_and_holds_from_then_on(scene: Thrott
     assert scene.given() == "d"
 
 
-def test_without_limits_parked_jobs_go_on(scene: Throttled) -> None:
+def test_parked_jobs_are_admitted_when_the_limits_are_removed(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("abc")
     scene.pop()
@@ -364,7 +364,7 @@ def test_without_limits_parked_jobs_go_on(scene: Throttled) -> None:
     assert scene(ops.ThrottleUnset("t")) == 0
 
 
-def test_nothing_is_left_of_a_throttle_that_nobody_uses(scene: Throttled) -> None:
+def test_an_unused_throttle_leaves_nothing_behind(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("ab")
     scene.pop()
@@ -378,7 +378,7 @@ def test_nothing_is_left_of_a_throttle_that_nobody_uses(scene: Throttled) -> Non
 # ---- a queue's own
 
 
-def test_the_throttle_of_a_queue_stops_it_in_its_order_and_parks_nobody(scene: Throttled) -> None:
+def test_the_throttle_of_a_queue_stops_it_in_order_and_parks_no_job(scene: Throttled) -> None:
     scene.limit("queue/q", concurrency=1)
     for jid in "ab":
         scene.put(jid)
@@ -400,14 +400,14 @@ def test_the_throttle_of_a_queue_opens_with_time(scene: Throttled) -> None:
     assert scene.given(after=1000) == "b"
 
 
-def test_nobody_names_the_throttle_of_a_queue(scene: Throttled) -> None:
+def test_a_job_cannot_name_the_throttle_of_a_queue(scene: Throttled) -> None:
     assert scene.put("a", throttles=("queue/q",)).facts == ("put", "throttles")
 
 
 # ---- bounds
 
 
-def test_a_pop_that_meets_a_thousand_closed_gates_stops_and_goes_on_at_once(scene: Throttled) -> None:
+def test_a_pop_that_meets_a_thousand_closed_throttles_stops_and_the_next_continues_at_once(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("a")
     scene.pop()
@@ -423,7 +423,7 @@ def test_a_pop_that_meets_a_thousand_closed_gates_stops_and_goes_on_at_once(scen
 # ---- why
 
 
-def test_why_names_who_holds_a_throttle_when_it_opens_and_whose_turn_it_is(scene: Throttled) -> None:
+def test_why_names_the_holders_of_a_throttle_its_opening_time_and_the_next_job(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.limit("s", rate=1, rate_ms=1000)
     scene.jobs("abc")
@@ -435,7 +435,7 @@ def test_why_names_who_holds_a_throttle_when_it_opens_and_whose_turn_it_is(scene
     assert scene(ops.Why("nobody")).code == "JOB_NOT_FOUND"
 
 
-def test_why_tells_of_pauses_of_those_before_and_that_nobody_asks(scene: Throttled) -> None:
+def test_why_names_pauses_jobs_ahead_and_missing_workers(scene: Throttled) -> None:
     scene.put("a")
     scene.put("b")
     scene.put("c", delay_ms=500)

@@ -21,7 +21,7 @@ from tests.property.test_quirks import DAY, Scene
 
 
 class Played(Scene):
-    """A scene that remembers what was asked in it."""
+    """A scene that records its operations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,14 +33,14 @@ class Played(Scene):
         return reply
 
     def order(self, count: int = 9) -> list[str]:
-        """What a pop of so many gives, after a look at what it would give."""
+        """Pop up to `count` jobs, after checking that peek shows the same ones."""
         shown = [job.jid for job in self(ops.Peek("q", count))]
         given = [job.jid for job in self.pop(count=count)]
         assert given == shown
         return given
 
     def causes(self) -> list[Any]:
-        """Why leases were lost."""
+        """Give the causes of lost leases."""
         return [event.named["cause"] for event in self.events("lock_lost")]
 
 
@@ -112,7 +112,7 @@ def test_a_lifo_job_may_be_delayed_promoted_prioritized_and_drained(scene: Playe
     assert scene(ops.Length("q")) == 0
 
 
-def test_a_put_that_does_not_say_lifo_ends_it(scene: Played) -> None:
+def test_a_put_without_lifo_makes_the_job_fifo(scene: Played) -> None:
     scene.put("a", lifo=True)
     scene.put("b")
     assert scene.get().lifo and not scene.get("b").lifo
@@ -487,12 +487,12 @@ def test_whatever_the_cause_a_dead_letter_is_written_in_the_same_step(scene: Pla
 
 
 def dead(scene: Played, jid: str = "a", **arguments: Any) -> str:
-    """A job that failed; the id of its dead letter."""
+    """Fail a job; give the id of its dead letter."""
     scene(ops.Fail(jid, scene.running(jid, dead_queue="dead", **arguments), "g", "why"))
     return str(scene(ops.Peek("dead", 9))[-1].jid)
 
 
-def test_dead_letters_come_to_an_end(scene: Played) -> None:
+def test_dead_letters_make_no_dead_letters(scene: Played) -> None:
     scene(ops.Fail("a", scene.running("a", dead_queue="q"), "g", "why"))
     letter = scene(ops.Peek("q"))[0].jid
     scene(ops.Fail(letter, scene.pop()[0].token, "g", "again"))
@@ -501,7 +501,7 @@ def test_dead_letters_come_to_an_end(scene: Played) -> None:
     assert scene(ops.Failed("g")).total == 0
 
 
-def test_a_dead_letter_may_be_mended_before_it_is_replayed_by_whoever_has_it(scene: Played) -> None:
+def test_the_holder_of_a_dead_letter_may_change_it_before_a_replay(scene: Played) -> None:
     letter = dead(scene)
     token = scene.pop("dead")[0].token
     scene(ops.Update(letter, "mended"))
@@ -512,7 +512,7 @@ def test_a_dead_letter_may_be_mended_before_it_is_replayed_by_whoever_has_it(sce
     assert scene.causes() == ["cancel"]
 
 
-def test_a_job_that_goes_on_is_not_disturbed_by_a_replay(scene: Played) -> None:
+def test_a_replay_does_not_disturb_a_job_that_is_not_failed(scene: Played) -> None:
     letter = dead(scene)
     scene(ops.RetryMany(group="g", to="q"))
     assert scene(ops.Replay(letter)).facts == ("a", "waiting")
@@ -545,7 +545,7 @@ def test_a_letter_of_a_job_with_a_long_id_and_much_data_can_be_asked_for(scene: 
     assert scene.get(long).data == "z" * 6000
 
 
-def test_nobodys_job_is_overwritten_by_a_letter(scene: Played) -> None:
+def test_a_dead_letter_overwrites_no_job(scene: Played) -> None:
     token = scene.running("a", dead_queue="dead")
     scene.put(f"a-dead-{token + 2}", "r")
     scene(ops.Fail("a", token, "g", "why"))
@@ -563,13 +563,13 @@ def test_a_letter_of_a_plain_job_is_not_written(scene: Played) -> None:
 
 
 def failed_jobs(scene: Played) -> list[str]:
-    """The jobs that are failed, longest first."""
+    """Give the failed jobs, those that failed first at the beginning."""
     groups = [tally.name for tally in scene(ops.FailedGroups())]
     listed = [jid for name in groups for jid in scene(ops.Failed(name)).jids]
     return [jid for jid, _ in sorted(((jid, scene.get(jid).ended_at) for jid in listed), key=lambda pair: pair[1])]
 
 
-def test_nothing_that_failed_is_lost_unless_somebody_says_so(scene: Played) -> None:
+def test_failed_jobs_are_deleted_only_by_an_option(scene: Played) -> None:
     for jid in "ab":
         scene.failed(jid)
         scene.now += 3000 * DAY
@@ -652,7 +652,7 @@ def test_a_pop_shows_what_followed_from_a_job_that_expired_on_the_way() -> None:
 # ---- delays
 
 
-def test_who_sleeps_is_woken_by_a_job_that_is_due_before_all_others(scene: Played) -> None:
+def test_an_idle_worker_is_woken_for_a_job_that_is_due_before_all_others(scene: Played) -> None:
     for _ in range(3):
         scene(ops.Pop("q", "w", wait=True))
     for delay_ms, woken in ((9000, 1), (300, 2), (5000, 2), (300, 2)):

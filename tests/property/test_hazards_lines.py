@@ -1,4 +1,4 @@
-"""Jobs that start one after the other: what other queues got wrong about it, each as a claim about this one.
+"""Concurrency keys: faults of other queues; each test claims that qmodel does not have one.
 
 Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
 """
@@ -16,12 +16,12 @@ __all__ = ["scene"]
 
 
 def state(scene: Played, *jids: str) -> list[str]:
-    """The states of jobs."""
+    """Give the states of jobs."""
     return [scene.get(jid).state for jid in jids]
 
 
 def running(scene: Played, jid: str, worker: str = "w", queue: str = "q") -> int:
-    """Pop a job, which must be the next one; give its token."""
+    """Pop a job, which must be the next one, and give its token."""
     (job,) = scene.pop(queue, worker)
     assert job.jid == jid
     return int(job.token)
@@ -70,7 +70,7 @@ def test_a_parent_may_have_the_key_of_its_children(scene: Played) -> None:
     assert scene.store.concurrency_keys == {}
 
 
-def test_a_job_that_begins_to_wait_for_one_behind_it_lets_it_go_first(scene: Played) -> None:
+def test_a_job_that_comes_to_depend_on_a_later_one_of_its_key_lets_it_go_first(scene: Played) -> None:
     scene.put("a", ordered="k")
     scene.put("b", ordered="k")
     assert scene(ops.Complete("a", running(scene, "a"), next="q", depends=("b",))) == "depends"
@@ -127,7 +127,7 @@ ENDS: dict[str, Callable[[Played, int], object]] = {
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_however_a_job_ends_the_next_one_goes_on(scene: Played, way: str) -> None:
+def test_every_end_of_a_job_admits_the_next_one_of_its_key(scene: Played, way: str) -> None:
     for jid in "abc":
         scene.put(jid, ordered="k", retries=0)
     ENDS[way](scene, running(scene, "a"))
@@ -146,7 +146,7 @@ REMOVALS: dict[str, Callable[[Played], object]] = {
 
 
 @pytest.mark.parametrize("way", REMOVALS)
-def test_a_parked_job_that_goes_away_does_not_block_its_line(scene: Played, way: str) -> None:
+def test_a_parked_job_that_leaves_does_not_block_its_key(scene: Played, way: str) -> None:
     scene.put("a", ordered="k")
     scene.put("b", "r", ordered="k")
     scene.put("c", "s", ordered="k")
@@ -173,7 +173,7 @@ def test_a_job_that_is_unfailed_joins_anew(scene: Played) -> None:
     assert state(scene, "a", "b") == ["throttled", "waiting"]
 
 
-def test_who_is_let_through_comes_last_of_its_priority_and_wakes_a_worker(scene: Played) -> None:
+def test_an_admitted_job_comes_last_of_its_priority_and_wakes_a_worker(scene: Played) -> None:
     scene.put("a", "r", ordered="k")
     scene.put("b", ordered="k")
     assert scene(ops.Pop("q", "idle", wait=True)) == ()
@@ -191,7 +191,7 @@ def test_a_thousand_jobs_of_a_key_may_be_canceled_at_once(scene: Played) -> None
     assert scene(ops.Length("q")) == 0
 
 
-def test_events_tell_who_waits_and_who_goes_on(scene: Played) -> None:
+def test_events_show_which_jobs_wait_and_which_are_admitted(scene: Played) -> None:
     scene.put("a", ordered="k")
     scene.put("b", ordered="k")
     scene(ops.Cancel(("a",)))

@@ -1,4 +1,4 @@
-"""Requests and their sub-requests: the flaws of the queue they come from (F1 to F18), each as a claim about this one.
+"""Requests and sub-requests: the faults F1 to F18 of an earlier queue; each test claims that qmodel does not have one.
 
 Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
 """
@@ -18,7 +18,7 @@ __all__ = ["scene"]
 
 
 def subs(id: str, count: int, **more: Any) -> tuple[ops.Put, ...]:
-    """Sub-requests `<id>:0` and so on."""
+    """Make the sub-requests `<id>:0` and so on."""
     return tuple(ops.Put("q", f"{id}:{n}", "k", "", **more) for n in range(count))
 
 
@@ -27,7 +27,7 @@ def request(scene: Played, id: str = "R") -> Any:
 
 
 def served(scene: Played, most: int = 100) -> str:
-    """Which requests one worker serves, a letter for each sub-request that it completes."""
+    """Let one worker complete sub-requests; give the letter of each one's request, in order."""
     found = ""
     while len(found) < most and (jobs := scene.pop()):
         found += jobs[0].jid[0]
@@ -56,7 +56,7 @@ def test_a_request_of_a_lower_priority_number_comes_first_and_may_be_tuned(scene
     assert served(scene) == "PPPPQQ"
 
 
-def test_no_more_than_the_limit_run_whatever_happens_to_the_limit(scene: Played) -> None:
+def test_no_more_sub_requests_run_than_the_limit_even_if_it_changes(scene: Played) -> None:
     scene(ops.RequestPut("P", "q", 3, subs("P", 9)))
     first = scene.pop(count=9)
     assert len(first) == 3
@@ -83,8 +83,8 @@ def test_a_completion_counts_once_and_only_for_what_was_delivered(scene: Played)
     assert (request(scene).done, request(scene).pending, dones(scene)) == (1, 2, [])
 
 
-def test_what_is_sent_again_is_neither_opened_nor_put_again(scene: Played) -> None:
-    """F3, F4, F5: one step, and known by its id even when its job is gone."""
+def test_a_resend_neither_opens_a_request_nor_puts_a_job_again(scene: Played) -> None:
+    """F3, F4, F5: a resend is one step, and is recognised by its id even after its job was deleted."""
     scene(ops.ConfigSet("jobs-history", 0))
     for _ in range(2):
         assert scene(ops.RequestOpen("R", "q", 2)) == "open"
@@ -96,7 +96,7 @@ def test_what_is_sent_again_is_neither_opened_nor_put_again(scene: Played) -> No
     assert served(scene) == "R"
 
 
-def test_a_request_that_is_opened_otherwise_is_refused_even_after_it_was_tuned(scene: Played) -> None:
+def test_opening_a_request_again_with_other_arguments_is_refused_even_after_tuning(scene: Played) -> None:
     scene(ops.RequestOpen("R", "q", 2))
     scene(ops.RequestTune("R", limit=7, priority=3))
     assert scene(ops.RequestOpen("R", "q", 2)) == "open"
@@ -131,7 +131,7 @@ def test_an_ended_request_leaves_no_place_behind_and_its_id_may_be_used_again(sc
     assert len(scene.pop(count=9)) == 1
 
 
-def test_a_slow_producer_and_a_limit_above_what_is_ready_lose_nobody(scene: Played) -> None:
+def test_a_slow_producer_and_a_limit_above_the_ready_jobs_lose_no_sub_request(scene: Played) -> None:
     """F10, T-S19."""
     scene(ops.RequestOpen("R", "q", 3))
     for n in range(5):
@@ -151,7 +151,7 @@ def test_a_request_without_sub_requests_ends_when_it_is_closed(scene: Played) ->
     assert len(dones(scene)) == 1
 
 
-def test_the_end_is_told_once_in_the_step_of_the_last_and_stays_readable(scene: Played) -> None:
+def test_the_end_of_a_request_is_one_event_of_its_last_step_and_stays_readable(scene: Played) -> None:
     """F12."""
     scene(ops.RequestPut("R", "q", 2, subs("R", 2)))
     first, last = scene.pop(count=2)
@@ -171,21 +171,21 @@ def test_a_limit_is_a_whole_number_from_1_to_1000(scene: Played, limit: Any) -> 
 
 
 @pytest.mark.parametrize("id", ["", "{x}y", "x}y", "{}z", "victim\x00evil", "x" * 65, "x" * 513, "a b", "é"])
-def test_an_id_is_made_of_a_few_signs_and_another_makes_no_key(scene: Played, id: str) -> None:
+def test_an_id_has_few_allowed_characters_and_others_are_refused(scene: Played, id: str) -> None:
     """F14, F15, T-S21."""
     before = snapshot.of(scene.store)
     assert scene(ops.RequestOpen(id, "q", 1)) == Refusal("BAD_ARGUMENT", ("request_open", "id"))
     assert snapshot.of(scene.store) == before
 
 
-def test_what_drains_a_request_is_accepted_by_a_full_server() -> None:
+def test_a_full_server_accepts_operations_that_drain_a_request() -> None:
     """F16."""
     for op in (ops.RequestClose, ops.RequestCancel, ops.RequestForget, ops.Complete):
         assert op.spec.finishes
 
 
 def test_a_sub_request_that_fails_or_goes_away_is_counted_once(scene: Played) -> None:
-    """F17: failures, cancels, and what becomes of a job of its own."""
+    """F17: failures, cancels, and sub-requests that become jobs outside the request."""
     scene(ops.RequestPut("R", "q", 1, subs("R", 4, retries=0)))
     job = scene.pop()[0]
     scene(ops.Retry(job.jid, job.token))
@@ -210,7 +210,7 @@ def test_a_failed_sub_request_that_is_tried_again_is_a_job_of_its_own(scene: Pla
     assert request(scene) == before
 
 
-def test_a_request_that_is_called_off_hands_out_nothing_more_and_waits_for_who_runs(scene: Played) -> None:
+def test_a_canceled_request_leases_no_more_jobs_and_waits_for_running_ones(scene: Played) -> None:
     scene(ops.RequestPut("R", "q", 2, subs("R", 5)))
     first, second = scene.pop(count=2)
     scene(ops.Release(second.jid, second.token))
@@ -224,7 +224,7 @@ def test_a_request_that_is_called_off_hands_out_nothing_more_and_waits_for_who_r
     assert scene(ops.RequestCancel("R")) == 0
 
 
-def test_three_thousand_sub_requests_are_called_off_a_thousand_at_a_time(scene: Played) -> None:
+def test_three_thousand_sub_requests_are_canceled_a_thousand_at_a_time(scene: Played) -> None:
     scene(ops.RequestOpen("R", "q", 1))
     for start in range(0, 2500, 500):
         scene(ops.RequestAdd("R", tuple(ops.Put("q", f"R:{n}", "k", "") for n in range(start, start + 500))))
@@ -235,7 +235,7 @@ def test_three_thousand_sub_requests_are_called_off_a_thousand_at_a_time(scene: 
     assert (scene.store.requested, scene.store.concurrency_keys, scene.store.jobs) == ({}, {}, {})
 
 
-def test_a_sub_request_on_which_a_job_depends_is_not_called_off_without_it(scene: Played) -> None:
+def test_a_sub_request_with_a_dependent_job_is_not_canceled_without_it(scene: Played) -> None:
     scene(ops.RequestPut("R", "q", 1, subs("R", 2)))
     scene.put("x", depends=("R:1",))
     assert scene(ops.RequestCancel("R")) == Refusal("HAS_DEPENDENTS", ("R:1", "x"))

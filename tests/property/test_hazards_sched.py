@@ -1,4 +1,4 @@
-"""What goes wrong with recurring jobs elsewhere, and must not here. Each is named as the claim that holds.
+"""Faults of other systems with recurring jobs; each test claims that qmodel does not have one.
 
 The systems are those of the documents: a periodic run that is made twice or never again, a schedule that drifts, one
 that waits for ever for a run that ended out of sight, one that a deployment resets.
@@ -29,28 +29,28 @@ class Queue:
         self.now = START
 
     def do(self, op: Operation, after: int = 0) -> Any:
-        """Execute an operation so long after the one before; it must not be refused."""
+        """Execute an operation some milliseconds after the previous one; it must not be refused."""
         self.now += after
         found = engine.step(self.store, self.now, op)
         assert not isinstance(found, Refusal), found
         return found
 
     def recur(self, interval_ms: int = HOUR, **more: Any) -> None:
-        """Let r recur."""
+        """Make the recurring job `r`."""
         self.do(ops.Recur("q", "r", "K", "", interval_ms, **more))
 
     def run(self, after: int = 0) -> Any:
-        """Take the one run that is due."""
+        """Lease the one run that is due."""
         (job,) = self.do(ops.Pop("q", "w", 10), after)
         return job
 
     @property
     def next_at(self) -> int:
-        """When the next run is due, or 0."""
+        """Give the moment at which the next run is due, or 0."""
         return int(self.do(ops.RecurGet("r")).next_at)
 
     def told(self, event: str) -> list[tuple[Any, ...]]:
-        """The facts of all events of a kind."""
+        """Give the facts of all events of a kind."""
         return [one.facts for one in self.do(ops.Events(0, 1000)) if one.event == event]
 
 
@@ -59,7 +59,7 @@ def queue() -> Queue:
     return Queue()
 
 
-def test_two_who_fire_at_once_make_one_run_for_each_time(queue: Queue) -> None:
+def test_two_concurrent_fires_make_one_run_for_each_due_time(queue: Queue) -> None:
     queue.recur()
     for _ in range(50):
         queue.do(ops.Fire("q", request="a"), HOUR // 2)
@@ -104,7 +104,7 @@ def test_a_run_that_ends_in_any_way_lets_the_next_one_be_due(
     assert queue.run(2 * HOUR).jid == "r-2"
 
 
-def test_a_worker_that_dies_in_a_run_does_not_silence_what_recurs(queue: Queue) -> None:
+def test_a_worker_that_dies_in_a_run_does_not_stop_the_schedule(queue: Queue) -> None:
     queue.recur(overlap="skip", retries=0)
     queue.run()
     assert queue.do(ops.Pop("q", "v", 10), HOUR) != () or queue.next_at == START + 2 * HOUR
@@ -122,7 +122,7 @@ def test_a_failed_run_that_is_tried_anew_is_counted_once(queue: Queue) -> None:
     assert queue.run(HOUR).jid == "r-2"
 
 
-def test_whether_runs_overlap_is_no_matter_of_time(queue: Queue) -> None:
+def test_overlap_does_not_depend_on_how_long_runs_take(queue: Queue) -> None:
     queue.recur(overlap="skip")
     job = queue.run()
     for _ in range(60):  # for an hour and more it is at work, and says so
@@ -134,7 +134,7 @@ def test_whether_runs_overlap_is_no_matter_of_time(queue: Queue) -> None:
     assert queue.run(HOUR).jid == "r-2"
 
 
-def test_a_deployment_resets_nothing_that_is_as_it_was(queue: Queue) -> None:
+def test_a_deployment_does_not_reset_unchanged_schedules(queue: Queue) -> None:
     queue.recur(limit=3)
     queue.run()
     queue.now += HOUR // 2
@@ -146,7 +146,7 @@ def test_a_deployment_resets_nothing_that_is_as_it_was(queue: Queue) -> None:
     assert queue.next_at == queue.now
 
 
-def test_a_deployment_while_a_run_is_at_work_makes_no_other_beside_it(queue: Queue) -> None:
+def test_a_deployment_during_a_run_makes_no_second_run(queue: Queue) -> None:
     queue.recur(kind="after")
     job = queue.run()
     for interval in (HOUR, 2 * HOUR):
@@ -163,7 +163,7 @@ def test_the_end_is_the_last_moment_and_no_run_is_due_after_it(queue: Queue) -> 
     assert queue.told("unrecurred") == [("r", "q", "end")]
 
 
-def test_what_is_over_leaves_nothing_behind(queue: Queue) -> None:
+def test_an_ended_schedule_leaves_nothing_behind(queue: Queue) -> None:
     queue.recur(overlap="skip", limit=1)
     queue.do(ops.Recur("q", "l", "K", "", 0, kind="cron", cron="x", due_at=(START,), end_at=START))
     for job in queue.do(ops.Pop("q", "w", 10)):
@@ -193,7 +193,7 @@ def test_moments_are_taken_from_the_last_one_known_and_from_no_other(queue: Queu
     assert [facts[3] - START for facts in queue.told("fired")] == [10, 20, 25, 35]
 
 
-def test_nothing_is_due_that_nobody_told(queue: Queue) -> None:
+def test_no_run_is_due_at_a_moment_that_was_not_given(queue: Queue) -> None:
     queue.do(ops.Recur("q", "r", "K", "", 0, kind="cron", cron="x", due_at=(START,)))
     queue.run()
     counts = queue.do(ops.Queue("q"), 10 * HOUR)
@@ -203,7 +203,7 @@ def test_nothing_is_due_that_nobody_told(queue: Queue) -> None:
 
 
 @pytest.mark.parametrize(("missed", "made"), [("all", 6), ("one", 1), ("none", 1)])
-def test_what_was_missed_is_made_as_it_was_asked_and_never_twice(queue: Queue, missed: str, made: int) -> None:
+def test_missed_runs_follow_the_policy_and_are_never_made_twice(queue: Queue, missed: str, made: int) -> None:
     queue.recur(1000, missed=missed, catchup_ms=500)
     assert queue.do(ops.Peek("q", 10), 5400)[0].jid == "r-1"
     assert len(queue.do(ops.Peek("q", 10))) == made
@@ -212,7 +212,7 @@ def test_what_was_missed_is_made_as_it_was_asked_and_never_twice(queue: Queue, m
     assert sum(facts[2] for facts in queue.told("missed")) == 6 - made
 
 
-def test_a_run_at_once_moves_nothing(queue: Queue) -> None:
+def test_an_extra_run_does_not_move_the_due_time(queue: Queue) -> None:
     queue.recur(offset_ms=HOUR)
     queue.do(ops.RecurPause("r"))
     assert queue.do(ops.RecurNow("r", request="n")) == queue.do(ops.RecurNow("r", request="n")) == "r-1"
@@ -221,7 +221,7 @@ def test_a_run_at_once_moves_nothing(queue: Queue) -> None:
     assert queue.run().jid == "r-1"
 
 
-def test_a_plain_run_pays_nothing(queue: Queue) -> None:
+def test_a_plain_run_stores_no_option(queue: Queue) -> None:
     queue.recur()
     assert queue.run().options == ()
 

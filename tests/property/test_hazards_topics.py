@@ -1,4 +1,4 @@
-"""What goes wrong where messages are delivered from one shared stream, and cannot happen here.
+"""Faults of systems that deliver messages from one shared stream; each test claims that qmodel does not have one.
 
 Each test is a fault that such a system had: retries that touch other subscribers, messages trimmed before they were
 read, delayed or prioritised ones that never came, state shared between subscriptions, and growth without bound.
@@ -25,7 +25,7 @@ class World:
         self.now = 1_000_000
 
     def do(self, op: Any) -> Any:
-        """Execute an operation that is not refused, and look whether all holds."""
+        """Execute an operation, which must not be refused, and check the invariants."""
         reply = engine.step(self.store, self.now, op)
         assert not isinstance(reply, Refusal), reply
         assert check(snapshot.of(self.store)) == []
@@ -42,11 +42,11 @@ class World:
         return number
 
     def take(self, queue: str) -> list[Any]:
-        """Take all there is in a queue."""
+        """Lease all jobs of a queue."""
         return list(self.do(ops.Pop(queue, "w", 1000)))
 
     def got(self, queue: str) -> list[int]:
-        """The numbers of the messages whose jobs are taken from a queue, in order."""
+        """Lease the jobs of a queue; give the numbers of their messages, in order."""
         return [int(job.jid.rpartition(":")[2]) for job in self.take(queue)]
 
 
@@ -96,7 +96,7 @@ def test_the_past_is_bounded_by_count_and_by_age(world: World) -> None:
     assert [one.seq for one in world.do(ops.Messages())] == [newest]
 
 
-def test_what_drops_out_of_the_past_is_first_given_to_who_is_behind(world: World) -> None:
+def test_dropped_messages_are_first_delivered_to_subscriptions_that_are_behind(world: World) -> None:
     numbers = [world.publish() for _ in range(5)]
     assert world.subscribe("late", after=0, count=1) == 4
     world.do(ops.ConfigSet("messages-history-count", 1))
@@ -106,7 +106,7 @@ def test_what_drops_out_of_the_past_is_first_given_to_who_is_behind(world: World
     assert world.got("late") == numbers
 
 
-def test_who_is_behind_gets_new_messages_after_the_old_ones(world: World) -> None:
+def test_a_subscription_that_is_behind_gets_new_messages_after_the_old_ones(world: World) -> None:
     numbers = [world.publish() for _ in range(3)]
     world.subscribe("late", after=0, count=1)
     numbers.append(world.publish())
@@ -181,7 +181,7 @@ def test_a_pattern_fits_segment_by_segment(
     assert world.got("s") == wanted
 
 
-def test_a_delayed_message_is_ready_at_its_moment_and_asks_for_no_other_process(world: World) -> None:
+def test_a_delayed_message_is_ready_at_its_moment_without_another_process(world: World) -> None:
     world.subscribe("s", delay_ms=5)
     number = world.publish(delay_ms=100)
     world.now += 104
@@ -216,7 +216,7 @@ def test_publishing_again_with_the_same_request_changes_nothing(world: World) ->
     assert snapshot.of(world.store) == before
 
 
-def test_subscribing_again_changes_what_is_to_come_and_not_how_far_it_is(world: World) -> None:
+def test_subscribing_again_changes_later_jobs_and_keeps_the_position(world: World) -> None:
     world.subscribe("s", "a", after=0)
     first = world.publish("a")
     world.subscribe("s", "b", after=0)
@@ -233,7 +233,7 @@ def test_a_new_subscription_of_an_old_name_makes_no_job_twice(world: World) -> N
     assert world.got("s") == [number]
 
 
-def test_unsubscribing_leaves_the_jobs_and_ends_what_is_to_come(world: World) -> None:
+def test_unsubscribing_keeps_the_jobs_and_ends_further_deliveries(world: World) -> None:
     world.subscribe("s")
     number = world.publish()
     assert world.do(ops.Unsubscribe("s")) == 1

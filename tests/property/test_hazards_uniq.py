@@ -40,7 +40,7 @@ def holder(scene: Played, key: str = "u") -> Any:
 # ---- pending
 
 
-def test_while_a_job_stands_for_others_nothing_is_put_and_the_caller_can_tell(scene: Played) -> None:
+def test_while_a_job_holds_the_key_nothing_is_put_and_the_reply_names_the_holder(scene: Played) -> None:
     assert put(scene, "a") == "a"
     assert put(scene, "b") == "a"
     assert scene.get("b") is None
@@ -67,7 +67,7 @@ def test_a_key_is_free_after_every_end(scene: Played, end: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["retry", "release", "next"])
-def test_a_job_that_goes_on_stands_on(scene: Played, way: str) -> None:
+def test_a_job_that_has_not_ended_keeps_its_key(scene: Played, way: str) -> None:
     put(scene, "a")
     token = scene.pop()[0].token
     if way == "next":
@@ -100,7 +100,7 @@ def test_a_pending_key_may_end_before_its_job(scene: Played) -> None:
 # ---- windows
 
 
-def test_a_window_holds_whatever_becomes_of_the_job_and_ends_at_its_very_millisecond(scene: Played) -> None:
+def test_a_window_holds_after_the_job_ended_and_expires_at_its_exact_millisecond(scene: Played) -> None:
     put(scene, "a", "window", unique_ms=1000)
     scene(ops.Cancel(("a",)))
     scene.now += 999
@@ -110,7 +110,7 @@ def test_a_window_holds_whatever_becomes_of_the_job_and_ends_at_its_very_millise
     assert put(scene, "b", "window", unique_ms=1000) == "b"
 
 
-def test_who_is_dropped_does_not_extend_a_window(scene: Played) -> None:
+def test_a_dropped_put_does_not_extend_a_window(scene: Played) -> None:
     put(scene, "a", "window", unique_ms=1000)
     for _ in range(3):
         scene.now += 300
@@ -119,7 +119,7 @@ def test_who_is_dropped_does_not_extend_a_window(scene: Played) -> None:
     assert put(scene, "b", "window", unique_ms=1000) == "b"
 
 
-def test_windows_that_are_past_do_not_pile_up(scene: Played) -> None:
+def test_expired_windows_do_not_pile_up(scene: Played) -> None:
     for number in range(50):
         scene.put(f"j{number}", unique=f"k{number}", unique_mode="window", unique_ms=10)
         scene.now += 20
@@ -158,7 +158,7 @@ def test_a_job_in_backoff_is_neither_thrown_away_nor_changed(scene: Played) -> N
 # ---- once more
 
 
-def test_what_comes_while_the_holder_runs_is_done_once_more_after_it_with_the_last_data(scene: Played) -> None:
+def test_puts_during_the_holders_run_make_one_further_job_with_the_last_data(scene: Played) -> None:
     put(scene, "a", "again")
     token = scene.pop()[0].token
     assert put(scene, "b", "again") == "b"
@@ -170,14 +170,14 @@ def test_what_comes_while_the_holder_runs_is_done_once_more_after_it_with_the_la
     assert [job.jid for job in scene.pop(count=9)] == ["b"]
 
 
-def test_before_the_holder_has_begun_it_takes_the_last_data_and_nothing_is_put(scene: Played) -> None:
+def test_a_holder_that_has_not_begun_takes_the_last_data_and_nothing_is_put(scene: Played) -> None:
     put(scene, "a", "again")
     assert scene(ops.Put("q", "b", "k", "last", unique="u", unique_mode="again")) == "a"
     assert scene.get("a").data == "last"
 
 
 @pytest.mark.parametrize("end", ["fail", "cancel", "put", "revoke", "lapse", "release"])
-def test_it_goes_on_in_whatever_way_the_holder_ends(scene: Played, end: str) -> None:
+def test_every_end_of_the_holder_admits_its_successor(scene: Played, end: str) -> None:
     put(scene, "a", "again", retries=0)
     token = scene.pop()[0].token
     put(scene, "b", "again")
@@ -241,7 +241,7 @@ def test_a_put_that_is_sent_again_is_never_a_second_put(scene: Played) -> None:
     assert snapshot.of(scene.store) == before
 
 
-def test_one_batch_deduplicates_itself_and_what_depends_on_a_dropped_one_depends_on_the_one_that_stands(
+def test_a_batch_deduplicates_itself_and_dependents_of_a_dropped_job_depend_on_the_holder(
     scene: Played,
 ) -> None:
     jobs = (
@@ -255,7 +255,7 @@ def test_one_batch_deduplicates_itself_and_what_depends_on_a_dropped_one_depends
     assert scene.events("put")[-1].facts[0] == "c"
 
 
-def test_a_cycle_through_the_job_that_stands_is_refused(scene: Played) -> None:
+def test_a_cycle_through_the_holder_is_refused(scene: Played) -> None:
     jobs = (
         ops.Put("q", "a", "k", "", unique="u", depends=("c",)),
         ops.Put("q", "b", "k", "", unique="u"),
@@ -285,12 +285,12 @@ def test_a_holder_and_another_job_with_its_key_are_not_put_in_one_step(scene: Pl
         ({"unique": "no blanks"}, "unique"),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(scene: Played, arguments: dict[str, Any], bad: str) -> None:
+def test_meaningless_arguments_are_refused_by_name(scene: Played, arguments: dict[str, Any], bad: str) -> None:
     assert scene.put("a", **arguments).facts == ("put", bad)
     assert scene.store.jobs == {}
 
 
-def test_no_two_parts_run_into_each_other_in_a_fingerprint() -> None:
+def test_a_fingerprint_separates_its_parts() -> None:
     pairs: list[tuple[str, object]] = [
         ("k", {"a": "x:b=y", "b": "z"}), ("k", {"a": "x", "b": "y:b=z"}), ("k", ["1", "2"]), ("k", "12"),
         ("k1", 2), ("k", 12), ("k", None), ("k", "null"), ("", {"k": 1}),

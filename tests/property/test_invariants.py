@@ -157,5 +157,5 @@ def test_every_invariant_can_be_broken(name: str) -> None:
     assert name in {broken.name for broken in check(found)}
 
 
-def test_every_invariant_says_what_it_claims() -> None:
+def test_every_invariant_has_a_sentence() -> None:
     assert all((predicate.__doc__ or "").strip().endswith(".") for predicate in INVARIANTS.values())

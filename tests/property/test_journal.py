@@ -1,4 +1,4 @@
-"""The journal: what it holds is enough to come to the same replies and the same state."""
+"""The journal suffices to reproduce the same replies and the same state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEEDS = range(40)
 
 
 def recorded(seed: int, steps: int = 60) -> Store:
-    """A history that somebody drew, with a journal of all of it."""
+    """Execute a drawn history with the journal on."""
     store = Store()
     engine.step(store, 0, ops.ConfigSet("journal", 1))
     for now, op in runner.draw(RandomChooser(f"journal {seed}"), steps):
@@ -34,7 +34,7 @@ def recorded(seed: int, steps: int = 60) -> Store:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_recorded_is_enough_to_come_to_the_same_replies_and_state(seed: int) -> None:
+def test_the_journal_suffices_to_reproduce_replies_and_state(seed: int) -> None:
     store, again = recorded(seed), Store()
     entries = journal.after(store, 0, 1000)
     for number, seq, call, outcome in entries:
@@ -46,7 +46,7 @@ def test_what_is_recorded_is_enough_to_come_to_the_same_replies_and_state(seed: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_store_made_of_a_snapshot_goes_on_as_the_one_it_was_taken_of(seed: int) -> None:
+def test_a_store_restored_from_a_snapshot_continues_as_the_original(seed: int) -> None:
     history = runner.draw(RandomChooser(f"restored {seed}"), 80)
     store = Store()
     for step in history[:50]:
@@ -60,13 +60,13 @@ def test_a_store_made_of_a_snapshot_goes_on_as_the_one_it_was_taken_of(seed: int
     assert snapshot.difference(state_of(store), state_of(other)) == []
 
 
-def test_a_text_that_is_no_snapshot_is_refused() -> None:
+def test_an_invalid_snapshot_is_refused() -> None:
     for text in ("", "[]", "{}", '{"seq": 1}', '{"seq": {"no": 1}}'):
         with pytest.raises(ValueError):
             restore.loads(text)
 
 
-def test_nothing_is_recorded_unless_somebody_wants_it() -> None:
+def test_nothing_is_recorded_without_the_option() -> None:
     s = Script()
     s.put("a")
     s.set("heartbeat", 5)
@@ -74,7 +74,7 @@ def test_nothing_is_recorded_unless_somebody_wants_it() -> None:
     assert s.do(ops.Journal()) == ()
 
 
-def test_the_journal_begins_with_the_operation_that_asks_for_it_and_ends_with_that_which_asks_no_more() -> None:
+def test_the_journal_begins_and_ends_with_the_operations_that_set_its_option() -> None:
     s = Script()
     s.put("a")
     s.set("journal", 1)
@@ -85,7 +85,7 @@ def test_the_journal_begins_with_the_operation_that_asks_for_it_and_ends_with_th
     assert said == ["config_set", "put_many", "config_set"]
 
 
-def test_refusals_and_resends_are_recorded_and_reads_and_what_has_no_form_are_not() -> None:
+def test_refusals_and_resends_are_recorded_but_reads_and_malformed_calls_are_not() -> None:
     s = Script(5)
     s.set("journal", 1)
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_refusals_and_resends_are_recorded_and_reads_and_what_has_no_form_are_no
     )
 
 
-def test_what_was_recorded_is_read_as_what_it_was() -> None:
+def test_recorded_operations_are_read_unchanged() -> None:
     for seed in range(10):
         store = recorded(seed)
         for (_, now, op, outcome), entry in zip(store.recorded, journal.after(store, 0, 1000), strict=True):
@@ -116,12 +116,12 @@ def test_what_was_recorded_is_read_as_what_it_was() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"op":"put"}', '{"op":"none","now":1}', '{"op":"get","now":1,"x":1}']
 )
-def test_what_is_no_call_is_refused(text: str) -> None:
+def test_an_invalid_call_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         as_json.read(text)
 
 
-def test_what_changes_something_always_replies_with_something() -> None:
-    """The library does not know how to record nothing."""
+def test_operations_that_change_something_never_reply_nothing() -> None:
+    """The library cannot record an empty reply."""
     changing = [spec for spec in CATALOGUE.values() if not spec.reads]
     assert [spec.name for spec in changing if type(None) in get_args(replies.SHAPES[spec.reply])] == []

@@ -16,7 +16,7 @@ __all__ = ["scene"]  # the fixture
 
 
 def ended(scene: Played, jid: str, **arguments: Any) -> str:
-    """Put a job, pop it and complete it; what the completion replied."""
+    """Put a job, pop it and complete it; give the reply of the completion."""
     return str(scene(ops.Complete(jid, scene.running(jid, **arguments), "done")))
 
 
@@ -43,7 +43,7 @@ def test_a_job_that_is_not_kept_is_gone_with_its_failure_and_a_resend_is_answere
     assert scene(ops.Length("dead")) == 1
 
 
-def test_each_is_kept_as_long_as_it_says_and_the_next_end_deletes_it(scene: Played) -> None:
+def test_a_job_is_kept_for_its_own_retention_and_the_next_end_deletes_it(scene: Played) -> None:
     for jid, kept in (("long", 1000), ("short", 10), ("tie", 10)):
         ended(scene, jid, keep_complete_ms=kept)
     scene.now += 9
@@ -55,7 +55,7 @@ def test_each_is_kept_as_long_as_it_says_and_the_next_end_deletes_it(scene: Play
     assert scene(ops.Completed()).total == 3
 
 
-def test_fire_deletes_what_is_due_where_nothing_ends(scene: Played) -> None:
+def test_fire_deletes_expired_jobs_when_no_job_ends(scene: Played) -> None:
     scene(ops.Fail("a", scene.running(keep_failed_ms=5), "g", "m"))
     scene.now += 5
     assert scene(ops.Failed("g")).total == 1  # no read tells of what no event has told of
@@ -63,7 +63,7 @@ def test_fire_deletes_what_is_due_where_nothing_ends(scene: Played) -> None:
     assert scene(ops.Failed("g")).total == 0
 
 
-def test_the_options_hold_besides(scene: Played) -> None:
+def test_the_general_retention_options_also_apply(scene: Played) -> None:
     scene(ops.ConfigSet("jobs-history-count", 1))
     ended(scene, "a", keep_complete_ms=1_000_000)
     ended(scene, "b")
@@ -71,7 +71,7 @@ def test_the_options_hold_besides(scene: Played) -> None:
     assert not scene.store.keeping
 
 
-def test_a_job_that_others_wait_for_is_kept_until_nobody_does(scene: Played) -> None:
+def test_a_job_with_dependents_is_kept_until_it_has_none(scene: Played) -> None:
     token = scene.running(keep_failed_ms=0)
     scene.put("b", depends=("a",))
     scene(ops.Fail("a", token, "g", "m"))
@@ -86,7 +86,7 @@ def test_a_job_that_others_wait_for_is_kept_until_nobody_does(scene: Played) -> 
     assert scene.get() is None
 
 
-def test_those_that_wait_and_what_it_holds_see_its_end_before_it_is_gone(scene: Played) -> None:
+def test_dependents_and_held_resources_are_released_before_a_job_is_deleted(scene: Played) -> None:
     token = scene.running(keep_complete_ms=0, ordered="line", unique="key")
     scene.put("b", depends=("a block name",))
     scene.put("c", ordered="line")
@@ -103,7 +103,7 @@ def test_a_sub_request_that_is_not_kept_ends_its_request(scene: Played) -> None:
     assert (scene.get("R:1"), scene(ops.RequestGet("R")).state) == (None, "done")
 
 
-def test_hundreds_that_are_due_do_not_keep_one_that_is_not_kept(scene: Played) -> None:
+def test_hundreds_of_expired_jobs_do_not_delay_the_deletion_of_a_job_without_retention(scene: Played) -> None:
     scene(ops.PutMany(tuple(ops.Put("q", f"j{n}", "k", "", keep_complete_ms=5) for n in range(300))))
     scene(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in scene.pop(count=300))))
     scene.now += 5
@@ -112,7 +112,7 @@ def test_hundreds_that_are_due_do_not_keep_one_that_is_not_kept(scene: Played) -
     assert len(scene.events("retired")) == 100
 
 
-def test_a_put_says_anew_how_long_it_is_kept(scene: Played) -> None:
+def test_a_new_put_sets_the_retention_again(scene: Played) -> None:
     ended(scene, "a", keep_complete_ms=1000)
     assert scene.get().keep_complete_ms == 1000
     ended(scene, "a")

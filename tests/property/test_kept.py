@@ -1,4 +1,4 @@
-"""What the model keeps in plain tuples, and shares between jobs, looks from outside as if it did not."""
+"""Data that the model stores in plain tuples or shares between jobs behave like data of one job alone."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_planted_fault_breaks_an_invariant(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _later(moment: Moment, ms: int) -> int:
-    """A time after a moment, within bounds."""
+    """Give a later moment, within bounds."""
     return min(max(moment.now, 0) + ms, TIME_END - 1)
 
 
@@ -317,7 +317,7 @@ def test_a_completion_under_a_request_used_before_is_granted_anew() -> None:
     assert [job.jid for job in done.jobs] == ["b"]
 
 
-def test_nobody_holds_the_token_zero() -> None:
+def test_no_lease_has_the_token_zero() -> None:
     store_ = Store()
     engine.step(store_, 0, ops.Put("q", "a", "k", "", retries=0))
     engine.step(store_, 0, ops.Pop("q", "w"))
@@ -366,7 +366,7 @@ def test_a_peek_that_promotes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _listed(store_: Store, now: int, queue: str) -> dict[str, tuple[str, ...]]:
-    """The jobs of a queue by state, as the lists tell."""
+    """Read the jobs of a queue by state from the lists."""
     lists = {
         "waiting": ops.Waiting, "scheduled": ops.Scheduled, "depends": ops.Depending, "throttled": ops.Throttled,
         "running": ops.Running, "stalled": ops.Stalled,
@@ -374,7 +374,7 @@ def _listed(store_: Store, now: int, queue: str) -> dict[str, tuple[str, ...]]:
     return {s: engine.step(store_, now, op(queue, 0, 1000)).jids for s, op in lists.items()}
 
 
-def test_lists_counts_and_jobs_tell_the_same_at_any_moment() -> None:
+def test_lists_counts_and_jobs_agree_at_any_moment() -> None:
     for history in bulk():
         moment = last(history)
         for now in (_later(moment, ms) for ms in (0, 1000, 60_000, 10**8)):
@@ -394,10 +394,10 @@ def test_a_state_that_is_not_true_at_now_is_noticed(monkeypatch: pytest.MonkeyPa
     from qmodel.model.state import jobs
 
     monkeypatch.setattr(jobs, "seen_at", lambda now, state, ready_at, expires_at: state)
-    assert fails(test_lists_counts_and_jobs_tell_the_same_at_any_moment)
+    assert fails(test_lists_counts_and_jobs_agree_at_any_moment)
 
 
-def test_what_peek_shows_is_what_pop_gives() -> None:
+def test_peek_shows_the_jobs_that_pop_leases() -> None:
     shown = 0
     for history in bulk():
         moment = last(history)
@@ -419,7 +419,7 @@ def test_what_peek_shows_is_what_pop_gives() -> None:
 
 
 def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
-    """What a pop must give, by the words of lifecycle.py, from a snapshot."""
+    """Compute the reply of a pop from a snapshot, by the rules in lifecycle.py."""
     grace = before.config.get("grace-period", OPTIONS["grace-period"].default)
     jobs = [(jid, job) for jid, job in before.jobs.items() if job["queue"] == queue]
     lapsed = [
@@ -446,7 +446,7 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
 
 
 def _due_moments(one: dict[str, Any], now: int) -> Sequence[int]:
-    """The due times of a recurring job of which runs are to be made."""
+    """Give the due times for which a recurring job must make runs."""
     if one["paused"] or (one["overlap"] == "skip" and one["open"]):
         return ()
     last = min(now, one["end_at"] or now)
@@ -469,7 +469,7 @@ def _due_moments(one: dict[str, Any], now: int) -> Sequence[int]:
 
 
 def _due_runs(before: Snapshot, now: int, queue: str) -> list[tuple[int, int, tuple[int, ...], str]]:
-    """The runs that are due, by the words of state/schedules.py: how they order among jobs, and their ids."""
+    """Compute the due runs by the rules in state/schedules.py: their place in the order of jobs, and their ids."""
     runs = []
     for place, (_, _, jid) in enumerate(before.queues[queue]["recur"] if queue in before.queues else ()):
         one, number, turn = before.schedules[jid], before.schedules[jid]["runs"], 0
@@ -482,7 +482,7 @@ def _due_runs(before: Snapshot, now: int, queue: str) -> list[tuple[int, int, tu
 
 
 def _throttled(before: Snapshot, queue: str) -> bool:
-    """Whether anything but the order says which jobs of a queue are given."""
+    """Whether something other than the order decides which jobs of a queue are leased."""
     jobs = [dict(job["options"]) for job in before.jobs.values() if job["queue"] == queue]
     return f"queue/{queue}" in before.throttles or any("throttles" in options for options in jobs)
 
@@ -536,7 +536,7 @@ def test_an_order_by_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, 
 
 
 def _due_times(history: Any) -> Iterator[tuple[Any, int]]:
-    """Of each run that was made: the moment at which it was due, and the one at which it had to be."""
+    """Give two moments for each run: when it was due, and when it should have been due."""
     expected: dict[Any, int] = {}
     intervals: dict[Any, int] = {}
     for moment in walk(history):
@@ -578,7 +578,7 @@ def test_a_run_that_is_made_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _queue_of(count: int, **arguments: Any) -> Store:
-    """A store with this many jobs, put a thousand at a time."""
+    """Make a store with this many jobs, put a thousand at a time."""
     store_ = Store()
     for first in range(0, count, 1000):
         jobs = tuple(ops.Put("q", f"j{n}", "k", "", **arguments) for n in range(first, first + 1000))
@@ -643,7 +643,7 @@ def test_a_change_without_an_event_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 # ---- conservation
 
 
-def test_no_job_is_lost_and_none_comes_from_nothing() -> None:
+def test_no_job_is_lost_and_none_appears_without_a_put() -> None:
     for history in bulk():
         known: set[str] = set()
         for moment in walk(history):
@@ -672,4 +672,4 @@ def test_a_job_that_vanishes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         return reply
 
     plant(monkeypatch, "fail", losing)
-    assert fails(test_no_job_is_lost_and_none_comes_from_nothing)
+    assert fails(test_no_job_is_lost_and_none_appears_without_a_put)

@@ -26,7 +26,7 @@ def _do(store: Store, now: int, op: Any) -> Any:
 
 
 def _finish(store: Store, now: int) -> None:
-    """Let a worker take and complete whatever it gets, and sleep while there is nothing for as long as queues say."""
+    """Let a worker complete every job that it pops; without a job it sleeps until the moment that the queues give."""
     for jid in list(store.schedules):
         _do(store, now, ops.Unrecur(jid))
     for _ in range(ROUNDS):
@@ -51,14 +51,14 @@ def _finish(store: Store, now: int) -> None:
 
 
 def _is_blocked(store: Store, jid: str) -> bool:
-    """Whether a job waits, directly or not, for a failed one, or for a moment that is never reached."""
+    """Whether a job waits, directly or indirectly, for a failed job or for a moment that is never reached."""
     job = store.jobs[jid]
     if job.state == "failed" or (job.state == "scheduled" and job.ready_at >= TIME_END):
         return True
     return job.state == "depends" and any(_is_blocked(store, other) for other in job.dependencies)
 
 
-def test_workers_that_go_on_finish_every_job() -> None:
+def test_active_workers_finish_every_job() -> None:
     left = 0
     for history in bulk():
         moment = last(history)
@@ -80,4 +80,4 @@ def test_a_job_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         return reply
 
     plant(monkeypatch, "promote", forgetting)
-    assert fails(test_workers_that_go_on_finish_every_job)
+    assert fails(test_active_workers_finish_every_job)

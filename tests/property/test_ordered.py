@@ -1,4 +1,4 @@
-"""The sorted list does what a list does that is sorted after every step."""
+"""The sorted list behaves like a list that is sorted after every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Entry = tuple[int, int, str]
 
 
 def entry(chance: random.Random, number: int, spread: int) -> Entry:
-    """Mostly greater than those before it, by chance anywhere."""
+    """Draw an entry: mostly greater than all before, sometimes at a random place."""
     moment = number if chance.random() < 0.8 else chance.randrange(spread)
     return (moment, number, f"j{number}")
 
@@ -58,7 +58,7 @@ def test_it_stays_in_blocks_wherever_entries_come() -> None:
 
 
 @pytest.mark.parametrize("there", [0, 1, 3 * BLOCK])
-def test_what_is_not_there_cannot_be_removed(there: int) -> None:
+def test_an_absent_entry_cannot_be_removed(there: int) -> None:
     ordered = Ordered((2 * number, 0, "") for number in range(there))
     for missing in (-1, 1, there, 10**9):
         with pytest.raises(ValueError, match="is not there"):

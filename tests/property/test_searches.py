@@ -1,4 +1,4 @@
-"""Law 8, for what searches: no operation looks at the same job twice, on either side, and a sweep gets round."""
+"""Law 8 for searches: no operation visits a job twice, in model and library, and a sweep reaches every entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Execute = Callable[..., Any]
 
 @pytest.fixture(params=BACKENDS)
 def execute(request: pytest.FixtureRequest) -> Execute:
-    """Executes operations at a moment, in a namespace of its own."""
+    """Executes operations at a moment, in its own namespace."""
     return BACKENDS[request.param]().execute
 
 
@@ -29,7 +29,7 @@ def execute(request: pytest.FixtureRequest) -> Execute:
 
 @pytest.fixture
 def looked_at(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The jobs whose dependencies are looked at, each time that they are."""
+    """Record each job whose dependencies are read, each time."""
     found: list[str] = []
     waits_for, bind = dependencies._waits_for, Keyspace.bind
 
@@ -55,7 +55,7 @@ def looked_at(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
 
 
 def chain(letter: str, count: int, *last: str) -> tuple[ops.Put, ...]:
-    """Jobs of which each waits for the next, and the last one for others."""
+    """Make jobs that each depend on the next; the last one depends on others."""
     after = [(f"{letter}{number + 1}",) for number in range(count - 1)] + [last]
     return tuple(ops.Put("q", f"{letter}{n}", "k", "", depends=others) for n, others in enumerate(after))
 
@@ -69,7 +69,7 @@ def test_one_search_serves_all_jobs_of_an_operation(execute: Execute, looked_at:
     assert len(looked_at) == len(set(looked_at)) <= 400
 
 
-def test_a_cycle_is_told_from_the_first_of_its_jobs_that_is_written(execute: Execute) -> None:
+def test_a_cycle_is_reported_from_its_first_job_in_the_call(execute: Execute) -> None:
     execute(ops.PutMany(chain("old", 3)), 0)
     leading_in = ops.Put("q", "x", "k", "", depends=("old1",))
     waiting_for_it = ops.Put("q", "y", "k", "", depends=("x",))
@@ -98,12 +98,12 @@ def test_an_operation_looks_at_four_thousand_jobs_and_a_single_put_at_one_thousa
 
 
 def workers_on_the_list(execute: Execute, now: int) -> set[str]:
-    """The workers that are listed when even the longest silent ones are shown."""
+    """List all workers, with those that are silent longest."""
     execute(ops.ConfigSet("max-worker-age", 10**9), now)
     return {worker.name for worker in execute(ops.Workers(0, 1000), now)}
 
 
-def test_the_sweep_gets_past_silent_workers_that_hold_leases(execute: Execute) -> None:
+def test_the_sweep_passes_silent_workers_that_hold_leases(execute: Execute) -> None:
     execute(ops.PutMany(tuple(ops.Put("q", f"j{number}", "k", "") for number in range(25))), 0)
     for number in range(25):
         execute(ops.Pop("q", f"holder{number:02}"), number)
@@ -118,7 +118,7 @@ def test_the_sweep_gets_past_silent_workers_that_hold_leases(execute: Execute) -
     assert listed == {"awake", *(f"holder{number:02}" for number in range(25))}
 
 
-def test_one_sweep_strikes_ten_at_most(execute: Execute) -> None:
+def test_one_sweep_deletes_at_most_ten_workers(execute: Execute) -> None:
     for number in range(25):
         execute(ops.Pop("none", f"idle{number:02}"), 0)
     execute(ops.ConfigSet("max-worker-age", 1000), 0)

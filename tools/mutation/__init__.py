@@ -1,7 +1,7 @@
-"""Mutation testing: faults planted in the Lua library and in the model, and how many of them the suite notices.
+"""Mutation testing: plant faults in the Lua library and in the model, and measure how many of them the suite notices.
 
-A mutant is a file with one small change (`lua`, `python`). The suite (`suite`) is recorded once on what is right
-(`replay` for the Lua, `model` for the model) and each mutant executes it until it is seen to differ. What is not
-seen to differ is equivalent, and `mutants.toml` says why (`triage`), or a gap of the suite. From which step noticed
-which mutant a much shorter suite is made that notices nearly as many (`distil`).
+A mutant is a file with one small change (`lua`, `python`). The suite (`suite`) is recorded once on the right code
+(`replay` for the Lua library, `model` for the model). Each mutant executes the suite until a difference is found. A
+mutant without a difference is either equivalent, and `mutants.toml` gives the reason (`triage`), or it shows a gap of
+the suite. `distil` chooses a much shorter suite that notices nearly as many mutants.
 """

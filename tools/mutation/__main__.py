@@ -1,8 +1,8 @@
-"""`./dev mutate`: break the Lua library and the model on purpose, and see that the suite notices.
+"""`./dev mutate`: break the Lua library and the model on purpose, and check that the suite notices.
 
     python -m tools.mutation [--side lua|model] [--only FILE] [--seconds N] [--jobs 2] [--all] [--distil]
 
-Prints the share killed of the mutants that are not known to be equivalent, how many operations the suite took to notice
+Prints the share of killed mutants (without the known equivalent ones), how many operations the suite needed to notice
 them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
 """
 
@@ -28,7 +28,7 @@ from tools.mutation.triage import Triage, path
 AIMS = {"lua": 98.0, "model": 95.0}
 
 _forked: dict[str, Callable[[Mutant], Verdict]] = {}
-"""The judge. Forked processes inherit it."""
+"""The function that judges a mutant. Forked processes inherit it."""
 
 
 def all_mutants(side: str, only: str = "") -> list[Mutant]:
@@ -45,7 +45,7 @@ def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Rec
 def hunt(
     mutants: Sequence[Mutant], judge: Callable[[Mutant], Verdict], jobs: int, seconds: float = 1e9
 ) -> Iterator[Result]:
-    """Judge mutants in so many forked processes, until the time is over."""
+    """Judge mutants in `jobs` forked processes, for at most `seconds`."""
     _forked["judge"] = judge
     end = time.monotonic() + seconds
     context = multiprocessing.get_context("fork")
@@ -81,7 +81,7 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Su
 
 
 def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
-    """Choose vectors by some of the Lua mutants, and measure them on some of the others; give the report."""
+    """Choose vectors by one half of the Lua mutants, measure them on the other half, and return the report."""
     triage = Triage()
     mutants = [mutant for mutant in all_mutants("lua") if triage.entry(mutant) is None]
     random.Random("distil").shuffle(mutants)
@@ -103,7 +103,7 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
 
 
 def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds: float) -> distil.Kills:
-    """Find where each mutant is noticed: up to six histories, and the step in each."""
+    """Find where each mutant is noticed: in up to six histories, with the step in each."""
     recorded = replay.Recording(named)
     kills: distil.Kills = {}
     for result in hunt(learnt, partial(recorded.judge, most=6), jobs, seconds):
@@ -117,11 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
-    parser.add_argument("--only", default="", metavar="FILE", help="files whose name contains this, as ops/putting")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long; with --distil, learn so long")
+    parser.add_argument("--only", default="", metavar="FILE", help="files with this in their name, as ops/put")
+    parser.add_argument("--seconds", type=float, default=1e9, help="time limit; with --distil, the limit for learning")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--all", action="store_true", help="run the equivalent mutants too: none may be noticed")
-    parser.add_argument("--distil", action="store_true", help="write the vectors anew instead")
+    parser.add_argument("--all", action="store_true", help="run the equivalent mutants too; none may be noticed")
+    parser.add_argument("--distil", action="store_true", help="only choose and write the vectors of level core")
     given = parser.parse_args(arguments)
     if given.distil:
         print(distilled(given.jobs, distil.OPERATIONS, given.seconds))

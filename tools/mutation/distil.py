@@ -1,12 +1,12 @@
-"""From the matrix of kills to vectors: a few thousand operations that notice nearly as many mutants as the whole suite.
+"""Choose vectors: a few thousand operations that notice nearly as many mutants as the whole suite.
 
-Some of one half of the mutants are learnt from, and the power is told as it is on some of the other half (a choice fits
-what it was made from). Only what is short enough to be chosen is tried, in an order by chance: each mutant
-is noticed in the first few of them, and these should not always be the same. A vector is the beginning of a history, up
-to the last step that is worth its price, and then some reads: they show in replies what the state is, for those who
+The choice uses mutants of one half; its power is measured on mutants of the other half, because a choice fits the data
+it was made from. Only histories that are short enough are tried, in random order: a mutant is judged until a few
+histories have noticed it, and these should not be the same histories for all mutants. A vector is the beginning of a
+history, up to the last step that is worth its price, followed by reads: their replies show the state to bindings that
 cannot compare states.
 
-They are the vectors of the level `core` (`conformance.kit.vectors`).
+The result is the vectors of the level `core` (`conformance.kit.vectors`).
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ FILE = path_of("core")
 OPERATIONS = 3500
 LEARNT = 2500
 HELD_OUT = 1000
-"""How many mutants are learnt from, and by how many the choice is measured."""
+"""How many mutants the choice uses, and on how many others it is measured."""
 
 TRIED = 120
 PRICE = 200
-"""How many generated histories are tried, and what any vector may cost."""
+"""How many generated histories are tried, and the highest price of a vector."""
 
 READS = 15
-"""About how many reads end a vector."""
+"""About how many reads follow at the end of a vector."""
 
 AGAIN = 1 / 3
-"""What a mutant counts for that is noticed already, for each time."""
+"""The factor by which a mutant counts less for each time that it is noticed already."""
 
 Kills = dict[str, list[tuple[int, int]]]
-"""For each mutant, where it was noticed: history, and the step in it."""
+"""Where each mutant was noticed: pairs of a history and a step in it."""
 
 
 def candidates(suite: Sequence[Named]) -> list[Named]:
-    """The histories of which vectors are made: some generated ones, and those with a purpose, as far as they may go."""
+    """List the histories to choose from: some generated and all directed ones, cut off where they exceed PRICE."""
     generated = [named for named in suite if named.name.startswith(GENERATED)]
     written = [named for named in suite if not named.name.startswith(GENERATED)]
     found = [Named(name, steps[: bisect(_prices(steps), PRICE) - 1]) for name, steps in [*generated[:TRIED], *written]]
@@ -57,10 +57,10 @@ def candidates(suite: Sequence[Named]) -> list[Named]:
 
 
 def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> list[tuple[int, int]]:
-    """Which histories to take, and how many steps of each: always what notices most that is new for its price.
+    """Choose histories, and the number of steps of each: always the choice that notices most new mutants for its price.
 
-    What is noticed once already counts a third when it is noticed in another way, and so on: else the choice would end
-    with what it learnt from, and miss what it did not.
+    A mutant that is noticed already counts a third when another history notices it, then a ninth, and so on. Otherwise
+    the choice would stop as soon as all mutants of its own half are noticed, and miss others.
     """
     prices = [_prices(named.steps) for named in suite]
     by_history: dict[int, list[tuple[int, str]]] = {}
@@ -100,7 +100,7 @@ def _best(
 
 
 def _prices(steps: Sequence[Step]) -> list[float]:
-    """What each beginning of a history costs: its operations, and its length as text."""
+    """Compute the price of each beginning of a history, from its operations and its length as text."""
     prices = [0.0]
     for step in steps:
         prices.append(prices[-1] + 1 + max(len(repr(step.op)) - 400, 0) / 200)
@@ -108,7 +108,7 @@ def _prices(steps: Sequence[Step]) -> list[float]:
 
 
 def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[Vector]:
-    """The vectors."""
+    """Make the vectors: the chosen steps, then reads of the final state."""
     found = []
     for history, length in chosen:
         store = Store()
@@ -123,13 +123,13 @@ def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[V
 
 
 def _why(name: str) -> str:
-    """Say why a history is kept: its own reason, if it was written by hand."""
-    generated = "A generated history, as far as it notices faults that no other one does, and reads of the end."
+    """Give the reason for a vector: the history's own reason if it was written by hand."""
+    generated = "The part of a generated history that notices faults that other vectors miss; then reads of the state."
     return reasons().get(name, generated)
 
 
 def reads(store: Store) -> list[Operation]:
-    """What shows most of a state."""
+    """List reads that show most of a state."""
     jids = tuple(store.jobs)[:MOST]
     found: list[Operation] = [ops.Multiget(jids)] if jids else []
     found.append(ops.Queues(0, MOST))

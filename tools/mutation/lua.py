@@ -1,19 +1,18 @@
-"""Mutants of a Lua file, by its syntax tree.
+"""Make the mutants of a Lua file from its syntax tree.
 
-    comparison   < <= > >= == ~=, each by its neighbours or its opposite
-    arithmetic   + - * / %, and a sign left out
-    logic        and <-> or; one operand alone; a `not` left out
-    constant     a number by its neighbours, a text by none, true <-> false
-    condition    always, or never
-    statement    a call, an assignment, a loop or a `break` left out; a `return` of nothing
-    argument     two that stand side by side swapped; the last left out
+    comparison   replace < <= > >= == ~= by a neighbour or the opposite
+    arithmetic   replace + - * / % by another operator; remove a sign
+    logic        and <-> or; keep one operand only; remove a `not`
+    constant     replace a number by its neighbours, a text by the empty text; true <-> false
+    condition    always true, or always false
+    statement    remove a call, an assignment, a loop or a `break`; return nothing
+    argument     swap two adjacent arguments; remove the last one
     function     min <-> max, ZRANGE <-> ZREVRANGE
 
-Not made are mutants that say the same in other words: the arguments of min and max swapped, nothing returned for
-false or nil, a text's first character called its 0th.
+Mutants with the same meaning are not made: swapped arguments of min and max, `return` without a value for false or nil,
+position 0 instead of 1 for the first character of a text.
 
-
-`catalogue.lua` is generated, and its generator has tests of its own.
+`catalogue.lua` is not mutated: it is generated, and its generator has its own tests.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ def _parser() -> Any:
 
 
 def tree(text: str) -> Any:
-    """The root of a file's syntax tree."""
+    """Give the root of a file's syntax tree."""
     return _parser().parse(text.encode()).root_node
 
 
 def mutants(file: str, text: str | None = None) -> list[Mutant]:
-    """All mutants of a file of the library."""
+    """Make all mutants of a file of the library."""
     text = read(file) if text is None else text
     maker = Maker("lua", file, text)
     for node in _nodes(tree(text)):
@@ -70,7 +69,7 @@ def _nodes(node: Any) -> Iterator[Any]:
 
 
 def statement(node: Any) -> Any:
-    """The smallest statement or condition around a node."""
+    """Find the smallest statement or condition around a node."""
     while node.parent is not None:
         parent = node.parent
         if parent.type in ("if_statement", "elseif_statement", "while_statement", "repeat_statement"):

@@ -1,12 +1,13 @@
-"""The suite on the model, recorded once, and executed on a mutant of it.
+"""Record the suite on the model once, and execute it on mutants of the model.
 
-A mutant is put in place while everything stays loaded: the mutated file is compiled, and the code of each function that
-differs is exchanged in the function itself, so that whoever has imported it has the mutant. A mutated constant replaces
-the name in every module that holds the same object.
+A mutant is planted without reloading modules: the mutated file is compiled, and each function that differs gets the new
+code object, so every module that imported the function runs the mutant. A mutated constant replaces the name in every
+module that holds the same object.
 
-Replies and events are compared after every step. The state costs more: it is compared after every step of a history
-with a purpose, unless that is about a thousand of something, after every 4th of a generated one, and after the
-last; a state found different is looked for again step by step, so that the step that is told is the first.
+Replies and events are compared after every step. Comparing states is slower. So states are compared after every step of
+a directed history (every 10th step if it is long), after every 4th step of a generated history, and after the last
+step. When a state differs, the history is executed again with a comparison after every step, to report the first step
+that differs.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
-"""How long a history may take that takes a hundredth of it when nothing is wrong."""
+"""The time limit of a history; on the right model a history takes about a hundredth of it."""
 
 
-class Told(NamedTuple):
-    """What the right model showed of a step."""
+class Shown(NamedTuple):
+    """The reply and events of a step, and the state after it if it is compared there."""
 
     outcome: Any
     events: tuple[Any, ...]
@@ -42,7 +43,7 @@ class Told(NamedTuple):
 
 
 class TooLong(Exception):
-    """A mutant loops for ever."""
+    """Raised when a history exceeds its time limit: the mutant probably loops for ever."""
 
 
 class Recording:
@@ -51,7 +52,7 @@ class Recording:
     def __init__(self, suite: Sequence[Named]) -> None:
         self.suite = suite
         self.texts = {name: python.read(name) for name in python.MUTATED}
-        self.told: list[list[Told]] = []
+        self.shown: list[list[Shown]] = []
         self.first: list[int] = []
         self.running: dict[tuple[str, int], set[int]] = {}
         total = 0
@@ -59,8 +60,8 @@ class Recording:
             self.first.append(total)
             total += len(named.steps)
             with self._traced(number):
-                told = list(_execute(named.steps, _stride(named)))
-            self.told.append(told)
+                shown = list(_execute(named.steps, _stride(named)))
+            self.shown.append(shown)
         self.first.append(total)
 
     @contextmanager
@@ -87,14 +88,14 @@ class Recording:
             sys.settrace(before)
 
     def histories_of(self, mutant: Mutant) -> list[int]:
-        """The histories that run a mutant's statement; all of them when it runs while modules load."""
+        """List the histories that run a mutant's statement; all histories if it runs while modules load."""
         found: set[int] = set()
         for line in range(mutant.first, mutant.last + 1):
             found |= self.running.get((mutant.file, line), set())
         return sorted(found) if found or _in_function(mutant) else list(range(len(self.suite)))
 
     def judge(self, mutant: Mutant, *, most: int = 1, histories: Sequence[int] | None = None) -> Verdict:
-        """Execute a mutant until it was noticed in so many histories, or to the end of the suite."""
+        """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
         verdict = Verdict()
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])) as wrong:
             if wrong:
@@ -106,7 +107,7 @@ class Recording:
         return verdict
 
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
-        """The same for a model with files replaced in any way."""
+        """Do the same for a model with any files replaced."""
         verdict = Verdict()
         from contextlib import ExitStack
 
@@ -125,13 +126,13 @@ class Recording:
                     return
 
     def _history(self, number: int, verdict: Verdict) -> Kill | None:
-        told = self.told[number]
+        shown = self.shown[number]
         at = 0
         try:
             with _limited(SECONDS):
                 for at, seen in enumerate(_execute(self.suite[number].steps, _stride(self.suite[number]))):
                     verdict.steps += 1
-                    by = _differs(told[at], seen)
+                    by = _differs(shown[at], seen)
                     if by:
                         return Kill(self.first[number] + at, by)
         except TooLong:
@@ -141,12 +142,12 @@ class Recording:
         return None
 
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
-        """The very step after which the state differs, for one noticed some steps later."""
+        """Find the first step after which the state differs, for a difference noticed some steps later."""
         number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
-        right = [told.snapshot for told in _execute(steps, 1)]
+        right = [shown.snapshot for shown in _execute(steps, 1)]
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
-            wrong = [told.snapshot for told in _execute(steps, 1)]
+            wrong = [shown.snapshot for shown in _execute(steps, 1)]
         for at, (one, other) in enumerate(zip(right, wrong, strict=True)):
             if one != other:
                 return Kill(self.first[number] + at, "state")
@@ -154,23 +155,23 @@ class Recording:
 
 
 def _stride(named: Named) -> int:
-    """After how many steps of a history the state is compared."""
+    """Give the distance, in steps, between two comparisons of the state."""
     if named.name.startswith("mutation"):
         return 4
     return 1 if len(named.steps) < 200 and "thousand" not in named.name else 10
 
 
-def _execute(steps: Sequence[Step], stride: int) -> Iterator[Told]:
+def _execute(steps: Sequence[Step], stride: int) -> Iterator[Shown]:
     store = Store()
     for number, (now, op) in enumerate(steps, 1):
         seq = store.seq
         outcome = engine.step(store, now, op)
         events = events_after(store, seq, store.seq - seq)
         looked = number % stride == 0 or number == len(steps)
-        yield Told(outcome, events, snapshot.of(store) if looked else None)
+        yield Shown(outcome, events, snapshot.of(store) if looked else None)
 
 
-def _differs(one: Told, other: Told) -> str:
+def _differs(one: Shown, other: Shown) -> str:
     if one.outcome != other.outcome or type(one.outcome) is not type(other.outcome):
         return "reply"
     if one.outcome is not other.outcome and repr(one.outcome) != repr(other.outcome):
@@ -199,7 +200,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def planted(file: str, text: str) -> Iterator[str]:
-    """Exchange a file's code for that of another text, for a while; tells when that cannot even be loaded."""
+    """Run a file with another text within this context; yields "compile" or "load" if the text cannot be loaded."""
     path = str(python.ROOT / f"{file}.py")
     module = importlib.import_module("qmodel." + file.replace("/", "."))
     undo: list[Callable[[], None]] = []
@@ -239,9 +240,9 @@ def _exchange(function: types.FunctionType, code: types.CodeType, undo: list[Cal
 
 
 def _exchange_constants(module: types.ModuleType, text: str, path: str, undo: list[Callable[[], None]]) -> None:
-    """Execute again the assignments at the top level that differ, in the module, and let importers have the result.
+    """Execute the changed top-level assignments again, and replace their names in the module and its importers.
 
-    The defaults of arguments belong to the functions and are exchanged there.
+    Argument defaults belong to functions and are replaced there.
     """
     right = {ast.unparse(node) for node in ast.parse(python.read(_name_of(path))).body}
     scope = dict(vars(module))

@@ -34,16 +34,16 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What identifies a mutant while the file stays as it is."""
+        """Identify a mutant, as long as its file does not change."""
         return f"{self.side}:{self.file}:{self.line}:{self.start}:{self.end}:{self.operator}:{self.new}"
 
     @property
     def half(self) -> int:
-        """To which half of all mutants it belongs, by chance: one is learnt from, and one is held out."""
+        """The half of all mutants that it belongs to, by a checksum: 0 to learn from, 1 held out."""
         return crc32(f"{self.file} {self.was} {self.becomes} {self.operator}".encode()) & 1
 
     def apply(self, text: str) -> str:
-        """The whole mutated file."""
+        """Give the whole text of the mutated file."""
         raw = text.encode()
         return (raw[: self.start] + self.new.encode() + raw[self.end :]).decode()
 
@@ -53,7 +53,7 @@ class Mutant:
 
 
 class Maker:
-    """Makes the mutants of one file, each text of it once."""
+    """Collects the mutants of one file; the same mutated text is added once."""
 
     def __init__(self, side: str, file: str, text: str) -> None:
         self._side, self._file, self._raw = side, file, text.encode()
@@ -64,7 +64,7 @@ class Maker:
         self._known: set[tuple[int, int, str]] = set()
 
     def add(self, operator: str, span: tuple[int, int], new: str, lines: tuple[int, int]) -> None:
-        """Add the mutant with these bytes replaced; `lines` are those of the statement around them, from 1."""
+        """Add the mutant with these bytes replaced; `lines` are the lines of the statement around them, from 1."""
         start, end = span
         if (start, end, new) in self._known or self._raw[start:end].decode() == new:
             return

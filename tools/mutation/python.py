@@ -1,7 +1,7 @@
-"""Mutants of a Python file of the model, by its syntax tree.
+"""Make the mutants of a Python file of the model from its syntax tree.
 
-The operators are those of `lua`; a statement that is left out becomes `pass`. Annotations, docstrings, assertions and
-what stands under `TYPE_CHECKING` are left as they are.
+The operators are the same as in `lua`; a removed statement becomes `pass`. Annotations, docstrings, assertions and code
+under `TYPE_CHECKING` are not mutated.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FUNCTION = {"min": "max", "max": "min", "popleft": "pop", "append": "appendleft"
 
 @cache
 def read(name: str) -> str:
-    """The text of a file of the model."""
+    """Read the text of a file of the model."""
     return (ROOT / f"{name}.py").read_text(encoding="utf-8")
 
 
 def mutants(file: str) -> list[Mutant]:
-    """All mutants of a file of the model."""
+    """Make all mutants of a file of the model."""
     text = read(file)
     return _Finder(file, text).find()
 
@@ -122,7 +122,7 @@ class _Finder:
                 rule(node)
 
     def between(self, start: int, end: int) -> tuple[int, int]:
-        """The operator between two operands, without blanks and parentheses."""
+        """Find the operator between two operands, without blanks and parentheses."""
         raw = self.raw[start:end]
         word = raw.replace(b"(", b" ").replace(b")", b" ").strip()
         at = start + raw.index(word)
@@ -194,7 +194,7 @@ class _Finder:
 
 
 def _is_prose(node: ast.AST) -> bool:
-    """A call that makes an option: its texts are for people."""
+    """Whether a node is a call that makes an option: its texts are for people and are not mutated."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Option"
 
 
@@ -203,7 +203,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _is_typing(node: ast.stmt) -> bool:
-    """What is for the type checker only: an alias of types, and what is imported for annotations."""
+    """Whether a statement is for the type checker only: an alias of types, or imports for annotations."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":

@@ -1,14 +1,14 @@
-"""The suite on the Lua library, recorded once, and replayed on a mutant of it.
+"""Record the suite on the Lua library once, and replay it on mutants of the library.
 
-The state is compared after every step. So as long as a mutant has not been noticed its keys are what they were with
-the right library, and each step can be executed by itself, on the keys recorded before it. A mutant then executes
-only those steps that run its line, which is what makes a thousand mutants a minute possible; what is found, and at
-which step, is the same as if it had executed everything.
+The state is compared after every step. So as long as a mutant is not noticed, its keys equal those of the right
+library, and each step can be executed alone, on the keys recorded before it. A mutant then executes only the steps that
+run its line, so a thousand mutants take about a minute. The result is the same, to the step, as if the mutant had
+executed everything.
 
-A step is first compared by bytes: what was replied, and the content of every key that either library wrote. What
-differs in bytes is compared again as the suite would see it, by the reply as a client reads it and the state as
-`rawkeys` reads it. Where these are equal the mutant's own keys go on to the next steps of that history, until it
-ends: keys hold bounds and counts that only spare work, and a wrong one may show itself later or never.
+A step is first compared by bytes: the reply, and the content of every key that either library wrote. If the bytes
+differ, the step is compared again as the suite sees it: the decoded reply, and the state that `raw_keys` decodes. If
+these are equal, the rest of the history is executed on the mutant's own keys: some keys hold bounds and counts that
+only save work, and a wrong one may cause a difference later or never.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from tools.mutation.uses import in_function, uses
 
 PREFIX = "ql:"
 LIMIT = 10_000_000
-"""The most Lua instructions in one step, which stops endless loops: a few times the longest step of the suite."""
+"""The limit of Lua instructions in one step, which stops endless loops: a few times the suite's longest step."""
 
 SILENCES = 25
-"""In how many histories a mutant may differ in bytes only until it is tried on the directed ones alone."""
+"""After a mutant has differed only in bytes in this many histories, it is tried on the directed histories alone."""
 
 GENERATED = "mutation "
-"""How the names of generated histories begin."""
+"""The prefix of the names of generated histories."""
 
 SMALL = 300
-"""Of how many keys a state is read in a moment."""
+"""The number of keys up to which decoding a state is fast."""
 
 Keys = dict[bytes, Any]
 
@@ -64,7 +64,7 @@ class Recorded(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """Where a mutant was noticed: the step's number in the suite, and by what."""
+    """Where a mutant was noticed: the step's number in the suite, and the kind of difference."""
 
     step: int
     by: str
@@ -72,13 +72,13 @@ class Kill(NamedTuple):
 
 @dataclass
 class Verdict:
-    """The verdict on a mutant."""
+    """The result of executing a mutant."""
 
     kills: list[Kill] = field(default_factory=list)
     steps: int = 0
     """How many steps it executed."""
     silent: str = ""
-    """The first difference in bytes that the suite does not see."""
+    """The first difference in bytes that the suite does not notice."""
 
 
 def frozen(value: Any) -> Any:
@@ -110,7 +110,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Loaded:
-    """A library, right or wrong, and a keyspace that can be set to any recorded state."""
+    """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
@@ -123,8 +123,9 @@ class Loaded:
         self.keyspace.touched.clear()
 
     def forget(self, index: int) -> None:
-        """Before every other step let the library forget what it keeps of a namespace from call to call, by a look at
-        another one: what it does when it knows nothing would else run hardly ever.
+        """Clear the library's cache of a namespace before every other step, by a read in another namespace.
+
+        Otherwise the code that runs with an empty cache would hardly ever run.
         """
         if index % 2 == 0:
             self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
@@ -139,12 +140,12 @@ class Loaded:
 
 
 class Recording:
-    """The suite on the right library, and which steps run each line of it."""
+    """The suite on the right library, and the steps that run each of its lines."""
 
     def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = ()) -> None:
-        """`calls` are written by hand, and what they must reply is checked here."""
+        """Record histories and `calls`; calls are written by hand, and their replies are checked here."""
         self.texts = {name: read(name) for name in FILES}
-        """The files as they are now: others may be at work on them."""
+        """The texts of the files at this time; they may be edited meanwhile."""
         self.names = [named.name for named in suite]
         self.steps: list[Recorded] = []
         self.first: list[int] = []
@@ -186,7 +187,7 @@ class Recording:
             assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
 
     def _record_one(self, loaded: Loaded, number: int, step: Step, args: list[str], keys: Keys) -> Keys:
-        """Execute and write down one step; give the keys after it."""
+        """Execute and record one step; give the keys after it."""
         state = next(iter(loaded.host._libraries.values()))
         index = len(self.steps)
         loaded.forget(index)
@@ -207,12 +208,12 @@ class Recording:
         return set(self.running)
 
     def place(self, line: int) -> tuple[str, int]:
-        """The file, and the line in it, of a line of the bundle."""
+        """Give the file and its line for a line of the bundle."""
         file = [name for name in FILES if self.firsts[name] < line][-1]
         return file, line - self.firsts[file]
 
     def steps_of(self, mutant: Mutant) -> Sequence[int]:
-        """List the steps that run a mutant's statement, in the suite's order: only these can change."""
+        """List the steps that run a mutant's statement, in the suite's order; only these can change."""
         first = self.firsts[mutant.file]
         found: set[int] = set()
         for line in range(first + mutant.first, first + mutant.last + 1):
@@ -227,7 +228,7 @@ class Recording:
         return sorted({index for file, line in lines for index in self.running.get(self.firsts[file] + line, ())})
 
     def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
-        """Execute a mutant until it was noticed in so many histories, or to the end of the suite."""
+        """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
         verdict = Verdict()
         if steps is None and not self.steps_of(mutant):
             return verdict
@@ -239,7 +240,7 @@ class Recording:
         return verdict
 
     def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
-        """The library with a mutant in it; or None, and that is noticed."""
+        """Load the library with a mutant; if it cannot be loaded, count this as noticed and return None."""
         try:
             return Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
         except ReplyError as error:
@@ -247,7 +248,7 @@ class Recording:
             return None
 
     def judge_replies(self, mutant: Mutant) -> Verdict:
-        """Execute a mutant and compare replies alone: history by history, each from the beginning."""
+        """Execute a mutant and compare only replies: history by history, each from the beginning."""
         verdict = Verdict()
         steps = self.steps_of(mutant)
         if not steps:
@@ -271,13 +272,13 @@ class Recording:
         return verdict
 
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
-        """The same for a library with files replaced in any way: execute everything."""
+        """Judge a library with any files replaced: execute every step."""
         verdict = Verdict()
         self._execute(Loaded({**self.texts, **texts}), range(len(self.steps)), most, verdict)
         return verdict
 
     def _execute(self, loaded: Loaded, steps: Iterable[int], most: int, verdict: Verdict) -> None:
-        skip = -1  # a history that is done with
+        skip = -1  # the history that needs no further step
         silences = 0
         for index in steps:
             recorded = self.steps[index]
@@ -302,7 +303,7 @@ class Recording:
                     return
 
     def _compare(self, loaded: Loaded, recorded: Recorded) -> str | None:
-        """By what a step differs; `""` when it differs in bytes only, None when not at all."""
+        """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         try:
             reply = loaded.call(recorded.step, recorded.args)
         except ReplyError as error:
@@ -317,7 +318,7 @@ class Recording:
         return self._seen(loaded, recorded)
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
-        """Whether the suite sees that a step left other events or another state."""
+        """Tell whether the suite notices that a step left other events or another state."""
         if _events_differ(loaded, recorded):
             return "events"
         return "state" if self._state_differs(loaded, recorded) else ""
@@ -411,7 +412,7 @@ def _events_differ(loaded: Loaded, recorded: Recorded) -> bool:
 
 
 def _told(stream: Any, last: tuple[int, int]) -> list[Any]:
-    """The events after one, as a client reads them."""
+    """Decode the events after a sequence number, as a client does."""
     return [codec.event((at[0], fields[1])) for at, fields in stream.entries if at > last]
 
 
@@ -427,7 +428,7 @@ def _silence(loaded: Loaded, recorded: Recorded) -> str:
 
 
 def first_lines(texts: dict[str, str]) -> dict[str, int]:
-    """How many lines of the loaded library stand before each file; each file is closed by an `end` on its own line."""
+    """Count the lines of the loaded library before each file; each file is closed by an `end` on its own line."""
     source = library(texts)
     before, line = {}, source[: source.index(texts[FILES[0]].split("\n", 1)[0])].count("\n")
     for name in FILES:

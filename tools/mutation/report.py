@@ -40,7 +40,7 @@ class Summary:
     seconds: float = 0.0
 
     def add(self, result: Result, known: bool) -> None:
-        """Count one; `known` means that it is listed as equivalent."""
+        """Count one result; `known` means that the mutant is listed as equivalent."""
         self.seconds += result.seconds
         if not result.valid:
             self.invalid += 1
@@ -80,7 +80,7 @@ def show(summary: Summary) -> str:
     for entry in summary.stale:
         lines.append(f"  stale: {entry.file} [{entry.operator}] {entry.line!r}")
     for result in summary.wrong:
-        lines.append(f"  noticed, but said to be equivalent: {result.mutant}")
+        lines.append(f"  noticed, but listed as equivalent: {result.mutant}")
     for result in sorted(summary.survived, key=lambda r: (path(r.mutant), r.mutant.line)):
         silent = f"  (only bytes differ: {result.verdict.silent})" if result.verdict.silent else ""
         reached = "" if result.verdict.steps else "  (not reached)"

@@ -1,13 +1,13 @@
-"""`mutants.toml`: the mutants that nothing can notice, and why.
+"""Read `mutants.toml`: the equivalent mutants, which no test can notice, and the reasons.
 
     [[equivalent]]
     file = "lua/state/stats.lua"
     operator = "constant"
     line = "local FOLD = 64"
-    becomes = ["local FOLD = 65"]       # left out: whatever the operator makes of that line
+    becomes = ["local FOLD = 65"]       # if left out: every change of this line by the operator
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is identified by its text, so that it may move; `nth = [2]` is the second of several that read the same.
+A line is identified by its text, so that it may move; `nth = [2]` is the second of several equal lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = Path(__file__).resolve().parents[2] / "mutants.toml"
 
 @dataclass
 class Entry:
-    """One entry: which mutants, and why nothing can notice them."""
+    """One entry: the mutants that it matches, and why no test can notice them."""
 
     file: str
     operator: str

@@ -1,7 +1,7 @@
-"""The lines that may change with a mutant of load-time code: of a constant, of a table.
+"""Find the lines that a mutant of load-time code may affect: a constant, or a table.
 
-Such a value has a name, and only what names it can tell the difference; so only steps that run one of those lines need
-be executed, which are few of all. What has no name, or goes on under another that cannot be followed, may change every
+Such a value has a name, and only lines with this name can behave differently. So only the few steps that run one of
+these lines need be executed. A value without a name, or with another name that cannot be followed, may affect every
 step.
 """
 
@@ -29,7 +29,7 @@ def in_function(node: Any) -> bool:
 
 
 def uses(texts: Mapping[str, str], file: str, start: int, end: int) -> Lines | None:
-    """The lines that may do otherwise when these bytes of a file's top level change, or None for any."""
+    """List the lines that may behave differently when these bytes of a file's top level change; None means all."""
     return _of(texts, file, tree(texts[file]).named_descendant_for_byte_range(start, end), ())
 
 
@@ -59,19 +59,19 @@ def _top(node: Any) -> Any:
 
 
 def _name(node: Any) -> str | None:
-    """The name that a statement of the top level gives: `SWEEP`, or `queues.NO_TIME`; None where it is not one."""
+    """Give the name that a top-level statement assigns, such as `SWEEP` or `queues.NO_TIME`, or None."""
     top = _top(node)
     found = re.match(r"(?:local\s+)?(\w+(?:\.\w+)?)\s*=(?!=)", top.text.decode())
     return found[1] if found and top.type in ("variable_declaration", "assignment_statement") else None
 
 
 def _declares(node: Any) -> bool:
-    """Whether this is the place at which a name gets its value."""
+    """Whether a node is the assigned name of its top-level statement."""
     return bool(node.start_byte - _top(node).start_byte <= len("local "))
 
 
 def _named(root: Any, name: str) -> Iterator[Any]:
-    """Where a name stands in a file: a field also behind another variable, for tables go by several names."""
+    """Find the uses of a name in a file; a field matches behind any variable, because tables have several names."""
     last = name.rpartition(".")[2]
     kind = ("dot_index_expression",) if "." in name else ("identifier",)
     walk = [root]

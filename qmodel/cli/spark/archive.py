@@ -87,8 +87,8 @@ def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
     except EventsGone as gone:
         raise QmodelError(
             f"Events {ranges(gone.gaps)} are gone from the server, and are not in the archive; nothing was added. With "
-            f"--skip-gaps that is recorded, and it goes on behind them. So that it does not come again, archive more "
-            f"often, or let the server keep more: qmodel op config-set max-events 1000000"
+            f"--skip-gaps the gap is recorded and archiving continues after it. To prevent further gaps, archive more "
+            f"often, or let the server keep more events: qmodel op config-set max-events 1000000"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Fresh seeds: campaigns that nobody has run before, on one subject, for a given time of the processor.
+"""Fresh seeds: campaigns with new seeds on one subject, for a given processor time.
 
 Long histories show faults that short ones do not, and the other way round, so the campaigns differ in size; some call
 the dialect of qless. The seed is new each time, so it must be printed: with it, every campaign can be run again.

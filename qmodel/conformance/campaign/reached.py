@@ -50,7 +50,7 @@ def count_outcomes(history: Iterable[Step], reached: Counter[Reached]) -> None:
         before = store.seq
         try:
             outcome = engine.step(store, now, op)
-        except Exception:  # whoever compares has seen it
+        except Exception:  # the comparison reports it
             return
         code = outcome.code if isinstance(outcome, Refusal) else "nothing" if store.seq == before else "changed"
         reached.update(Reached(op.spec.name, one, code) for one in situations)

@@ -48,7 +48,7 @@ def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[st
             drawn.append(step)
             try:
                 model.step(*step)
-            except Exception:  # the history ends where the model is wrong: whoever runs it will see
+            except Exception:  # the history ends where the model raises; its run reports that
                 break
     return drawn
 

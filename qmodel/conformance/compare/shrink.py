@@ -216,7 +216,7 @@ def _lower(kind: Any, value: Any) -> Iterator[Any]:
             inner = _simpler(one) if isinstance(one, Operation) else _lower(getattr(kind, "item", kind), one)
             yield from ((*value[:at], lower, *value[at + 1 :]) for lower in inner)
     elif not kind.accepts(value):
-        return  # hostile: it is what it is
+        return  # a hostile value: keep it
     elif isinstance(kind, Whole) and type(value) is int:
         steps = (0, 1, 2, 3, 10, 100, 1000, 10_000, *_nearer(value))
         yield from (n for n in steps if kind.low <= n and abs(n) < abs(value))

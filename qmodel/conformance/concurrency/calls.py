@@ -1,7 +1,7 @@
 """Calls: the operations of many clients, with their times and replies.
 
-This module also prepares a history for the search for an order, without the model: which calls may come next, and what
-the replies reveal about the order.
+The module also answers two questions of the search for an order (linearizability.py) without the model: which calls may
+come next, and what the replies reveal about the order.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ class Call(NamedTuple):
     namespace: str = ""
 
 
-class Line:
-    """Calls and returns in order of time, without the operations that are already placed: a linked list.
+class Unplaced:
+    """The calls and returns of the operations that are not placed yet, by time: a linked list.
 
-    At one moment calls come before returns: what touches counts as overlapping. A call without a return is no hurdle.
+    At the same moment calls come before returns, so operations that touch count as overlapping. A call without a return
+    does not limit the calls after it.
     """
 
     def __init__(self, history: Sequence[Call]) -> None:
@@ -91,16 +92,16 @@ class Line:
 
 
 class Makers:
-    """The operations that may have emitted each event, by the event's sequence number, as far as replies say.
+    """The operations that may have emitted each event, by the event's sequence number, as far as replies show.
 
-    The token of a lease is the number of the event that made it, so whoever was granted it made that event; or another
-    one with the same request, whose reply was lost. Whoever was shown an event knows its moment, which is that of the
-    operation that made it, and its kind. The model says both; so an order in which another operation makes the event
-    would be found out later, by that reply.
+    The token of a lease is the sequence number of the event that granted it. So a reply with the token shows that its
+    operation emitted the event, or that an operation with the same request id and a lost reply did. A reply that shows
+    an event gives the event's moment, which is the moment of the operation that emitted it, and its kind. These rules
+    only save time: in an order with another emitter, the model's reply would differ from the recorded one later.
     """
 
     def __init__(self, history: Sequence[Call], start: int) -> None:
-        """`start` is the number of the last event before the history."""
+        """Read the replies of a history; `start` is the sequence number of the last event before it."""
         self._start = start
         self._of: dict[int, frozenset[int]] = {}
         self.made: set[int] = set()
@@ -131,11 +132,11 @@ class Makers:
             self.made.update(makers)
 
     def taken(self, n: int, before: int, after: int) -> int | None:
-        """Give the first event between two numbers that an operation cannot have emitted."""
+        """Give the first event after `before`, up to `after`, that the operation cannot have emitted."""
         return next((seq for seq in range(before + 1, after + 1) if seq in self._of and n not in self._of[seq]), None)
 
     def strands(self, n: int, seq: int, placed: Sequence[bool]) -> bool:
-        """Whether an event after a number is left that only an operation and others that are placed can have made."""
+        """Whether placing an operation leaves an event after `seq` without an unplaced operation that can emit it."""
         return any(all(placed[one] or one == n for one in self._of[left]) for left in self._events[n] if left > seq)
 
     def of(self, seq: int) -> frozenset[int]:
@@ -143,12 +144,16 @@ class Makers:
         return self._of.get(seq, frozenset())
 
     def rank(self, n: int, seq: int) -> int:
-        """When to try an operation after this number: 0 early, for it makes no event or fits nowhere; 1; 2 late."""
+        """Rank an operation as emitter of event `seq + 1`; the search tries low ranks first.
+
+        The rank is 2 if the possible emitters are unknown, 1 if the operation is one of them, 0 if it is not: it emits
+        no event, or it is refused here at once.
+        """
         following = self._of.get(seq + 1)
         return 2 if following is None else int(n in following)
 
     def must_wait(self, n: int, seq: int) -> bool:
-        """Whether an operation is known to have made an event, and cannot make the one after this number."""
+        """Whether an operation is known to have emitted some event, and cannot have emitted event `seq + 1`."""
         return n in self.made and seq + 1 in self._of and n not in self._of[seq + 1]
 
 

@@ -1,13 +1,14 @@
 """Runs of many concurrent clients, recorded as calls with their times and replies.
 
-Every operation carries its own moment, on one logical clock that all clients share: a tick of it is 0.1 ms, divided
-among the clients, so that no two operations have the same. That makes a history that can be checked without knowing
-what a server's clock said, and lets `events` tell which operation made which event (`calls.Makers`).
+Every operation carries its own moment, on one logical clock that all clients share. A tick is 0.1 ms, divided among the
+clients, so that no two operations have the same moment. So a history can be checked without the server's clock, and the
+reply of `events` shows which operation emitted which event (`calls.Makers`).
 
-When a reply is lost, the client knows nothing. It goes on, mostly by sending the same again, which is a call of its
-own; so a resend is judged by what the model says of a resend, and each may have happened or not.
+When a reply is lost, the client does not know whether the operation was executed. In most cases it sends the operation
+again. A resend is recorded as a call of its own and checked by the model's rules for resends; each call with a lost
+reply may have happened or not.
 
-At the end a watcher reads all events, jobs and queues: what nobody was told is seen then.
+At the end a watcher reads all events, jobs and queues, so effects that no reply has shown are checked too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ AGAIN = 0.8
 """The share of operations with a lost reply that are sent again."""
 
 SETTINGS = (("max-events", 10**6), ("heartbeat", 4000), ("grace-period", 500))
-"""The options of a run: all events are kept, and leases are so short that some run out."""
+"""The options of a run: all events are kept, and leases are so short that some expire."""
 
 PAGE = 1000
 
@@ -50,7 +51,7 @@ Opener = Callable[[], Executor]
 
 
 class ByBackend:
-    """Executes on a backend that sends nothing again by itself; it is opened at once, or at the last of some tries."""
+    """Executes operations on a backend without retries of its own; opening the backend is tried `tries` times."""
 
     def __init__(self, url: str, tries: int = 1) -> None:
         from qmodel.backends import open_backend
@@ -129,7 +130,7 @@ class Client:
 
 
 def threads(openers: Sequence[Opener], run: Run, first: int = 0, among: int = 0) -> list[Call]:
-    """Let clients work at once, a thread each; their numbers begin at `first`, of `among` in all."""
+    """Run clients concurrently, one thread each; they are numbered from `first`, and `among` is their total number."""
     clients = [Client(opener(), n, among or len(openers), run) for n, opener in enumerate(openers, first)]
     failed: list[BaseException] = []
     running = [threading.Thread(target=_guarded, args=(client.work, failed)) for client in clients]
@@ -154,7 +155,7 @@ def _process(url: str, run: Run, first: int, count: int, among: int) -> list[Cal
 
 
 def processes(url: str, clients: int, among: int, run: Run) -> list[Call]:
-    """Let clients of a backend work at once, in two processes with a thread for each."""
+    """Run clients of a backend concurrently, in two processes, with one thread for each client."""
     sizes = [clients - clients // 2, clients // 2] if clients > 1 else [clients]
     with ProcessPoolExecutor(len(sizes)) as pool:
         parts = [pool.submit(_process, url, run, sum(sizes[:n]), size, among) for n, size in enumerate(sizes)]
@@ -166,24 +167,26 @@ def processes(url: str, clients: int, among: int, run: Run) -> list[Call]:
 
 def prepare(executor: Executor) -> list[Call]:
     """Set the options of a run in an empty namespace."""
-    return [_told(executor, ops.ConfigSet(option, value), n) for n, (option, value) in enumerate(SETTINGS)]
+    return [_recorded(executor, ops.ConfigSet(option, value), n) for n, (option, value) in enumerate(SETTINGS)]
 
 
 def watch(executor: Executor, jobs: int, now: int) -> list[Call]:
     """Read everything at the end: all events, all jobs, the queues."""
     calls, after = [], 0
     while True:
-        calls.append(_told(executor, ops.Events(after, PAGE), now))
+        calls.append(_recorded(executor, ops.Events(after, PAGE), now))
         events = calls[-1].outcome
         if not isinstance(events, tuple) or not events:
             break
         after = events[-1].seq
-    calls.append(_told(executor, ops.Multiget(tuple(f"j{n}" for n in range(jobs))), now))
-    calls += [_told(executor, op, now) for op in (ops.Queues(), ops.Peek("q", 10), ops.Peek("r", 10), ops.Completed())]
+    calls.append(_recorded(executor, ops.Multiget(tuple(f"j{n}" for n in range(jobs))), now))
+    calls += [
+        _recorded(executor, op, now) for op in (ops.Queues(), ops.Peek("q", 10), ops.Peek("r", 10), ops.Completed())
+    ]
     return calls
 
 
-def _told(executor: Executor, op: Operation, now: int) -> Call:
+def _recorded(executor: Executor, op: Operation, now: int) -> Call:
     called = time.monotonic_ns()
     outcome = executor.execute(op, now)
     returned = None if isinstance(outcome, Lost | Skipped) else time.monotonic_ns()
@@ -191,7 +194,7 @@ def _told(executor: Executor, op: Operation, now: int) -> Call:
 
 
 def record(watcher: Executor, work: Callable[[Run], list[Call]], run: Run) -> list[Call]:
-    """A whole history: the options set, the clients' work, and what the watcher sees at the end; in order of calls."""
+    """Record a whole history: setting the options, the clients' work, and the final reads; in the order of calls."""
     before = prepare(watcher)
     began = time.monotonic_ns() - TICK_NS * len(SETTINGS)
     calls = work(run._replace(began=began))

@@ -1,39 +1,44 @@
-"""Linearizability: can what many clients were answered have happened one operation after the other?
+"""Check linearizability: is there an order of all operations in which the model gives the replies that clients got?
 
-A history says of each operation which client asked for it, when it was called and when its reply came, and what that
-was. The history is linearizable (Herlihy and Wing, TOPLAS 12, 1990) if each operation can be given one moment between
-its call and its return, so that the model, stepped in the order of these moments, replies what the clients were
-replied. That is searched for as by Wing and Gong (JPDC 17, 1993), with the memory of dead ends that Lowe added
-(CCPE 29, 2017), as Porcupine does: the next operation is one that was called before any that is left had returned; the
-model says whether it fits; where nothing fits, the last choice is taken back.
+A history lists, for each operation, its client, the time of its call, the time of its return, and its reply. The
+history is linearizable (Herlihy and Wing, TOPLAS 12, 1990) if each operation can be assigned one moment between its
+call and its return such that the model, executing the operations in the order of these moments, gives the recorded
+replies.
 
-An operation whose reply was lost may have happened at any moment after its call, or never. It fits anywhere, with
-whatever reply, and need not be placed.
+The search follows Wing and Gong (JPDC 17, 1993), with Lowe's memory of dead ends (CCPE 29, 2017), as Porcupine does.
+It builds the order from the front. A candidate for the next place is an operation that was called before any remaining
+operation returned. The model executes the candidate, and the reply decides whether it fits. If no candidate fits, the
+search takes back its last choice.
 
-**Time** is an argument of each operation (law 7), so the history holds it, and the search need not guess it. Clients
-that send no moment cannot be checked. Moments may go back from one operation to the next, as between clients they do.
+An operation with a lost reply may have happened at any moment after its call, or never. It fits anywhere, with any
+reply, and may be left out of the order.
 
-**What makes it fast.** Most choices are none:
+**Time** is an argument of each operation (law 7), so the history contains it, and the search need not guess it.
+Histories of clients that send no moment cannot be checked. Moments may decrease from one operation to the next, because
+operations of different clients overlap.
 
-- A read, and what was refused, changes nothing wherever it is placed (laws 1 and 5). So what of it fits is placed at
-  once and for good: if an order exists that places it later, the same order with it moved to here exists too. That is
-  not so for what only happens to change nothing here, such as a put sent again: elsewhere it may be needed.
-- Sequence numbers have no gaps, and a lease's token is one. So the reply of a pop says how many events came before it,
-  and what would make one too many fits nowhere. The reply of `events` tells the moment of each event, which is that of
-  the operation that made it: where no two operations share a moment, that is the whole order of what made any. See
-  calls.Makers; all this only discards what the model would refuse later.
-- A dead end is remembered by which operations were placed and a fingerprint of the state, when it is left: a search
-  that never turns back pays nothing for it. What nobody asks for (copying.UNSEEN) is not part of the fingerprint.
-  States far back are dropped, and made again if needed, so memory does not grow with what a state holds.
+**What makes the search fast.** Most operations leave no choice:
 
-**Partition.** Histories of different namespaces are checked one by one: namespaces share nothing, and linearizability
-is local to objects that share nothing. Within one namespace nothing is partitioned, not by queue and not by job:
-tokens come from one sequence, so an operation on one queue changes the replies on all others. Checking queues apart,
-with tokens equal up to renaming, would call linearizable what is not; tests/conformance/test_linearizability.py has a
-history that shows it.
+- Reads and refused operations change nothing, wherever they are placed (laws 1 and 5). One that fits is placed at once,
+  and no other place is tried for it: if an order exists that places it later, the same order with the operation moved
+  to this place exists too. That does not hold for an operation that merely changes nothing in this state, such as a put
+  sent again: it may be needed at another place.
+- Sequence numbers have no gaps, and the token of a lease is a sequence number. So the reply of a pop says how many
+  events came before it, and an operation that would emit one event too many does not fit. The reply of `events` gives
+  the moment of each event, which is the moment of the operation that emitted it. If no two operations share a moment,
+  this determines the order of all operations that emitted events. See calls.Makers. These rules only discard
+  candidates that the model would refuse later.
+- When the search leaves a dead end, it remembers the set of placed operations and a fingerprint of the state. A search
+  that never turns back pays nothing for this. The fingerprint omits the fields that no operation of the history reads
+  (`model.copies.UNSEEN`). The search drops old states and computes them again when needed, so memory does not grow with
+  the size of a state.
 
-The verdict is that the history is linearizable, or that it is not, or that the search was given up, and how far it
-came.
+**Partition.** Namespaces are checked one by one: they share nothing, and linearizability is local to objects that share
+nothing. A namespace is not partitioned further, neither by queue nor by job: tokens come from one sequence, so an
+operation on one queue changes the replies on all others. Checking each queue separately, with tokens compared up to
+renaming, would accept histories that are not linearizable; tests/conformance/test_linearizability.py has one.
+
+The verdict is "linearizable", "violation", or "undecided" if the search was given up, with the longest order found.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from qmodel.conformance.concurrency.calls import Call, Line, Makers
+from qmodel.conformance.concurrency.calls import Call, Makers, Unplaced
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.copies import Fingerprints, copy
@@ -56,12 +61,12 @@ Answer = Literal["linearizable", "violation", "undecided"]
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found of the history of one namespace.
+    """The result of checking the history of one namespace.
 
-    `order` holds the places in `history` of the operations in the longest order that was found to fit, all of them when
-    it is linearizable. `stuck` is the place of the operation that has to come next, and cannot; `instead` is what the
-    model says to it and to the others that could come next. For those to which the model says what they were told,
-    `taken` has the number of the event that they would make, and the operations that may have made it.
+    Operations are named by their index in `history`. `order` is the longest order that fits; in a linearizable history
+    it contains all operations. `stuck` is the operation that has to come next but does not fit. `instead` gives the
+    model's reply to `stuck` and to each other candidate for the next place. If a candidate would emit an event that
+    another operation emitted, `taken` gives the event's sequence number and the operations that may have emitted it.
     """
 
     answer: Answer
@@ -90,8 +95,8 @@ def check(
 ) -> Verdict:
     """Decide whether a history is linearizable; give the verdict of the first namespace that is not.
 
-    The search is given up after so many seconds of the processor, or steps of the model, in each namespace. `start` is
-    the state before the first operation, empty if it is not given.
+    The search of each namespace is given up after `seconds` of processor time or `steps` of the model. `start` is the
+    state before the first operation; the default is an empty store.
     """
     verdict = Verdict("linearizable", history)
     spaces = dict.fromkeys(call.namespace for call in history)
@@ -104,14 +109,14 @@ def check(
 
 
 KEPT = 64
-"""How many states are kept of the last nodes, and each so many-th of those before: the others are made again when the
-search turns back so far, by stepping from the last one that is kept."""
+"""The search keeps the states of the last KEPT nodes, and of every KEPT-th node before them. If it turns back to
+another node, it computes the state again from the nearest kept state before it."""
 
 NO_STORE = Store()
 
 
 class _Node:
-    """A state that the search reached: what was placed to get here, and what there is still to try."""
+    """A state that the search reached: the operation placed last, and the candidates still to try."""
 
     __slots__ = ("choices", "events", "free", "key", "placed", "spare", "store")
 
@@ -126,12 +131,12 @@ class _Node:
 
 
 class _Search:
-    """The search in the history of one namespace."""
+    """Searches for an order of the operations of one namespace."""
 
     def __init__(self, history: Sequence[Call], start: Store) -> None:
         self.history = [call for call in history if not (call.returned is None and call.op.spec.reads)]
         self._origin = [n for n, call in enumerate(history) if not (call.returned is None and call.op.spec.reads)]
-        self._line = Line(self.history)
+        self._unplaced = Unplaced(self.history)
         self._makers = Makers(self.history, start.seq)
         self._prints = Fingerprints(call.op for call in self.history)
         numbers = random.Random(0)
@@ -145,25 +150,25 @@ class _Search:
         self._start = copy(start)
 
     def run(self, seconds: float, steps: int | None) -> Verdict:
-        """Search until an order is found, all are excluded, or the effort is spent."""
+        """Search until an order is found, all orders are excluded, or the limit of time or steps is reached."""
         began = time.process_time()
         until = began + seconds
         verdict = self._verdict
         self._enter(_Node(self._start, -1, 0, b""))
         while self._left and self._path:
             if time.process_time() > until or (steps is not None and verdict.steps > steps):
-                self._note()
+                self._keep_longest()
                 break
             self._advance()
         else:
             verdict.answer = "linearizable" if self._path else "violation"
         if verdict.answer == "linearizable":
-            self._note()
+            self._keep_longest()
         verdict.seconds = time.process_time() - began
         return verdict
 
     def _advance(self) -> None:
-        """Try the next choice of the last node; leave it if it has none."""
+        """Try the next candidate of the last node; leave the node if it has none."""
         node = self._path[-1]
         if not node.choices:
             self._leave(node)
@@ -177,7 +182,10 @@ class _Search:
         self._enter(_Node(store, n, node.key ^ self._keys[n], events))
 
     def _try(self, node: _Node, n: int) -> tuple[Store, bool]:
-        """Step a copy of a node's state; say whether that fits. What is refused leaves the copy good."""
+        """Execute an operation on a copy of a node's state; tell whether it fits.
+
+        A refused operation changes nothing, so the node keeps the copy for its next candidate.
+        """
         call = self.history[n]
         store = node.spare or copy(node.store)
         node.spare = None
@@ -189,7 +197,7 @@ class _Search:
         return store, fits and self._agrees(n, node.store.seq, store.seq)
 
     def _agrees(self, n: int, before: int, after: int) -> bool:
-        """Whether what is known of who made which event allows an operation to make those between two numbers."""
+        """Whether an operation may have emitted the events between two sequence numbers, as far as replies show."""
         makers = self._makers
         return makers.taken(n, before, after) is None and not makers.strands(n, after, self._placed)
 
@@ -200,7 +208,7 @@ class _Search:
     # ---- nodes
 
     def _enter(self, node: _Node) -> None:
-        """Begin with a node: place what an earlier choice or none decides, and list the choices."""
+        """Append a node to the path: place its operation and all that need no choice, and list its candidates."""
         if node.placed >= 0:
             self._place(node.placed)
         self._path.append(node)
@@ -213,20 +221,20 @@ class _Search:
         node.choices = self._choices(node)
 
     def _place(self, n: int) -> None:
-        self._line.take(n)
+        self._unplaced.take(n)
         self._placed[n] = True
         self._left -= self.history[n].returned is not None
 
     def _take_back(self, n: int) -> None:
-        self._line.put_back(n)
+        self._unplaced.put_back(n)
         self._placed[n] = False
         self._left += self.history[n].returned is not None
 
     def _place_free(self, node: _Node) -> None:
-        """Place all that fits and changes nothing, until no more does."""
+        """Place the reads and refused operations that fit, until no more do."""
         tried: set[int] = set()
         while True:
-            new = [n for n in self._line.called() if n not in tried]
+            new = [n for n in self._unplaced.called() if n not in tried]
             if not new:
                 return
             tried.update(new)
@@ -248,13 +256,14 @@ class _Search:
         return bool(outcome == call.outcome)
 
     def _choices(self, node: _Node) -> list[int]:
-        """What may come next and changes something; the likeliest last.
+        """List the candidates that change the state, the most likely one last.
 
-        That is who made the next event, if it is known; then what returned first; at the end what was lost.
+        Operations with a lost reply are the least likely; then the rank as emitter of the next event decides
+        (calls.Makers.rank), then the time of the return.
         """
         makers, seq = self._makers, node.store.seq
         found = []
-        for n in self._line.called():
+        for n in self._unplaced.called():
             call = self.history[n]
             if call.op.spec.reads or isinstance(call.outcome, Refusal) or makers.must_wait(n, seq):
                 continue
@@ -264,7 +273,7 @@ class _Search:
 
     def _leave(self, node: _Node) -> None:
         """Turn back from a dead end, and remember it."""
-        self._note()
+        self._keep_longest()
         self._dead.setdefault(node.key, set()).add(self._prints.state(node.store, node.events))
         self._path.pop()
         for n in reversed(node.free):
@@ -275,7 +284,7 @@ class _Search:
             self._restore()
 
     def _restore(self) -> None:
-        """Make the states again that the last nodes had."""
+        """Compute the dropped states of the last nodes again."""
         first = len(self._path) - 1
         while self._path[first - 1].store is NO_STORE:
             first -= 1
@@ -283,8 +292,8 @@ class _Search:
             node.store = copy(before.store)
             self._step(node.store, self.history[node.placed])
 
-    def _note(self) -> None:
-        """Keep the order in which operations were placed so far, if none before was longer."""
+    def _keep_longest(self) -> None:
+        """Keep the current order if it is longer than any before."""
         placed = [n for node in self._path for n in (node.placed, *node.free) if n >= 0]
         known = sum(self.history[n].returned is not None for n in placed)
         if known <= self._best:
@@ -292,15 +301,15 @@ class _Search:
         self._best = known
         verdict = self._verdict
         verdict.order = [self._origin[n] for n in placed]
-        first = self._line.first_return()
+        first = self._unplaced.first_return()
         verdict.stuck = self._origin[first] if first >= 0 else None
         verdict.instead, verdict.taken = {}, {}
-        for n in self._line.called():
+        for n in self._unplaced.called():
             if self.history[n].returned is not None:
-                self._ask(self._path[-1].store, n)
+                self._keep_reply(self._path[-1].store, n)
 
-    def _ask(self, before: Store, n: int) -> None:
-        """Keep what the model says to an operation that could come next, and which event stands against it."""
+    def _keep_reply(self, before: Store, n: int) -> None:
+        """Keep the model's reply to a candidate, and the first event that it would emit but cannot have emitted."""
         store = copy(before)
         self._verdict.instead[self._origin[n]] = self._step(store, self.history[n])
         seq = self._makers.taken(n, before.seq, store.seq)

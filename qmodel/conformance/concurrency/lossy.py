@@ -1,7 +1,7 @@
 """A connection that sometimes loses packets, to test how clients react.
 
-What is lost is a request, which then never arrived, or a reply to one that was executed. The client cannot tell which;
-it only sees that its connection is cut.
+It loses a request, which is then not executed, or the reply to a request that was executed. The client cannot tell
+which; it only sees that its connection is cut.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from qmodel.errors import ConnectError
 class LossyLine:
     """Carries bytes between clients and a server, over a socket of its own in a temporary folder.
 
-    Each packet in either direction is lost at the rate `lose`, which may be changed meanwhile; the connection is cut
-    then, unless it no longer `cuts`. `url` is where clients connect; it has the options of the server's URL.
+    Each packet, in either direction, is lost with probability `lose`. A loss cuts the connection if `cuts` is true.
+    Both may be changed while clients are connected. Clients connect to `url`; it has the options of the server's URL.
     """
 
     def __init__(self, server: str, lose: float = 0.0, seed: str = "") -> None:
         self._options = options_of(server)
         if self._options.connection.get("ssl") or "ssl_cert_reqs" in self._options.connection:
-            raise ConnectError("Replies cannot be lost on a line with TLS.", "Use a server without TLS, or lose none.")
+            raise ConnectError("Replies cannot be lost on a TLS connection.", "Use a server without TLS, or lose none.")
         self.lose = lose
         self.lost = 0
         self.cuts = True

@@ -1,12 +1,12 @@
 """Many concurrent clients, replayed: the model gives the same replies in the recorded order.
 
-The order need not be searched for: it is recorded. A second library, loaded beside the first, holds the same code
-behind one function more, which takes a number and the moment inside the same atomic call (unless the caller gives the
-moment), and gives both back with the reply. So thousands of operations from many threads and processes become one
-history, and the model replays it.
+The server records the order, so no search is needed. A second function library with the same code has one function
+more. Within one atomic call it takes a number from a counter, reads the server's time (unless the caller gives the
+moment), executes the operation, and returns number, moment and reply. So thousands of operations of many threads and
+processes form one history, which the model replays.
 
-The clients (`histories/blind.py`) meet all the time. Where the order cannot be recorded it is searched for
-(`linearizability.py`).
+The clients (`histories/blind.py`) use few names, so they compete all the time. If the order cannot be recorded,
+`linearizability.py` searches for one.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ end}}
 
 
 class Answered(NamedTuple):
-    """One operation of one client: its time, its place in the order, and its reply.
+    """One operation of one client: its place in the order, its time, and its reply.
 
-    `called` and `returned` are what the client knew of the moment, in nanoseconds of a clock that all share.
+    `called` and `returned` are the client's times of call and return, in nanoseconds of a clock that all clients share.
     """
 
     order: int
@@ -66,7 +66,7 @@ class Answered(NamedTuple):
 
 
 def library() -> str:
-    """Make the library with the recording function, under a name of its own."""
+    """Make the function library with the recording function, under its own name."""
     whole = bundle.library()
     head, _, rest = whole.partition("\n")
     kept = rest[: rest.index("register_function{function_name")]
@@ -74,14 +74,14 @@ def library() -> str:
 
 
 class _Client:
-    """A client with recorded calls."""
+    """Executes the operations of one blind client through the recording function."""
 
     def __init__(self, url: str, name: str) -> None:
         self.redis: Any = Redis.from_url(url, retry=RetryPolicy(NoBackoff(), 0), protocol=2)
         self.blind = BlindClient(name)
 
     def run(self, count: int) -> list[Answered]:
-        """Execute so many operations, one after the other."""
+        """Execute `count` operations, one after the other."""
         return [self.ask(self.blind.draw()) for _ in range(count)]
 
     def ask(self, op: Operation) -> Answered:
@@ -109,9 +109,9 @@ def _process(url: str, name: str, threads: int, count: int) -> list[Answered]:
 
 
 def run(url: str, processes: int = 2, threads: int = 4, count: int = 500) -> list[Answered]:
-    """Let processes * threads clients each execute `count` operations on a server; give all, in order.
+    """Run processes * threads clients that execute `count` operations each; give all operations in recorded order.
 
-    The database is the suite's own: it is emptied first.
+    The database belongs to the test suite: it is emptied first.
     """
     with Redis.from_url(url) as server:
         server.flushdb()

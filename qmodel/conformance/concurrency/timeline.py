@@ -1,8 +1,8 @@
-"""A picture of a history: a page with a lane for each client; the operation that fits nowhere is red.
+"""Draw a history as an HTML page with a lane for each client; the operation that fits nowhere is red.
 
-Bars are operations, from call to return; those without a reply fade out. The numbers are places in the longest order
-that was found; a dot marks each operation that has none. Hovering over a bar shows what was asked, what the client was
-told, and, where the search ended, what the model would have said. The page needs nothing but itself.
+Bars are operations, from call to return; operations with a lost reply fade out. A number is the operation's place in
+the longest order found; operations outside that order are dashed. Hovering over a bar shows the operation, its reply
+and, where the search ended, the model's reply. The page loads no other file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from qmodel.contract.replies import CompletedAndPopped, Job
 LEFT, TOP, LANE, BAR, FOOT = 92, 86, 46, 28, 44
 WIDEST, WIDE = 5200, 1180
 LEAST, MOST = 52, 100
-"""The width of the shortest bar, in pixels, unless the picture would become wider than WIDEST."""
+"""The least and greatest distance of two moments, in pixels, unless the picture would become wider than WIDEST."""
 
 AROUND = 8
-"""How many operations are drawn before the one that cannot be placed; those that overlap them are drawn too."""
+"""How many operations are drawn before the one that cannot be placed."""
 
 STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2933; }
@@ -81,7 +81,7 @@ def page(verdict: Verdict) -> str:
 
 
 def svg(verdict: Verdict) -> str:
-    """Draw the picture alone; of a long history, the end of the longest order."""
+    """Draw the picture alone; of a long history, only the end of the longest order."""
     shown = _shown(verdict)
     clients = list(dict.fromkeys(verdict.history[n].client for n in shown))
     clients.sort(key=_natural)
@@ -112,7 +112,7 @@ def _natural(client: str) -> tuple[str, int]:
 
 
 def _shown(verdict: Verdict) -> list[int]:
-    """Choose the operations to draw: the last ones of the order, the stuck one, and those that overlap them."""
+    """Choose the operations to draw: the last of the order, the candidates, and the lost ones among them."""
     history = verdict.history
     if verdict.stuck is None:
         chosen = set(verdict.order[: 4 * AROUND])
@@ -126,7 +126,7 @@ def _shown(verdict: Verdict) -> list[int]:
 
 
 class _Scale:
-    """Where moments are drawn. Where nothing begins or ends, time is drawn shorter than where much does."""
+    """Horizontal positions of moments: equally spaced, so that a time without calls and returns takes no more room."""
 
     def __init__(self, history: Sequence[Call], shown: Sequence[int]) -> None:
         moments = {history[n].called for n in shown} | {history[n].returned or history[n].called for n in shown}
@@ -136,16 +136,16 @@ class _Scale:
         self.width = max(LEFT + 32 + self._gap * len(self._moments), 720)
 
     def at(self, moment: int) -> float:
-        """Where a moment is drawn."""
+        """Give the position of a moment, in pixels."""
         return self._places[moment]
 
     @property
     def end(self) -> float:
-        """Where what never ended ends."""
+        """Give the right end of bars without a return, in pixels."""
         return self.width - 16
 
     def ticks(self, height: int) -> list[str]:
-        """Lines at some moments, with the microseconds since the first one."""
+        """Draw lines at some moments, labelled with the microseconds since the first one."""
         step = max(1, round(120 / self._gap))
         first, bottom = self._moments[0], height - FOOT + 4
         return [
@@ -168,7 +168,7 @@ def _bars(verdict: Verdict, shown: Sequence[int], clients: Sequence[str], scale:
 # ---- parts of the picture
 
 
-LEGEND = "numbers: the longest order that the model agrees with;   dashed: not in it;   grey: reads;   yellow: refused"
+LEGEND = "numbers: longest order the model agrees with;   dashed: not in that order;   grey: reads;   yellow: refused"
 
 
 def _heading(verdict: Verdict) -> list[str]:
@@ -181,14 +181,14 @@ def _heading(verdict: Verdict) -> list[str]:
 
 
 def headline(verdict: Verdict) -> str:
-    """Say in two lines what is wrong, or that nothing is."""
+    """Describe the violation in two lines, or say that there is none."""
     if verdict.stuck is None:
-        return "Each operation can be given a moment of its own."
+        return "An order exists in which the model gives all recorded replies."
     call = verdict.history[verdict.stuck]
-    model = told(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
+    model = reply_text(verdict.instead[verdict.stuck]) + _against(verdict, verdict.stuck)
     return (
-        f"{call.client}: {asked(call.op)} was told {told(call.outcome)}.\n"
-        f"No order of what came before explains that. After the longest one the model says {model}."
+        f"{call.client}: {call_text(call.op)} got the reply {reply_text(call.outcome)}.\n"
+        f"No order of the operations before explains it. After the longest order the model replies {model}."
     )
 
 
@@ -201,7 +201,7 @@ def _lane(client: str, number: int, width: float) -> str:
 
 
 def _limit(verdict: Verdict, scale: _Scale, height: int) -> list[str]:
-    """The return of the operation that is stuck: by then it must have happened."""
+    """Draw a line at the return of the stuck operation: it must have happened before."""
     if verdict.stuck is None:
         return []
     x = scale.at(verdict.history[verdict.stuck].returned or 0)
@@ -213,7 +213,7 @@ def _bar(verdict: Verdict, bar: Bar) -> str:
     y = TOP + LANE * bar.lane + (LANE - BAR) / 2
     width = max(bar.right - bar.left - 3, 6)
     place = verdict.order.index(bar.n) + 1 if bar.n in verdict.order else None
-    label = (f"{place} " if place else "") + asked(call.op)
+    label = (f"{place} " if place else "") + call_text(call.op)
     room = int((width - 10) / 6.4)
     text = label if len(label) <= room else label[: max(room - 1, 0)] + "…"
     number, rest = (text[: len(str(place))], text[len(str(place)) :]) if place else ("", text)
@@ -243,11 +243,11 @@ def _classes(verdict: Verdict, n: int) -> list[str]:
 def _hover(verdict: Verdict, n: int) -> str:
     call = verdict.history[n]
     lines = [f"{call.client} at {call.now}: {call.op}"]
-    lines.append("no reply came" if call.returned is None else f"told: {call.outcome!r}")
+    lines.append("no reply came" if call.returned is None else f"reply: {call.outcome!r}")
     if n in verdict.order:
-        lines.append(f"number {verdict.order.index(n) + 1} in the order")
+        lines.append(f"place {verdict.order.index(n) + 1} in the order")
     if n in verdict.instead:
-        lines.append(f"the model, if it came next: {verdict.instead[n]!r}{_against(verdict, n)}")
+        lines.append(f"the model's reply, if it came next: {verdict.instead[n]!r}{_against(verdict, n)}")
     return "\n".join(lines)
 
 
@@ -256,8 +256,8 @@ def _against(verdict: Verdict, n: int) -> str:
     if n not in verdict.taken or verdict.instead[n] != verdict.history[n].outcome:
         return ""
     seq, makers = verdict.taken[n]
-    by = " or ".join(f"{asked(verdict.history[one].op)} of {verdict.history[one].client}" for one in makers[:2])
-    return f", but it would make event {seq}, which {by or 'none of all operations'} made"
+    by = " or ".join(f"{call_text(verdict.history[one].op)} of {verdict.history[one].client}" for one in makers[:2])
+    return f", but it would emit event {seq}, which {by or 'no operation'} emitted"
 
 
 def _table(verdict: Verdict) -> str:
@@ -268,20 +268,20 @@ def _table(verdict: Verdict) -> str:
     for n, outcome in sorted(verdict.instead.items(), key=lambda item: item[0] != verdict.stuck):
         call = verdict.history[n]
         style = ' class="wrong"' if n == verdict.stuck else ""
-        said = told(outcome) + _against(verdict, n)
+        said = reply_text(outcome) + _against(verdict, n)
         rows.append(
-            f"<tr{style}><td>{escape(call.client)}</td><td>{escape(asked(call.op))}</td>"
-            f'<td class="said">{escape(told(call.outcome))}</td><td class="said">{escape(said)}</td></tr>'
+            f"<tr{style}><td>{escape(call.client)}</td><td>{escape(call_text(call.op))}</td>"
+            f'<td class="said">{escape(reply_text(call.outcome))}</td><td class="said">{escape(said)}</td></tr>'
         )
-    head = "<tr><th>client</th><th>could come next</th><th>was told</th><th>the model says</th></tr>"
+    head = "<tr><th>client</th><th>could come next</th><th>recorded reply</th><th>model's reply</th></tr>"
     return f"<table>{head}{''.join(rows)}</table>\n"
 
 
 # ---- words
 
 
-def asked(op: Operation) -> str:
-    """Write an operation in a few words: its name, and the job or queue that it names."""
+def call_text(op: Operation) -> str:
+    """Write an operation briefly: its name, and its job or queue."""
     given = []
     for argument in op.spec.arguments:
         value = getattr(op, argument.name)
@@ -296,15 +296,15 @@ def _value(value: Any) -> str:
     return str(getattr(value, "jid", value))
 
 
-def told(outcome: Any) -> str:
-    """Write a reply in a few words: jobs by their ids and tokens."""
+def reply_text(outcome: Any) -> str:
+    """Write a reply briefly: jobs by their ids and tokens."""
     if isinstance(outcome, Refusal):
         return f"{outcome.code} {' '.join(outcome.facts)}".strip()
     if isinstance(outcome, Job):
         lease = f" #{outcome.token} of {outcome.worker}" if outcome.state == "running" else ""
         return f"{outcome.jid} {outcome.state}{lease} in {outcome.queue}"
     if isinstance(outcome, CompletedAndPopped):
-        return f"{outcome.state}, {told(outcome.jobs)}"
+        return f"{outcome.state}, {reply_text(outcome.jobs)}"
     if isinstance(outcome, tuple) and not hasattr(outcome, "_fields"):
-        return "[" + ", ".join(map(told, outcome)) + "]"
+        return "[" + ", ".join(map(reply_text, outcome)) + "]"
     return "nothing" if outcome is None else str(outcome)

@@ -1,7 +1,7 @@
-"""Blind clients: they draw operations without looking at the state, and know only the leases that they were granted.
+"""Blind clients: they draw operations without reading the state, and know only their own leases.
 
-They share few names, so they compete all the time: the same jobs are put twice, popped by several workers, finished
-late, and canceled while they run.
+They share few names, so they compete all the time: they put the same jobs twice, pop them as several workers, finish
+them late, and cancel them while they run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BlindClient:
         return op
 
     def learn(self, op: Operation, outcome: Any) -> None:
-        """Note the leases that an operation was granted."""
+        """Remember the leases that a reply grants."""
         granted = outcome.jobs if isinstance(outcome, CompletedAndPopped) else outcome
         if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop) and isinstance(granted, tuple):
             self.leases += [(job.jid, job.token) for job in granted if isinstance(job, Job)]
@@ -61,7 +61,7 @@ class BlindClient:
         return f"{self.name}-{len(self.asked)}"
 
     def _put(self, queue: str) -> Operation:
-        """Put a job, which may take it from the worker that holds it; sometimes put two in one step."""
+        """Put a job, even one that another worker holds; sometimes put two in one step."""
         depends = (self._jid(),) if self.random.random() < 0.1 else None
         delay = self.random.choice((0, 0, 0, 2))
         throttles = ("t",) if self.random.random() < 0.2 else None

@@ -1,13 +1,12 @@
-"""Choosers: where a generator's decisions come from.
+"""Choosers: the sources of a generator's decisions.
 
-Generators are written once against `below`, and everything else is made of it. Zero is the simplest
-choice where there is one.
+A generator uses a single method, `below`, so it works with every chooser. Where one choice is the simplest, it is 0.
 
-- RandomChooser: a random.Random; a fraction of a microsecond a choice. For bulk, soak and mutation.
-- HypothesisChooser: one draw a step, from which all its choices are made; the simplest leaves the
-  step out. So every step shrinks away on its own, without moving what the other steps draw. Drawing
-  each choice by itself, or as digits of one number, takes ten times as long to shrink, to histories
-  that are longer; what is left to simplify our own shrinker does better.
+- RandomChooser: a random.Random; a choice takes a fraction of a microsecond. For bulk, soak and mutation tests.
+- HypothesisChooser: one Hypothesis draw for each step seeds all choices of the step; the simplest draw omits the step.
+  So Hypothesis can remove each step without changing what the other steps draw. One draw for each choice, or for each
+  digit of a number, takes ten times as long to shrink and ends with longer histories; our own shrinker simplifies the
+  rest better.
 - EnumeratingChooser: every combination of choices once, in order (TigerBeetle's exhaustigen).
 """
 
@@ -24,7 +23,7 @@ class Chooser(Protocol):
     """The source of a generator's decisions."""
 
     def begin(self) -> bool:
-        """Begin a step; False leaves it out."""
+        """Begin a step; False means to leave the step out."""
 
     def below(self, n: int) -> int:
         """Choose a whole number from 0 to n - 1."""
@@ -46,12 +45,12 @@ class RandomChooser:
         return True
 
     def below(self, n: int) -> int:
-        """Not the last bit uniform, for n is small, and five times as fast as randrange."""
+        """Choose by scaling a float: not exactly uniform, but n is small, and 5 times as fast as randrange."""
         return int(self._random() * n)
 
 
 class HypothesisChooser:
-    """Choices from Hypothesis: `draw` is `data.draw` of `st.data()`, or a composite's `draw`."""
+    """Choices from Hypothesis; `draw` is `data.draw` of `st.data()`, or the `draw` of a composite strategy."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         from hypothesis import strategies as st
@@ -62,9 +61,10 @@ class HypothesisChooser:
         self._random = Random(0).random
 
     def begin(self) -> bool:
-        """Draw all that a step will choose; 0 leaves it out.
+        """Draw the seed of all choices of a step; 0 leaves the step out.
 
-        Few seeds, each another one in every step: lowering them is of no use, so it must not take long.
+        There are few seeds, and the same seed means other choices in each step: a lower seed is not simpler, so
+        Hypothesis must not spend long on lowering it.
         """
         seed: int = self._draw(self._seeds)
         self._steps += 1
@@ -77,7 +77,7 @@ class HypothesisChooser:
 
 
 class EnumeratingChooser:
-    """Every combination of choices.
+    """Makes every combination of choices once.
 
     >>> ["ab"[chooser.below(2)] + str(chooser.below(2)) for chooser in EnumeratingChooser.all()]
     ['a0', 'a1', 'b0', 'b1']
@@ -90,7 +90,7 @@ class EnumeratingChooser:
 
     @classmethod
     def all(cls) -> Iterator[EnumeratingChooser]:
-        """Give the chooser again and again, until it has made every combination of choices."""
+        """Yield the chooser once for each combination of choices."""
         chooser = cls()
         while True:
             chooser._at = 0
@@ -112,7 +112,7 @@ class EnumeratingChooser:
         return self._chosen[self._at - 1]
 
     def _advance(self) -> bool:
-        """Go to the next combination; False after the last."""
+        """Go to the next combination; return False after the last."""
         del self._chosen[self._at :], self._limits[self._at :]
         while self._chosen:
             if self._chosen[-1] + 1 < self._limits[-1]:

@@ -1,14 +1,14 @@
-"""Histories that are mostly meaningful, by looking at the model, and sometimes hostile.
+"""Generate histories that are mostly meaningful, because the generator reads the model's state, and sometimes hostile.
 
-A blind generator tests refusals: of a thousand random completions four hold the lease. This one
-knows the model's state. An operation is aimed, at a job in a state that allows it and with the
-token of its lease, or it is drawn without looking; AIM says how often, and is tuned so that every
-operation succeeds in 30 to 70 percent of its tries (`census` measures it, a test watches it).
+A generator that does not know the state mostly tests refusals: of a thousand random completions, four name the token of
+a lease. This generator either aims an operation (at a job in a state that allows it, with the token of its lease) or
+draws it without reading the state. AIM gives the share of aimed tries. It is tuned so that every operation succeeds in
+30 to 70 percent of its tries (`census` measures the share, a test checks it).
 
-Names are few, because what is interesting is what meets. The clock stands still, creeps, jumps to
-the very moment at which something falls due or just beside it, jumps by days, and goes backward.
-Every history has its own mood (swarm testing): some operations never occur in it, others often;
-its names may be odd; and some options are set small at its beginning, so that limits are reached.
+Names are few, so that operations meet at the same jobs. The clock stands still, creeps, jumps to the moment at which
+something falls due or just beside it, jumps by days, and goes backward. Every history has its own weights (swarm
+testing): some operations never occur in it, others occur often. Its names may be odd. Some options are set to small
+values at its beginning, so that limits are reached.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import LIMITS, OWN, is_set
 
 NEVER_IN_A_REQUEST = ("priority", "ordered", "unique", "unique_mode", "unique_ms", "unique_max_ms")
-"""The options of a put that a sub-request cannot have: its request has them, or keeps the order."""
+"""The options of a put that a sub-request cannot have: its request sets them, or decides the order itself."""
 
 
 def _with(op: Operation, name: str, value: Any) -> Operation:
-    """An operation with another value of an argument, be it hostile."""
+    """Copy an operation with another value of one argument; the value may be hostile."""
     changed: Operation = replace(op, **{name: value})  # type: ignore[type-var]
     return changed
 
 
 class Names(NamedTuple):
-    """The few names of a history."""
+    """The names that a history uses."""
 
     jids: tuple[str, ...]
     queues: tuple[str, ...]
@@ -78,33 +78,34 @@ PLAIN = Names(
     ("a", "b", "c", "d", "e"), ("q", "r", "s"), ("u", "v", "w"), ("red", "blue", "tall"),
     ("g", "h"), ("k", "l"), ("x", "y"),
 )  # fmt: skip
-KEYS = Names(  # what other namings make of keys
+KEYS = Names(  # names that collide where keys are made by joining names
     ("j", "j:a", "q:q", "-", "{a}"), ("q", "q-locks", "q-work"), ("w", "w:jobs", "*"),
     ("t", "t:t", "tags"), ("g", "failed-retries-q"), ("k:k", "k"),
     ("x", "x-held"),
 )  # fmt: skip
-NUMBERS = Names(  # what a careless language takes for something else
+NUMBERS = Names(  # names that a careless language takes for numbers, booleans or nothing
     ("1", "01", "1e0", "0x1", "nil"), ("0", "-0", "1.0"), ("true", "false", "null"),
     ("7", "07", "7.0"), ("0", "inf"), ("nan", "{}"), ("1", "01"),
 )  # fmt: skip
-WIDE = Names(  # what a careless encoding breaks; the first two sort differently in UTF-16
+WIDE = Names(  # names that a careless encoding breaks; the first two queues sort differently in UTF-16
     ("~", "!", "%s", "\\", '"'), ("\U0001f600", "\uffee", "é é"), ("ü", " ", "\u2028"),
     ("ß", "ẞ", "%d"), ("\U0001f600", "\uffee"), ("'", "\\0"), ("%s", "~"),
 )  # fmt: skip
 STYLES = (PLAIN, PLAIN, PLAIN, PLAIN, KEYS, NUMBERS, WIDE)
-REQUESTS = ("r1", "r2")
+REQUEST_IDS = ("r1", "r2")
 EDGE_NAMES = ("left", "right", "~!", "n" * 64)
-REQUESTED = ("R", "S:1", "t-")
+REQUEST_NAMES = ("R", "S:1", "t-")
 WIDTHS = (1, 1, 2, 3, 1000)
 
 STARTS = (1_700_000_000_123,) * 12 + (19_676 * DAY - 2_500,) * 4 + (0, 0, TIME_END - 10**9)
-"""Some moment; just before midnight; the beginning and (nearly) the end of time."""
+"""Where clocks start: at an ordinary moment, just before midnight, at the beginning or (nearly) the end of time."""
 
 DATA = ("", "{}", "x", '{"a": [1, 2.50]}', "null", "[]", "1e3", "é\x00\r\n\U0001f600", "a/b\\\t", "y" * 1200)
 LINES = ("", "so far", "é\n", "\\n\t\\", "z" * 1024)
 DELAYS = (0,) * 8 + (1, 500, 1000, 1000, 60_000, DAY, 3660 * DAY)
 PACES = ((1, 1), (450, 1), (1000, 2), (60_000, 1), (60_000, 3), (DAY, 2), (31 * DAY, 0), (3660 * DAY, 1_000_000))
-"""Intervals, each with a backlog that keeps a jump of the clock from making a thousand runs; `runs_of_many` does so."""
+"""Intervals, each with a limit of the backlog, so that a jump of the clock does not start a thousand runs; the directed
+history `runs_of_many` does that."""
 KEEPS = (0, 0, 1, 450, 1000, DAY, 3660 * DAY)
 LIVES = (1, 1, 450, 1000, 59_999, DAY, 3660 * DAY)
 UNIQUE_MODES = (None, "pending", "window", "debounce", "debounce", "again", "again", "again")
@@ -114,12 +115,12 @@ CURSORS = (
     "tag 0", "tag 01", "held 0 ", "group 0 0", "group 0 0 g", "group 0 0 g h", "completed 99999999999999 0",
     "completed 1e3 0",
 )  # fmt: skip
-NOTES = ("n", "key", "é :")
-NUMBERS_NOTED = ("0", "7", "-5", "99999999999999", "-99999999999999", "007", "1.0", "-0", " 1", "100000000000000")
+METADATA_KEYS = ("n", "key", "é :")
+METADATA_NUMBERS = ("0", "7", "-5", "99999999999999", "-99999999999999", "007", "1.0", "-0", " 1", "100000000000000")
 AMOUNTS = (1, 1, 1, -1, 0, 5, 10**14 - 1, -(10**14) + 1)
 REASONS = ("by hand", "by hand", "rate", "deploy")
 SPANS = (0, 0, 1, 1000, 1000, 60_000)
-"""How long pauses last."""
+"""How long pauses last, in milliseconds; 0 is for ever."""
 COSTS = (None,) * 8 + (1, 2, 3, 1_000_000)
 PERIODS = (1, 1000, 1000, 86_400_000)
 SUBJECTS = ("a", "a.b", "a.b.c", "a.b", "b.b", "é.b", "a.%s")
@@ -165,10 +166,10 @@ WEIGHTS = {
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 7, "obliterate": 1,
     "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
 }  # fmt: skip
-"""How often an operation is drawn, in a mood that is neither here nor there; reads: 1."""
+"""How often an operation is drawn in a history without weights of its own; reads have weight 1."""
 
-CROWDED = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
-"""How often where throttles are to be met."""
+THROTTLE_WEIGHTS = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
+"""Other weights, for histories that test throttles."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
     "request_forget": 90,
@@ -183,7 +184,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
     "results": 90, "fail": 62, "metrics": 92, "journal": 92,
 }  # fmt: skip
-"""In how many percent of its tries an operation is aimed."""
+"""The percentage of an operation's tries that are aimed."""
 
 NEEDS = {
     "revoke": ("running", "pop"),
@@ -222,10 +223,10 @@ NEEDS = {
     "unique_release": ("", "put"),
     "journal": ("recorded", "config_set"),
 }  # fmt: skip
-"""The state that an aimed operation needs some job to be in (or, without one, what THERE says), and the
-operation that leads there."""
+"""What an aimed operation needs: a job in this state (or, if the state is empty, that its test in PRESENT is true), and
+the operation that brings this about."""
 
-THERE: dict[str, Callable[[Store], object]] = {
+PRESENT: dict[str, Callable[[Store], object]] = {
     "results": lambda store: store.results,
     "untrack": lambda store: store.tracked,
     "tracked": lambda store: store.tracked,
@@ -267,12 +268,10 @@ RESEND_PERCENT = 6
 
 
 class Generator:
-    """Draws one history, a step at a time, looking at the model's store."""
+    """Draws one history, one step at a time, and reads the model's store to aim."""
 
     def __init__(self, chooser: Chooser, *, typed: bool = True) -> None:
-        """`typed` allows values that only a caller in the same language can send, such as None
-        where text is wanted: on a wire everything is text.
-        """
+        """`typed` allows values that only a Python caller can send, such as None for a text: on a wire all is text."""
         self._chooser = chooser
         self._below = chooser.below
         self._hostile = HOSTILE if typed else WIRE_HOSTILE
@@ -300,7 +299,7 @@ class Generator:
         self._past.append(op)
         return Step(now, op)
 
-    # ---- a history's mood
+    # ---- the weights and settings of a history
 
     def _begin(self) -> None:
         self._begun = True
@@ -313,12 +312,12 @@ class Generator:
         self._throttling = self._below(5) < 2
         if self._throttling:
             if self._below(4):
-                self._draws, self._limits = _even(CROWDED)
+                self._draws, self._limits = _even(THROTTLE_WEIGHTS)
             self._names = self._names._replace(queues=self._names.queues[: 1 + self._below(2)])
-            self._set_up += [self._limited(self._names.throttles[0]) for _ in range(1 + self._below(2))]
+            self._set_up += [self._set_limits(self._names.throttles[0]) for _ in range(1 + self._below(2))]
 
     def _swarm(self) -> tuple[tuple[str, ...], list[int]]:
-        """A weight for each operation: a third of the usual one, the usual one, thrice it, or none."""
+        """Draw a weight for each operation: a third of the usual one, the usual one, three times it, or 0."""
         names = tuple(CATALOGUE)
         factors = (3, 3, 1, 9, 0)
         weights = [WEIGHTS.get(name, 1) * pick(self._chooser, factors) for name in names]
@@ -335,7 +334,7 @@ class Generator:
     # ---- the clock
 
     def _clock(self) -> int:
-        """Where the clock goes; rarely out of all bounds."""
+        """Move the clock; rarely return a moment out of bounds."""
         if self._below(400) == 399:
             return (-1, TIME_END)[self._below(2)]
         self._now = min(max(self._moved(), 0), TIME_END - 1)
@@ -362,7 +361,7 @@ class Generator:
         return now + 20
 
     def _due(self, now: int) -> int:
-        """To a moment at which something falls due, or just before or after it."""
+        """Choose a moment at which something falls due, or the millisecond before or after it."""
         store = self._store
         grace = config.value(store, "grace-period")
         moments = [now - now % DAY + DAY]
@@ -408,22 +407,22 @@ class Generator:
         op = _BUILDERS[name](self)
         self._wanted = ""
         if luck >= 100 - RESEND_PERCENT - HOSTILE_PERCENT:
-            return self._spoiled(op)
+            return self._with_bad_argument(op)
         return op
 
     def _possible(self, name: str) -> str:
-        """The operation, if the state has something for it to work on; or one that leads there."""
+        """Return the operation if the state has something for it to work on, else an operation that leads there."""
         states = {job.state for job in self._store.jobs.values()}
         while (need := NEEDS.get(name)) is not None:
             wanted, enabler = need
-            if wanted in states or (name in THERE and THERE[name](self._store)):
+            if wanted in states or (name in PRESENT and PRESENT[name](self._store)):
                 break
             self._wanted = wanted
             name = enabler
         return name
 
-    def _spoiled(self, op: Operation) -> Operation:
-        """The same with one bad argument."""
+    def _with_bad_argument(self, op: Operation) -> Operation:
+        """Copy an operation with one bad argument."""
         arguments = op.spec.arguments
         if not arguments:
             return op
@@ -432,7 +431,7 @@ class Generator:
         if type(argument.kind) is OperationsKind and self._below(4):
             inner = list(getattr(op, argument.name))
             at = self._below(len(inner))
-            inner[at] = self._spoiled(inner[at])
+            inner[at] = self._with_bad_argument(inner[at])
             value = tuple(inner)
         else:
             value = pick(self._chooser, self._hostile(argument.kind))
@@ -444,7 +443,7 @@ class Generator:
         return pick(self._chooser, self._names.jids)
 
     def _in(self, *states: str) -> str:
-        """A job, aimed at these states."""
+        """Choose a job id, aimed at jobs in these states."""
         if self._aimed:
             found = [job.jid for job in self._store.jobs.values() if job.state in states]
             if found:
@@ -452,13 +451,13 @@ class Generator:
         return self._jid()
 
     def _any(self) -> str:
-        """A job, aimed at those that exist."""
+        """Choose a job id, aimed at jobs that exist."""
         if self._aimed and self._store.jobs:
             return pick(self._chooser, list(self._store.jobs))
         return "nobody" if self._below(3) == 2 else self._jid()
 
     def _lease(self) -> tuple[str, int]:
-        """A job and the token of its lease; or an old token, a wrong one, another job's."""
+        """Choose a job and the token of its lease; or an old token, a wrong one, another job's."""
         jobs: list[Job] = list(self._store.jobs.values())
         leased = [job for job in jobs if job.state == "running"]
         if self._aimed and leased:
@@ -475,7 +474,7 @@ class Generator:
         return (job.jid, max(job.token - 1, 0)) if way == 6 else (self._jid(), job.token + 1)
 
     def _queue(self) -> str:
-        """A queue, aimed at one that has jobs."""
+        """Choose a queue, aimed at queues with jobs."""
         if self._aimed:
             found = [job.queue for job in self._store.jobs.values()]
             if found:
@@ -483,11 +482,11 @@ class Generator:
         return pick(self._chooser, self._names.queues)
 
     def _queue_with(self, place: str) -> str:
-        """A queue, aimed at one where this place is not empty."""
+        """Choose a queue, aimed at queues where this collection is not empty."""
         return self._queue_where(attrgetter(place))
 
     def _queue_where(self, fits: Callable[[Queue], object]) -> str:
-        """A queue, aimed at one that fits."""
+        """Choose a queue, aimed at queues that fit."""
         if self._aimed:
             found = [name for name, queue in self._store.queues.items() if fits(queue)]
             if found:
@@ -504,13 +503,13 @@ class Generator:
         if way < 7:
             self._fresh += 1
             return f"n{self._fresh}"
-        return REQUESTS[self._below(2)]
+        return REQUEST_IDS[self._below(2)]
 
     def _several(self, one: Callable[[], str], most: int = 3) -> tuple[str, ...]:
         return tuple(one() for _ in range(1 + self._below(most)))
 
     def _maybe(self, options: tuple[Any, ...]) -> Any:
-        """Nothing, or one of several."""
+        """Choose None or one of several options."""
         return None if self._below(2) == 0 else pick(self._chooser, options)
 
     def _tags(self) -> tuple[str, ...]:
@@ -525,7 +524,7 @@ class Generator:
         return self._several(self._edge, 2)
 
     def _edge(self) -> str:
-        """A dependency: a plain id as often as not, or an edge."""
+        """Choose a dependency: a plain job id half of the time, else an id with a policy and perhaps a name."""
         return self._kind_of_edge(self._in("failed") if self._below(4) == 1 else self._any())
 
     def _kind_of_edge(self, jid: str) -> str:
@@ -541,7 +540,7 @@ class Generator:
         return pick(self._chooser, OFFSETS), pick(self._chooser, COUNTS)
 
     def _short_page(self) -> tuple[int, int]:
-        """A page of a list that seldom has more than one entry."""
+        """Choose a page of a list that seldom has more than one entry."""
         return (0, 0, 0, 0, 0, 0, 1)[self._below(7)], pick(self._chooser, COUNTS)
 
     # ---- one builder for each operation
@@ -565,14 +564,14 @@ class Generator:
             self._maybe((self._tags(), ())),
             depends,
             request=request,
-            **self._way_of_life(),
-            **self._kept_for(),
-            **self._throttled_by(),
-            **self._unique(),
+            **self._run_options(),
+            **self._retention_options(),
+            **self._throttle_options(),
+            **self._unique_options(),
         )
 
-    def _way_of_life(self) -> dict[str, Any]:
-        """How a job is to be run, which few puts say."""
+    def _run_options(self) -> dict[str, Any]:
+        """Choose the options of a put about running the job; most puts have none."""
         way = self._below(20)
         if way > 17:
             ttl = {"ttl_ms": pick(self._chooser, LIVES)} if self._below(2) else {}
@@ -592,21 +591,21 @@ class Generator:
             return {"timeout_ms": pick(self._chooser, LEASES)}
         return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
 
-    def _kept_for(self) -> dict[str, Any]:
-        """How long a job is kept once it has ended, which few puts say."""
+    def _retention_options(self) -> dict[str, Any]:
+        """Choose the options of a put about the retention of the ended job; few puts have them."""
         way = self._below(20)
         kept = {"keep_complete_ms": pick(self._chooser, KEEPS)} if way in (16, 17, 19) else {}
         return kept | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
 
-    def _throttled_by(self) -> dict[str, Any]:
-        """The throttles of a job, and its cost: in some histories those of most jobs, in others of none."""
+    def _throttle_options(self) -> dict[str, Any]:
+        """Choose the throttles and the cost of a job: some histories throttle most jobs, the others none."""
         if not self._throttling or self._below(8) == 7:
             return {}
         named = self._names.throttles[: 1 + self._below(2)] if self._below(4) else self._names.throttles[1:]
         return {"throttles": named, "cost": pick(self._chooser, COSTS)}
 
-    def _unique(self) -> dict[str, Any]:
-        """The key of a job, which few puts have, and mostly what its mode needs."""
+    def _unique_options(self) -> dict[str, Any]:
+        """Choose a unique key and its options, mostly those that its mode needs; few puts have one."""
         if self._below(5):
             return {}
         mode = pick(self._chooser, UNIQUE_MODES)
@@ -618,7 +617,7 @@ class Generator:
         return found
 
     def _made_jid(self) -> str:
-        """The id that a job made by the engine will perhaps have."""
+        """Choose an id that a job made by the engine may get."""
         subscriptions = list(self._store.subscriptions)
         return f"{pick(self._chooser, subscriptions)}:{self._store.seq + 2}" if subscriptions else self._jid()
 
@@ -659,7 +658,7 @@ class Generator:
         return ops.PopAny(tuple(names), self._worker(), count, self._below(3) == 1, self._request())
 
     def _poppable(self) -> str:
-        """A queue, aimed at one that has a job to give."""
+        """Choose a queue, aimed at queues with a job that a pop would lease."""
         now, grace = self._now, config.value(self._store, "grace-period")
 
         def gives(queue: Queue) -> object:
@@ -868,13 +867,13 @@ class Generator:
         return ops.Failed(self._failed_group(), *self._page())
 
     def _requested(self, *states: str) -> str:
-        """A request, aimed at those in some states."""
+        """Choose a request, aimed at requests in these states."""
         known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
-        return pick(self._chooser, known or REQUESTED)
+        return pick(self._chooser, known or REQUEST_NAMES)
 
-    def _opened(self) -> tuple[str, str, int, int]:
-        """A request to open: one that is not there, or one as it was opened before, or nearly so."""
-        id = pick(self._chooser, REQUESTED)
+    def _open_arguments(self) -> tuple[str, str, int, int]:
+        """Choose the arguments to open a request: a new one, one as it was opened before, or nearly so."""
+        id = pick(self._chooser, REQUEST_NAMES)
         known = self._store.requested.get(id)
         queue, limit, priority = pick(self._chooser, self._names.queues), pick(self._chooser, WIDTHS), 0
         if known is not None and self._below(4):
@@ -891,7 +890,7 @@ class Generator:
         return tuple(self._sub_request(put, queue) for put in puts)
 
     def _sub_request(self, put: ops.Put, queue: str) -> ops.Put:
-        """Make a put one that a request takes; seldom with a priority, for which it is refused."""
+        """Change a put so that a request accepts it; seldom give it a priority, which is refused."""
         changes: dict[str, Any] = {"queue": queue, **dict.fromkeys(NEVER_IN_A_REQUEST)}
         if not self._below(12):
             changes["depends"] = self._depends()
@@ -900,7 +899,7 @@ class Generator:
         return replace(put, **changes)
 
     def request_open(self) -> Operation:
-        id, queue, limit, priority = self._opened()
+        id, queue, limit, priority = self._open_arguments()
         return ops.RequestOpen(id, queue, limit, pick(self._chooser, (priority, priority, 1)), self._request())
 
     def request_add(self) -> Operation:
@@ -912,7 +911,7 @@ class Generator:
         return ops.RequestClose(self._requested("open"), self._request())
 
     def request_put(self) -> Operation:
-        id, queue, limit, priority = self._opened()
+        id, queue, limit, priority = self._open_arguments()
         return ops.RequestPut(id, queue, limit, self._sub_requests(id, queue), priority, self._request())
 
     def request_get(self) -> Operation:
@@ -947,11 +946,11 @@ class Generator:
             tags=pick(choose, ((), (), self._tags())),
             backlog=backlog,
             request=self._request(),
-            **(paced | self._times(interval)),
+            **(paced | self._schedule_options(interval)),
         )
 
-    def _times(self, interval: int) -> dict[str, Any]:
-        """How a recurring job differs from one that recurs for ever at an interval; half of them do not."""
+    def _schedule_options(self, interval: int) -> dict[str, Any]:
+        """Choose further options of a recurring job; half of them have none and recur for ever at an interval."""
         choose, below = self._chooser, self._below
         if below(2):
             return {}
@@ -976,13 +975,13 @@ class Generator:
         return min(max(moment, 0), TIME_END - 1)
 
     def _moments(self, after: int) -> tuple[int, ...]:
-        """A few moments after one, seldom out of order."""
+        """Choose a few moments after one; seldom out of order."""
         steps = [pick(self._chooser, (1, 450, 1000, 1000, 60_000, DAY)) for _ in range(self._below(5))]
         found = [self._moment(after + sum(steps[: at + 1])) for at in range(len(steps))]
         return tuple(found if self._below(12) == 5 else sorted(set(found)))
 
     def _recurring(self) -> str:
-        """A recurring job, aimed at those that exist."""
+        """Choose a recurring job, aimed at those that exist."""
         known = tuple(self._store.schedules) if self._aimed else ()
         return pick(self._chooser, known or self._names.jids)
 
@@ -1036,7 +1035,7 @@ class Generator:
         return ops.RecurringUnset(pick(self._chooser, DELAYS), pick(self._chooser, COUNTS))
 
     def _recurring_where(self, fits: Callable[[Schedule], object]) -> str:
-        """A recurring job, aimed at one that fits."""
+        """Choose a recurring job, aimed at those that fit."""
         known = tuple(jid for jid, one in self._store.schedules.items() if self._aimed and fits(one))
         return pick(self._chooser, known or self._names.jids)
 
@@ -1047,8 +1046,8 @@ class Generator:
         queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
         return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
 
-    def _limited(self, name: str) -> Operation:
-        """What sets the limits of a throttle: one, two or all three kinds, small enough to be reached."""
+    def _set_limits(self, name: str) -> Operation:
+        """Set the limits of a throttle: one, two or all three kinds, small enough to be reached."""
         choose, kinds = self._chooser, 1 + self._below(7)
         rate, rate_ms = (
             (pick(choose, (1, 1, 2, 3)), pick(choose, (1000, 60_000, 60_000, 1))) if kinds & 2 else (None, None)
@@ -1060,7 +1059,7 @@ class Generator:
         return ops.ThrottleSet(name, concurrency, rate, rate_ms, *bucket, self._request())
 
     def _throttle(self) -> str:
-        """A throttle, or a queue's own; aimed at those that are known."""
+        """Choose a throttle, or the throttle of a queue; aimed at throttles that exist."""
         known = tuple(self._store.throttles) if self._aimed else ()
         if known and self._below(3):
             return pick(self._chooser, known)
@@ -1068,7 +1067,7 @@ class Generator:
 
     def throttle_set(self) -> Operation:
         name = OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
-        op = self._limited(name)
+        op = self._set_limits(name)
         if not self._aimed and self._below(4):
             lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])
             op = _with(op, lost, None if getattr(op, lost) is not None else 1)
@@ -1097,7 +1096,7 @@ class Generator:
             patterns += (pick(choose, BAD_PATTERNS),)
         after, since = self._start()
         name = self._jid()
-        if not self._below(4) and (left := self._left_behind()):
+        if not self._below(4) and (left := self._deleted_subscriptions()):
             name, patterns, after, since = pick(choose, left), (">",), 0, None
         return ops.Subscribe(
             name,
@@ -1108,20 +1107,20 @@ class Generator:
             pick(choose, DELAYS),
             pick(choose, (0, 1, 5)),
             pick(choose, ((), (), self._tags())),
-            **self._way_of_life(),
+            **self._run_options(),
             after=after,
             since=since,
             count=pick(choose, (1, 1, 2, MOST)),
             request=self._request(),
         )
 
-    def _left_behind(self) -> list[str]:
-        """The names of deleted subscriptions that still have jobs."""
+    def _deleted_subscriptions(self) -> list[str]:
+        """List the names of deleted subscriptions that still have jobs."""
         named = {jid.rpartition(":")[0] for jid, job in self._store.jobs.items() if "subject" in job.options}
         return sorted(named - self._store.subscriptions.keys())
 
     def _start(self) -> tuple[int | None, int | None]:
-        """The message after which a subscription begins, and the moment from which on."""
+        """Choose where a subscription begins: after a message, from a moment on, both, or at the end."""
         way, known = self._below(8), self._store.messages
         if way < 2 or not known.size:
             return None, None
@@ -1133,7 +1132,7 @@ class Generator:
         return (one.seq if way == 7 else None), min(one.at + self._below(2), TIME_END - 1)
 
     def _subscription(self, *, behind: bool = False) -> str:
-        """A subscription, aimed at those that exist."""
+        """Choose a subscription, aimed at those that exist."""
         known = self._store.subscriptions.values() if self._aimed else ()
         found = [one.name for one in known if one.position is not None or not behind]
         return pick(self._chooser, found or self._names.jids)
@@ -1172,30 +1171,30 @@ class Generator:
 
     # ---- metadata
 
-    def _note(self) -> tuple[str, str]:
-        """A klass and a key, aimed at one under which something is noted."""
+    def _metadata_key(self) -> tuple[str, str]:
+        """Choose a job type and a metadata key, aimed at keys that have a value."""
         known = [(klass, key) for klass, notes in self._store.metadata.items() for key in notes] if self._aimed else []
         if known and self._below(4):
             return pick(self._chooser, known)
-        return pick(self._chooser, self._names.klasses), pick(self._chooser, NOTES)
+        return pick(self._chooser, self._names.klasses), pick(self._chooser, METADATA_KEYS)
 
     def metadata_get(self) -> Operation:
-        return ops.MetadataGet(self._note()[0])
+        return ops.MetadataGet(self._metadata_key()[0])
 
     def metadata_set(self) -> Operation:
-        value = pick(self._chooser, DATA if self._below(3) == 1 else NUMBERS_NOTED)
-        return ops.MetadataSet(*self._note(), value[:1024], self._request())
+        value = pick(self._chooser, DATA if self._below(3) == 1 else METADATA_NUMBERS)
+        return ops.MetadataSet(*self._metadata_key(), value[:1024], self._request())
 
     def metadata_increment(self) -> Operation:
-        return ops.MetadataIncrement(*self._note(), pick(self._chooser, AMOUNTS), self._request())
+        return ops.MetadataIncrement(*self._metadata_key(), pick(self._chooser, AMOUNTS), self._request())
 
     def metadata_unset(self) -> Operation:
-        return ops.MetadataUnset(*self._note(), self._request())
+        return ops.MetadataUnset(*self._metadata_key(), self._request())
 
     # ---- searching
 
-    def _found(self, *states: str) -> dict[str, Any]:
-        """A filter, aimed at a job in these states, or in any."""
+    def _filter(self, *states: str) -> dict[str, Any]:
+        """Choose a filter, aimed at a job in these states, or in any state if none is given."""
         below = self._below
         fit = [job for job in self._store.jobs.values() if not states or job.state in states] if self._aimed else []
         if not fit:
@@ -1215,7 +1214,7 @@ class Generator:
         }
 
     def _cursor(self) -> str:
-        """Where a search begins: at the beginning, mostly."""
+        """Choose the cursor of a search: mostly the beginning."""
         if self._below(8):
             return ""
         store, choose = self._store, self._chooser
@@ -1231,13 +1230,13 @@ class Generator:
         ))  # fmt: skip
 
     def search(self) -> Operation:
-        found = self._found()
+        found = self._filter()
         state = self._maybe(tuple(STATES)) if self._below(2) else None
         worker = self._worker() if self._below(8) == 1 else None
         return ops.Search(**found, state=state, worker=worker, count=pick(self._chooser, COUNTS))
 
     def cancel_many(self) -> Operation:
-        found = self._found("waiting", "scheduled", "running", "stalled", "failed")
+        found = self._filter("waiting", "scheduled", "running", "stalled", "failed")
         found["state"] = self._maybe(tuple(STATES)) if self._below(4) == 1 else None
         found["worker"] = self._worker() if self._below(8) == 1 else None
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
@@ -1248,7 +1247,7 @@ class Generator:
         state = pick(self._chooser, ended or ("complete", "failed"))
         age = pick(self._chooser, DELAYS) if self._below(2) else 0
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
-        return ops.Clean(state, age, **self._found(state), count=count, preview=preview, request=self._request())
+        return ops.Clean(state, age, **self._filter(state), count=count, preview=preview, request=self._request())
 
     def obliterate(self) -> Operation:
         queue = self._queue_where(lambda q: q.first_seen is not None)
@@ -1262,14 +1261,14 @@ class Generator:
                 return ops.Fail(*self._lease(), alone[0], pick(self._chooser, LINES))
         count, preview = pick(self._chooser, COUNTS), self._below(6) == 1
         to = self._maybe(self._names.queues)
-        given = self._found("failed") if self._below(3) else {"group": self._failed_group()}
+        given = self._filter("failed") if self._below(3) else {"group": self._failed_group()}
         jids = self._several(self._failed_jid, 4) if self._below(4) == 1 else None
         if jids is not None and self._below(6):
             given = {}
         return ops.RetryMany(**given, count=count, preview=preview, jids=jids, to=to, request=self._request())
 
     def _failed_jid(self) -> str:
-        """A job, aimed at the failed ones."""
+        """Choose a job id, aimed at failed jobs."""
         failed = [job.jid for job in self._store.jobs.values() if job.state == "failed"] if self._aimed else []
         return pick(self._chooser, failed) if failed and self._below(5) else self._jid()
 
@@ -1330,7 +1329,7 @@ class Generator:
         return ops.Stats(self._queue(), at)
 
     def metrics(self) -> Operation:
-        """Those of a minute in which something happened, or of a while in which it would have."""
+        """Read the metrics of a minute with events, or of any period."""
         kept = [
             (day + minute * 60_000, queue) for (day, queue), one in self._store.days.items() for minute in one.minutes
         ]
@@ -1386,7 +1385,7 @@ class Generator:
         return ops.Config()
 
     def _option(self) -> str:
-        """An option; one that there is not, when nothing is aimed at."""
+        """Choose an option of the configuration; if not aimed, mostly one that does not exist."""
         if not self._aimed and self._below(3):
             return pick(self._chooser, ("heartbeat-", "heartbeats", "histograms-history", "x"))
         known = tuple(self._store.config) if self._aimed and self._below(2) else ()
@@ -1413,7 +1412,7 @@ _BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generato
 
 
 def _even(other: dict[str, int] | None = None) -> tuple[tuple[str, ...], list[int]]:
-    """Every operation with its usual weight, or with another one that is given."""
+    """Give every operation its usual weight, or the one in `other`."""
     weights = WEIGHTS | (other or {})
     return tuple(CATALOGUE), list(accumulate(weights.get(name, 1) for name in CATALOGUE))
 
@@ -1425,7 +1424,7 @@ _TYPED: tuple[Any, ...] = (None, 1, 1.5, True, "x", ("x",))
 
 
 def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
-    """Bad values of a kind that are text, or tuples of text: any language can send them."""
+    """List bad values of a kind that any language can send: numbers, texts and lists of texts."""
     if isinstance(kind, Whole):
         return (
             kind.low - 1, kind.high + 1, -(10**15), 10**15, 10**30, 2**63,
@@ -1455,7 +1454,7 @@ def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
 
 
 def HOSTILE(kind: Kind) -> tuple[Any, ...]:
-    """Bad values of a kind, also such as only a caller in Python can send."""
+    """List bad values of a kind, with those that only a Python caller can send."""
     found = _HOSTILE.get(kind)
     if found is None:
         found = _HOSTILE[kind] = (*WIRE_HOSTILE(kind), *_SURROGATES, *_wrong_types(kind))
@@ -1478,7 +1477,7 @@ def _wrong_types(kind: Kind) -> Iterable[Any]:
 
 
 class Tally:
-    """How an operation fared: how often it was tried, refused, and of no effect."""
+    """How often an operation was tried, was refused, and had no effect."""
 
     __slots__ = ("idle", "refused", "tries")
 
@@ -1510,7 +1509,7 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
 
 
 def census(histories: Iterable[list[Step]]) -> dict[str, Tally]:
-    """Count how the operations of histories fare on the model."""
+    """Count tries, refusals and steps without effect of each operation in histories, on the model."""
     tallies = {name: Tally() for name in CATALOGUE}
     for steps in histories:
         store = Store()

@@ -1,15 +1,15 @@
-"""The matrix: every situation of a job, every operation, every outcome that can follow.
+"""The matrix: every situation of a job, every operation, and every outcome that can follow.
 
-Chance does not close the matrix, so it is enumerated: a breadth-first search over the model, at a
-scope of two jobs (`a`, which the cells are about, and `b`), two workers and two queues, finds every
-reachable situation by a shortest history. There every operation is tried with every class of
-arguments that may matter (the token of the lease, an old one, a wrong one; with and without a delay,
-a dependency, a next queue...), and once more, for what a resend is answered.
+Random histories do not reach every cell, so the matrix is enumerated. A breadth-first search over the model finds a
+shortest history to every reachable situation, with two jobs (the cells are about `a`; `b` is the other one), two
+workers and two queues. In each situation it tries every operation with every class of arguments that may matter (the
+token of the lease, an old one, a wrong one; with and without a delay, a dependency, a next queue...), and sends it
+again, to get the reply to a resend.
 
-A cell is (operation, situation of `a` before, outcome): the code of the refusal, or the situation of
-`a` after and the events told. Each is kept as a scenario, with the shortest history that was found,
-and with what the model answers: `tests/conformance/scenarios`, one file for each operation, written
-by `python -m qmodel.conformance.histories.matrix FOLDER`. Every corner of the triangle must agree to them all.
+A cell is (operation, situation of `a` before, outcome). The outcome is the code of the refusal, or the situation of
+`a` after the operation and the emitted events. Each cell is kept as a scenario: its shortest history and the model's
+reply. `python -m qmodel.conformance.histories.matrix FOLDER` writes them to a folder, one file for each operation; the
+suite's copy is `tests/conformance/scenarios`. Every implementation must agree with all of them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from qmodel.model.state.store import Store, events_after
 SITUATIONS = {
     "missing": "There is no such job",
     "waiting": "The job is ready in its queue",
-    "scheduled": "The job waits for its time",
-    "scheduled, due": "The job's time has come, and nobody has noticed yet",
-    "depends": "The job waits for another one",
-    "throttled": "The job is ready, and waits in its line",
+    "scheduled": "The job is delayed",
+    "scheduled, due": "The job's delay has ended, but no operation has moved the job to its queue yet",
+    "depends": "The job depends on a job that has not ended",
+    "throttled": "The job waits for its concurrency key or a throttle",
     "running": "The job is leased",
-    "running, in grace": "The job's lease ran out, and its grace has not",
-    "running, lapsed": "The job's lease and its grace ran out, and nobody has noticed yet",
-    "stalled": "The job's lease was taken by a timeout",
+    "running, in grace": "The job's lease has expired, but its grace period has not",
+    "running, lapsed": "The job's lease and grace period have expired, but no operation has ended the lease yet",
+    "stalled": "A timeout took the job's lease away",
     "complete": "The job is complete",
     "failed": "The job has failed",
-    "any": "Whatever jobs there are",
+    "any": "In any situation of the job",
 }
 
 JOBLESS = {
@@ -65,7 +65,7 @@ JOBLESS = {
 
 
 def situation(store: Store, now: int, jid: str = "a") -> str:
-    """Give the situation of a job: its stored state, and what is true of it at this moment."""
+    """Give the situation of a job: its stored state, and whether its delay, lease or grace period has ended."""
     job = store.jobs.get(jid)
     if job is None:
         return "missing"
@@ -86,7 +86,7 @@ class Cell(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """A cell, and a history that ends with the step that shows it."""
+    """A cell, and a history that ends with the step of this cell."""
 
     cell: Cell
     history: History
@@ -98,26 +98,30 @@ class Scenario(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """A sentence that says what the scenario shows."""
-        return f"{SITUATIONS[self.cell.situation]}; {self.cell.operation} {_said(self.cell.outcome)}."
+        """A sentence that describes the scenario."""
+        return f"{SITUATIONS[self.cell.situation]}; {_effect(self.cell)}."
 
 
-def _said(outcome: str) -> str:
+def _effect(cell: Cell) -> str:
+    name, outcome, missing = cell.operation, cell.outcome, cell.situation == "missing"
     if outcome.startswith("refused "):
-        code, _, rest = outcome.removeprefix("refused ").partition(" ")
-        return f"is refused with {code}{' of ' + rest if rest else ''}, and nothing changes"
+        code, _, argument = outcome.removeprefix("refused ").partition(" ")
+        return f"{name} is refused with {code}{' for ' + argument if argument else ''}, and nothing changes"
     plain = {
-        "again": "sent again is answered the same, and nothing more changes",
-        "nothing": "finds nothing to change",
-        "shown": "shows something of it",
-        "not shown": "shows nothing",
+        "again": f"a resend of {name} gives the same reply and changes nothing more",
+        "nothing": f"{name} changes nothing",
+        "shown": f"{name} returns data",
+        "not shown": f"{name} returns no data",
     }
     if outcome in plain:
         return plain[outcome]
     after, _, events = outcome.partition(" (")
-    where = {"stays": "leaves it there", "-> missing": "ends with the job gone"}
-    told = events.rstrip(")").replace(" ", ", ")
-    return where.get(after, f"makes it {after.removeprefix('-> ')}") + f"; told: {told or 'nothing'}"
+    special = {
+        "stays": "does not create it" if missing else "does not change the job's state",
+        "-> missing": "removes the job",
+    }
+    moved = f"{'creates it in' if missing else 'moves the job to'} state {after.removeprefix('-> ')}"
+    return f"{name} {special.get(after, moved)}; events: {events.rstrip(')').replace(' ', ', ') or 'none'}"
 
 
 # ---- the search
@@ -136,7 +140,7 @@ def _replayed(history: History) -> Store:
 
 
 def _key(store: Store, now: int) -> tuple[Any, ...]:
-    """Give the key of a state. The search drops a history whose key it has met."""
+    """Give the key of a state. The search drops a history if its key was reached before."""
     job = store.jobs.get("a")
     return (_circumstances(store, now), tuple(_ended(job)[-2:]) if job is not None else ())
 
@@ -146,7 +150,7 @@ def _ended(job: Job) -> list[str]:
 
 
 def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
-    """Give the part of the key that matters to all operations except those that name a lease."""
+    """Give the part of the key that matters to all operations, apart from the ends of earlier leases."""
     found: list[Any] = [bool(store.queues)]
     for jid in ("a", "b"):
         job = store.jobs.get(jid)
@@ -193,7 +197,7 @@ def _moves(store: Store) -> Iterator[Operation]:
 
 
 def _nodes() -> Iterator[_Node]:
-    """Find every reachable situation with a shortest history: about 6000."""
+    """Find every reachable situation with a shortest history; there are about 6000."""
     seen = set()
     level = [_Node((), 0)]
     while level:
@@ -244,7 +248,7 @@ def scenarios() -> dict[Cell, Scenario]:
 
 
 def _try(found: dict[Cell, Scenario], history: tuple[Step, ...], store: Store) -> bool:
-    """Execute the last step of a history twice, and enter the cells that it shows; tell whether it changed nothing."""
+    """Execute the last step of a history twice and record the cells; tell whether it changed nothing."""
     now, op = history[-1]
     before = situation(store, now)
     seq = store.seq
@@ -295,7 +299,7 @@ def _in_order(item: tuple[Cell, Scenario]) -> tuple[int, int, str]:
 
 
 def files(found: dict[Cell, Scenario]) -> dict[str, str]:
-    """Write the scenarios as texts, by the name of their file."""
+    """Write the scenarios as text, by the name of their file."""
     texts: dict[str, list[str]] = {}
     for scenario in found.values():
         name = scenario.cell.operation
@@ -349,7 +353,7 @@ def _built(node: ast.expr) -> Any:
 
 
 def write(folder: Path) -> None:
-    """Write the files of all scenarios into a folder, and delete others there."""
+    """Write the files of all scenarios into a folder, and delete all other text files there."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = files(scenarios())
     for old in folder.glob("*.txt"):

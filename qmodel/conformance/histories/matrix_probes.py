@@ -1,4 +1,7 @@
-"""What the matrix tries in each situation of the job `a`: operations, with each class of arguments that may matter."""
+"""The operations that the matrix tries in each situation of the job `a`, with each class of arguments that may matter.
+
+A try is a tuple of operations: the last one is tested, the others prepare it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from qmodel.model.state.store import Store
 
 
 def _tokens(store: Store) -> tuple[int, ...]:
-    """The token of a's last lease, an earlier one, and one that never was."""
+    """List the token of the job's last lease, the token before, and a token that never existed."""
     job = store.jobs.get("a")
     if job is None:
         return (1,)
@@ -25,7 +28,7 @@ def _tokens(store: Store) -> tuple[int, ...]:
 
 
 def resends(store: Store) -> Iterator[tuple[Operation, ...]]:
-    """Operations to try wherever `a` may be and however its last leases ended: the ends, and once more."""
+    """Give the tries for each situation of `a` and each end of its last leases: operations that end a lease."""
     for token in _tokens(store)[:2]:
         yield from _ends(token)
 
@@ -52,7 +55,7 @@ def _ends(token: int) -> Iterator[tuple[Operation, ...]]:
 
 
 def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
-    """Operations to try wherever `a` may be; of several the last is meant, the others prepare it."""
+    """Give the tries for each situation of `a`."""
     again: dict[str, Any] = {"request": "n"}
     put = ("q", "a", "k", "")
     for token in _tokens(store):
@@ -177,7 +180,7 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
 
 
 def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
-    """Operations to try once where `a` and `b` are in two situations, whatever else is true of them."""
+    """Give the tries for each pair of situations of `a` and `b`: operations that name no job."""
     again: dict[str, Any] = {"request": "n"}
     yield from _recurring(again)
     yield from _other_times(again)
@@ -205,7 +208,7 @@ def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
 
 
 def _grown(store: Store, operations: tuple[Operation, ...]) -> int:
-    """The sequence after some operations."""
+    """Compute the sequence number after some operations."""
     later = copy(store)
     for op in operations:
         engine.step(later, 0, op)
@@ -343,7 +346,7 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
 
 
 def _following(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
-    """Jobs that wait for `a` by an edge of each policy, and what becomes of them."""
+    """Give the tries about jobs that depend on `a`, with an edge of each policy."""
     for policy in ("block", "fail", "ignore", "cancel"):
         waits = ops.Put("r", "z", "k", "", depends=(f"a {policy} it",))
         yield (waits,)

@@ -1,4 +1,4 @@
-"""Histories written as programs: the model executes each operation at once, so that its tokens can be used."""
+"""Histories written as programs: the model executes each operation at once, so later steps can use its tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Script:
         self.store = Store()
 
     def do(self, op: Operation, after: int = 0) -> Any:
-        """Execute an operation, `after` milliseconds after the one before."""
+        """Execute an operation, `after` milliseconds after the previous one."""
         self.now += after
         self.steps.append(Step(self.now, op))
         return engine.step(self.store, self.now, op)
@@ -54,7 +54,7 @@ class Script:
         self.do(ops.ConfigSet(option, value))
 
     def look(self) -> None:
-        """Read all that reads can show of the jobs, queues and workers there are."""
+        """Execute reads that show the state of jobs, queues, workers and all else."""
         self._look_at_jobs()
         store = self.store
         for key in list(store.uniques)[:5]:

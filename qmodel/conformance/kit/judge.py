@@ -1,9 +1,9 @@
-"""The judge: tells whether a driver's answer is the model's, and if not, which requirement it breaks.
+"""The judge: compares a driver's answer with the model's, and finds the violated requirement.
 
-Answers are compared as JSON, as they came: a float where a whole number is due is a difference, and so is a field too
-many. Which requirement is broken is told by the vector, if it is about one. Otherwise by one step of the history,
-shrunk: a resend, a refusal, or what the operation means. What a read shows may have gone wrong long before; so the step
-to blame is searched for: all goes right when qmodel sends that one itself.
+Answers are compared as JSON, without conversion: a float instead of a whole number is a difference, and so is an
+additional field. If the vector is about one requirement, it names the violated one. Otherwise one step of the shrunk
+history does: by its resend, its refusal, or its operation. A read may show a fault of an earlier step. So the judge
+searches for the step at fault: the history succeeds if qmodel sends this step itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _paths(path: str, one: Any, other: Any) -> Iterator[str]:
         for key in [*one, *(key for key in other if key not in one)]:
             inner = f"{path}.{key}" if path else key
             if key not in other or key not in one:
-                yield f"{inner}: {'missing' if key in one else 'nobody knows that: ' + _shown(other[key])}"
+                yield f"{inner}: {'missing' if key in one else 'unknown: ' + _shown(other[key])}"
             else:
                 yield from _paths(inner, one[key], other[key])
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):

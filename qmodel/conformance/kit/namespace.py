@@ -1,4 +1,4 @@
-"""The places where drivers work: a server, and namespaces on it that nobody else uses."""
+"""Namespaces for drivers: a server, and new namespaces on it for one driver each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The probes: for each requirement about bindings a history that shows it, and as little else as can be.
+"""Probes: for each requirement about bindings, a history that tests it and as little else as possible.
 
-They are a staircase. Each needs only what those before it have shown, and one thing more, so that the first one that a
-driver fails tells what is wrong with it. Therefore time, texts and leases are first shown by replies that hold nothing
-but a number or an id, and only then by whole jobs.
+Probes build on each other. Each needs what the earlier probes have tested, and one thing more, so the first probe that
+a driver fails names its fault. Therefore time, texts and leases are first tested by replies with only a number or an
+id, and then by whole jobs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from qmodel.contract import operations as ops
 Probe = Callable[[Script], None]
 
 PROBES: dict[str, Probe] = {}
-"""By the id of its requirement, in the order in which they are tried."""
+"""The probes by the id of their requirement, in the order of the tests."""
 
 
 def probe(id: str) -> Callable[[Probe], Probe]:
-    """Enter a probe for a requirement."""
+    """Register a probe for a requirement."""
 
     def enter(write: Probe) -> Probe:
         PROBES[id] = write
@@ -31,7 +31,7 @@ def probe(id: str) -> Callable[[Probe], Probe]:
 
 
 def vectors() -> list[Vector]:
-    """The probes as vectors of the level `smoke`."""
+    """Make the vectors of the level `smoke` from the probes."""
     found = []
     for id, write in PROBES.items():
         script = Script()
@@ -49,14 +49,14 @@ def put(s: Script, jid: str, data: str = "", **arguments: Any) -> None:
 
 
 @probe("NUMBER-1")
-def _whole(s: Script) -> None:
-    """Nothing is counted: 0, and not 0.0 or "0"."""
+def _integer(s: Script) -> None:
+    """The length of an empty queue is 0, not 0.0 or "0"."""
     s.do(ops.Length("q"))
 
 
 @probe("READ-1")
 def _read_again(s: Script) -> None:
-    """The same read before and after a change. Queue, job and type have one name, so that none can be mistaken."""
+    """The same read before and after a change. Queue, job and type share one name, so none can be mistaken."""
     s.do(ops.Length("q"))
     s.do(ops.Put("q", "q", "q", ""))
     s.do(ops.Length("q"))
@@ -64,20 +64,20 @@ def _read_again(s: Script) -> None:
 
 @probe("CALL-1")
 def _order(s: Script) -> None:
-    """Queue, id and type differ; the job is in that queue under that id."""
+    """Queue, job id and type differ; the job is put into that queue under that id."""
     put(s, "a")
     s.do(ops.Length("q"))
 
 
 @probe("NULL-1")
 def _nothing(s: Script) -> None:
-    """There is no such job."""
+    """A job that does not exist."""
     s.do(ops.Get("nobody"))
 
 
 @probe("REFUSAL-1")
 def _refused(s: Script) -> None:
-    """A job's id is not empty."""
+    """An empty job id is refused."""
     s.do(ops.Get(""))
 
 
@@ -96,14 +96,14 @@ def _facts(s: Script) -> None:
 
 @probe("TIME-1")
 def _moment(s: Script) -> None:
-    """A worker is seen at the moment of its pop."""
+    """A worker's last-seen time is the moment of its pop."""
     s.do(ops.Pop("q", "w"))
     s.do(ops.Workers())
 
 
 @probe("TIME-2")
 def _duration(s: Script) -> None:
-    """A job with a delay of a second and a half: scheduled a millisecond before it is over, and then no more."""
+    """A job with a delay of 1500 ms is scheduled 1 ms before the delay ends, and not scheduled when it ends."""
     put(s, "a", delay_ms=1500)
     s.do(ops.Scheduled("q"), 1499)
     s.do(ops.Scheduled("q"), 1)
@@ -111,7 +111,7 @@ def _duration(s: Script) -> None:
 
 @probe("NUMBER-2")
 def _negative(s: Script) -> None:
-    """A job with a negative priority goes before another one."""
+    """Jobs with a positive and a negative priority, in the order of their priorities."""
     put(s, "b", priority=1)
     put(s, "a", priority=-2)
     s.do(ops.Waiting("q"))
@@ -120,7 +120,7 @@ def _negative(s: Script) -> None:
 
 @probe("NUMBER-3")
 def _great(s: Script) -> None:
-    """The greatest numbers there are, and one that a float of 32 bits does not hold."""
+    """The greatest numbers that are allowed, and one that a 32-bit float cannot represent."""
     s.do(ops.ConfigSet("jobs-history", 300_000_000_001))
     put(s, "b", priority=2**31 - 1)
     put(s, "a", priority=2**31 - 2)
@@ -132,7 +132,7 @@ def _great(s: Script) -> None:
 
 @probe("LIST-1")
 def _elements(s: Script) -> None:
-    """Three jobs in one call, and three tags, in the order of the alphabet."""
+    """Three tags and three jobs, each in one call, in alphabetical order."""
     put(s, "a")
     s.do(ops.TagAdd("a", ("r", "s", "t")))
     s.put("b", "c", "d")
@@ -141,7 +141,7 @@ def _elements(s: Script) -> None:
 
 @probe("LIST-2")
 def _orders(s: Script) -> None:
-    """Tags and jobs that are not in the order of the alphabet, or of anything."""
+    """Tags and jobs in no alphabetical order."""
     put(s, "b")
     put(s, "c")
     put(s, "a")
@@ -154,7 +154,7 @@ def _orders(s: Script) -> None:
 
 @probe("SEND-1")
 def _once(s: Script) -> None:
-    """A line is logged; the events tell of one."""
+    """A line is logged once; one event is emitted."""
     put(s, "a")
     s.do(ops.Log("a", "one"))
     s.do(ops.Events())
@@ -162,7 +162,7 @@ def _once(s: Script) -> None:
 
 @probe("SEND-2")
 def _again(s: Script) -> None:
-    """A line is logged twice under one request id; the events tell of one, and of a third under another id."""
+    """A line is logged twice with one request id and once with another one; two events are emitted."""
     put(s, "a")
     for request in ("r1", "r1", "r2"):
         s.do(ops.Log("a", "one", request))
@@ -171,19 +171,19 @@ def _again(s: Script) -> None:
 
 @probe("SEND-3")
 def _unlike(s: Script) -> None:
-    """Two lines are logged without a request id; the events tell of both."""
+    """Two lines are logged without a request id; two events are emitted."""
     put(s, "a")
     s.do(ops.Log("a", "one"))
     s.do(ops.Log("a", "two"))
     s.do(ops.Events())
 
 
-# ---- what is given, and what is not
+# ---- given and omitted arguments
 
 
 @probe("CALL-2")
 def _default(s: Script) -> None:
-    """A job is put again without a priority, and keeps the one that it had."""
+    """A job that is put again without a priority keeps its priority."""
     put(s, "a", priority=9)
     put(s, "b", priority=5)
     put(s, "a")
@@ -192,7 +192,7 @@ def _default(s: Script) -> None:
 
 @probe("CALL-3")
 def _empty(s: Script) -> None:
-    """A job is put again without tags, and keeps them; then with an empty list of tags, and has none."""
+    """A job that is put again without tags keeps its tags; put again with an empty list of tags, it has none."""
     put(s, "a", tags=("t",))
     put(s, "b", tags=("t",))
     put(s, "a")
@@ -203,7 +203,7 @@ def _empty(s: Script) -> None:
 
 @probe("FLAG-1")
 def _flag(s: Script) -> None:
-    """A job is canceled with those that depend on it, because `cascade` says so."""
+    """A job is canceled with the jobs that depend on it, because `cascade` is set."""
     put(s, "a")
     put(s, "b", depends=("a",))
     s.do(ops.Cancel(("a",)))
@@ -224,7 +224,7 @@ def _flagged(s: Script) -> None:
 
 @probe("JOB-1")
 def _whole_job(s: Script) -> None:
-    """Jobs in which every field says something that a job has before it is popped, and no two the same."""
+    """Jobs with different values in all fields that a job has before it is popped."""
     s.do(ops.Put("u", "z", "l", "more", priority=4), 1)
     s.do(ops.Get("z"), 1)
     s.do(ops.Put("q", "a", "k", "data", priority=3, retries=7, tags=("s", "t"), delay_ms=9), 1)
@@ -233,7 +233,7 @@ def _whole_job(s: Script) -> None:
 
 @probe("JOB-6")
 def _edges(s: Script) -> None:
-    """Jobs that wait and are waited for, and one that is tracked; then there are seven elements."""
+    """Jobs with dependencies and dependents, and a tracked job: their replies have all seven elements."""
     put(s, "z")
     put(s, "a", tags=("t",), depends=("z",))
     put(s, "c", depends=("a",))
@@ -245,7 +245,7 @@ def _edges(s: Script) -> None:
 
 @probe("JOB-2")
 def _state(s: Script) -> None:
-    """A scheduled job before its time, and at it, when nobody has popped: it is waiting then."""
+    """A scheduled job before and at its time, without a pop in between: at its time it is waiting."""
     put(s, "a", delay_ms=1000)
     s.do(ops.Get("a"))
     s.do(ops.Get("a"), 1000)
@@ -261,7 +261,7 @@ def _apart(s: Script) -> None:
 
 @probe("TEXT-1")
 def _utf8(s: Script) -> None:
-    """Letters of one to four bytes, in data, names and tags; a history follows, whose place the sizes tell."""
+    """Characters of one to four bytes in data, names and tags; the job's history after them is found by byte sizes."""
     s.do(ops.Put("zürich", "a", "\U0001f600", "é ß € \U0001f600", tags=("größe", "ж")))
     s.do(ops.Get("a"))
     s.do(ops.Queues())
@@ -269,7 +269,7 @@ def _utf8(s: Script) -> None:
 
 @probe("TEXT-2")
 def _control(s: Script) -> None:
-    """NUL, line ends of all sorts, tabs, and the bytes that stand between things elsewhere."""
+    """NUL, all kinds of line ends, tabs, other control characters, and a backslash."""
     for jid, data in (("a", "a\x00b"), ("b", "a\r\nb\nc\rd"), ("c", "x\t\x1f\x7f\x01y"), ("d", "OK"), ("e", "\\n\\")):
         put(s, jid, data)
         s.do(ops.Get(jid))
@@ -277,7 +277,7 @@ def _control(s: Script) -> None:
 
 @probe("TEXT-3")
 def _blanks(s: Script) -> None:
-    """Blanks and line ends at either end, and nothing but a blank."""
+    """Blanks and line ends at the beginning and end of a text, and a text of one blank."""
     for jid, data in (("a", " x "), ("b", "\nx\n"), ("c", " ")):
         put(s, jid, data)
         s.do(ops.Get(jid))
@@ -285,7 +285,7 @@ def _blanks(s: Script) -> None:
 
 @probe("TEXT-4")
 def _long(s: Script) -> None:
-    """Data of 70,000 characters of a byte, and of 3,000 of three bytes."""
+    """Data of 70,000 one-byte characters, and of 3,000 three-byte characters."""
     for jid, data in (("a", "x" * 70_000), ("b", "€" * 3_000)):
         put(s, jid, data)
         s.do(ops.Get(jid))
@@ -293,7 +293,7 @@ def _long(s: Script) -> None:
 
 @probe("TEXT-5")
 def _opaque(s: Script) -> None:
-    """Data that look like JSON, written otherwise than anyone would; like numbers; like nothing."""
+    """Data that look like JSON in an unusual format, like a number, or like null."""
     for jid, data in zip("abcdef", ('{"b": 1,"a":[2.50]}', "null", "1e3", "007", "[]", '"x"'), strict=True):
         put(s, jid, data)
         s.do(ops.Get(jid))
@@ -310,7 +310,7 @@ def _log(s: Script) -> None:
 
 @probe("NEST-1")
 def _nested(s: Script) -> None:
-    """Jobs put together, with lists, an empty list, numbers, and a request id, which is of no use there."""
+    """Jobs put in one call, with lists, an empty list, numbers, and a request id, which is ignored there."""
     put(s, "a", tags=("t",))
     jobs = (
         ops.Put("q", "b", "k", "1", priority=-1, tags=("r", "s"), request="r1"),
@@ -342,7 +342,7 @@ def _held(s: Script) -> None:
 
 @probe("LEASE-3")
 def _claimed_anew(s: Script) -> None:
-    """A lease is taken away and the job handed out again; its new token completes it."""
+    """A timeout takes the lease away; the job is popped again and completed with the new token."""
     put(s, "a")
     s.pop()
     s.do(ops.Timeout(("a",)))
@@ -351,7 +351,7 @@ def _claimed_anew(s: Script) -> None:
 
 @probe("LEASE-4")
 def _late(s: Script) -> None:
-    """The worker that lost the lease completes, and is refused; the one that has it fails the job."""
+    """The worker that lost the lease cannot complete the job; the worker that holds the lease fails it."""
     put(s, "a")
     token = s.pop()[0].token
     s.do(ops.Timeout(("a",)))
@@ -362,7 +362,7 @@ def _late(s: Script) -> None:
 
 @probe("JOB-5")
 def _ended(s: Script) -> None:
-    """A job with progress, failed with a message; then completed with a result; texts and data that stand apart."""
+    """A job with progress that fails with a message, then completes with a result and large data."""
     put(s, "a", "data", tags=("t",))
     token = s.pop()[0].token
     s.do(ops.Progress("a", token, "hälf"), 1)
@@ -374,12 +374,12 @@ def _ended(s: Script) -> None:
     s.do(ops.Get("a"), 1)
 
 
-# ---- resends, by how they are recognised
+# ---- resends, one for each way to recognise them
 
 
 @probe("RESEND-job")
 def _put_again(s: Script) -> None:
-    """A put is sent again when the job already runs: it goes on running."""
+    """A put is sent again while the job is running: the job keeps running."""
     put(s, "a", request="r1")
     s.pop()
     put(s, "a", request="r1")
@@ -388,7 +388,7 @@ def _put_again(s: Script) -> None:
 
 @probe("RESEND-grant")
 def _pop_again(s: Script) -> None:
-    """A pop is sent again: it shows the same job, under the same token, though another one waits."""
+    """A pop is sent again: it returns the same job with the same token, although another job waits."""
     put(s, "a")
     put(s, "b")
     s.pop(request="r1")
@@ -399,7 +399,7 @@ def _pop_again(s: Script) -> None:
 
 @probe("RESEND-lease")
 def _complete_again(s: Script) -> None:
-    """A completion is sent again: it is answered the same."""
+    """A completion is sent again and gets the same reply."""
     put(s, "a")
     token = s.pop()[0].token
     s.do(ops.Complete("a", token))
@@ -408,7 +408,7 @@ def _complete_again(s: Script) -> None:
 
 @probe("RESEND-memo")
 def _track_again(s: Script) -> None:
-    """A job is tracked, and that is sent again: 1 both times, and 0 for another request."""
+    """A job is tracked twice with one request id: both replies are 1. With another request id the reply is 0."""
     put(s, "a")
     for request in ("r1", "r1", "r2"):
         s.do(ops.Track("a", request))
@@ -416,19 +416,19 @@ def _track_again(s: Script) -> None:
 
 @probe("RESEND-same")
 def _heartbeat_again(s: Script) -> None:
-    """A heartbeat is sent again: the lease is renewed from then."""
+    """A heartbeat is sent again and renews the lease from the second moment."""
     put(s, "a")
     token = s.pop()[0].token
     s.do(ops.Heartbeat("a", token), 1)
     s.do(ops.Heartbeat("a", token), 1)
 
 
-# ---- every form of reply
+# ---- forms of replies
 
 
 @probe("NUMBER-4")
 def _fraction(s: Script) -> None:
-    """Three waits whose mean is no whole number."""
+    """Three waits with a mean that is not a whole number."""
     for jid in "abc":
         put(s, jid)
     for wait in (1, 2, 4):
@@ -439,7 +439,7 @@ def _fraction(s: Script) -> None:
 
 @probe("REPLY-lease")
 def _renewed(s: Script) -> None:
-    """A lease is renewed, the job is called off, and it is renewed again."""
+    """A lease is renewed before and after the job is revoked."""
     put(s, "a")
     token = s.pop()[0].token
     s.do(ops.Heartbeat("a", token), 1)
@@ -448,7 +448,7 @@ def _renewed(s: Script) -> None:
 
 
 def _shape(shape: str, *looks: ops.Operation) -> None:
-    """A probe for a form of reply: a namespace in which something of everything is, and these reads."""
+    """Register a probe for a form of reply: a namespace with jobs in many states, and these operations."""
 
     def write(s: Script) -> None:
         s.put("a", "b", "c", tags=("t", "u"))
@@ -465,7 +465,7 @@ def _shape(shape: str, *looks: ops.Operation) -> None:
         for look in looks:
             s.do(look)
 
-    write.__doc__ = f"Something of everything, and what replies `{shape}`."
+    write.__doc__ = f"Operations that reply `{shape}`, in a namespace with jobs in many states."
     PROBES[f"REPLY-{shape}"] = write
 
 

@@ -215,7 +215,7 @@ def _smoke(session: Session) -> Iterator[Case]:
 
 
 def _hello(session: Session) -> Finding | None:
-    """The driver starts, and says who it is and what it can do."""
+    """The driver starts, and reports its name and features."""
     try:
         session.start()
     except Broken as broken:

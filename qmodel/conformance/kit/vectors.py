@@ -1,13 +1,13 @@
-"""Vectors: histories with what must come of each step, as JSON lines, for whoever has no runner of ours.
+"""Vectors: histories with the expected outcome of each step, as JSON lines, for users without our runner.
 
-The first line of a file is about the file; each of the others is one vector:
+The first line describes the file; each other line is one vector:
 
     {"id": "LEASE-2", "level": "smoke", "requirements": [...], "features": [...], "why": "...", "steps": [
         {"op": "put", "now": 0, "queue": "q", "jid": "a", "klass": "k", "data": "", "expect": {"reply": "a"}},
         {"op": "complete", "now": 0, "jid": "a", "token": 9, "expect": {"refusal": ["LOCK_LOST", "a", ...]}}]}
 
-A vector begins in an empty namespace. A step is as `qmodel run` and drivers take it. Ids are stable: one is never given
-to another history. There are three files, each for a level:
+A vector begins in an empty namespace. A step has the form that `qmodel run` and drivers read. Ids are stable: an id is
+never given to another history. There are three files, one for each level:
 
 - `smoke`: one vector for each requirement that is about bindings (`probes`).
 - `core`: distilled from the matrix of kills (`conformance.mutation.distil`); the first line tells its power.
@@ -45,7 +45,7 @@ Outcome = dict[str, Any]
 
 
 class Vector(NamedTuple):
-    """A history, what must come of each step, and what it is for."""
+    """A history, the expected outcome of each step, and the reason for the history."""
 
     id: str
     level: str

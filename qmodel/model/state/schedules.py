@@ -77,7 +77,7 @@ def set_tags(schedule: Schedule, tags: Iterable[str]) -> None:
 
 
 def is_suspended(schedule: Schedule) -> bool:
-    """Whether nothing of it is due until it is unpaused, or until a run ends."""
+    """Whether a schedule has no due run until it is unpaused, or until an open run ends."""
     return schedule.paused or (schedule.overlap == "skip" and schedule.open > 0)
 
 

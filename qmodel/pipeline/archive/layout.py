@@ -44,7 +44,7 @@ TRIES = 3
 """The number of times that names are listed again if they do not add up: a writer may be adding files."""
 
 WORK, HOLES, COMMIT = "_work", "_holes", "commit.json"
-"""Folders whose names begin with _ are passed over by whoever reads partitions."""
+"""Readers of partitions skip folders with names that begin with _."""
 
 _NAME = re.compile(r"namespace=([^/]+)/day=(\d{4}-\d\d-\d\d)/(\d+)-(\d+)-(\d+)-v(\d+)\.parquet")
 _HOLE = re.compile(r"namespace=([^/]+)/_holes/(\d+)-(\d+)")

@@ -102,7 +102,7 @@ class Audit:
         return replace(snapshot.of(self.store), journal=())
 
     def _check_start(self, seq: int) -> None:
-        """Refuse an entry if operations before it were not recorded: nobody knows what they did."""
+        """Refuse an entry if operations before it were not recorded: their effects are unknown."""
         if self.entries or self._begun or seq > 1:
             raise AuditError(
                 f"Before entry {self.number + 1} the namespace was in use, and nothing was recorded: the journal was "

@@ -49,7 +49,7 @@ class SequenceWentBack(QmodelError):
     def __str__(self) -> str:
         return (
             f"Event {self.after} was read already, and the newest is {self.newest} now: the namespace was emptied, or "
-            f"an older copy of it restored. See what became of it, then read from 0."
+            f"an older copy of it restored. Find the cause, then read from 0."
         )
 
 
