@@ -64,6 +64,11 @@ class WakeUps:
         self.closed = True
         self._requests.put(False)
 
+    def join(self) -> None:
+        """After `close`: wait until no wake-up can arrive, at most a little longer than the longest sleep."""
+        if self._thread is not threading.current_thread() and self._thread.is_alive():
+            self._thread.join(LONGEST_SLEEP + _AWAY)
+
     def finish(self) -> None:
         """Stop passing on wake-ups; when this returns, every job that was popped for that has been released."""
         with self._passing:

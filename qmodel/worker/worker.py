@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 KEEP_ALIVE: Final = 5.0
 """Idle keep-alive interval, in seconds: so often the health probe is updated."""
 
+FAREWELL: Final = 5.0
+"""Maximum seconds for which a worker that ends tries to deregister. A worker that cannot is off the list later."""
+
 _PAUSE_AFTER_ERROR: Final = 0.5
 """Seconds to wait after the server has answered with an error."""
 
@@ -104,8 +107,15 @@ class Worker:
     @property
     def name(self) -> str:
         """The name of this worker, unique among all workers."""
+        return self._given_name or self._made_name(os.getpid())
+
+    def _made_name(self, pid: int) -> str:
         number = "" if self._number == 1 else f"-{self._number}"
-        return self._given_name or f"{os.uname().nodename[:80]}-{os.getpid()}{number}"
+        return f"{os.uname().nodename[:80]}-{pid}{number}"
+
+    def name_of_process(self, index: int, pid: int) -> str:
+        """Give the name of one of several processes; the name of a dead one is needed to end its leases."""
+        return f"{self._given_name}-{index + 1}" if self._given_name else self._made_name(pid)
 
     def become_process(self, index: int) -> None:
         """Become one of several processes, with its own name and port."""
@@ -173,7 +183,7 @@ class Worker:
         self._wake_ups.close()
         self._stopping = "now" if now or self._stopping == "now" else "finish"
         if within is not None:
-            self._deadline = time.monotonic() + within
+            self._deadline = self.connection.until = time.monotonic() + within
         self._ended += self._runner.take_back()
         log.stopping(len(self._held), self._stopping, within)
 
@@ -206,10 +216,17 @@ class Worker:
                 self._health[1].close()
             self._wake_ups.finish()
             self.app.hooks.fire("worker_stop", self)
-            with contextlib.suppress(GivenUp):
-                self.connection.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
+            self._deregister()
             log.ended(self.name, self.done)
         self.connection.close()
+
+    def _deregister(self) -> None:
+        """Take the worker off the list, unless the server is away for longer than the end of the worker may take."""
+        if self.connection.gave_up:
+            return
+        self.connection.until = min(self.connection.until, time.monotonic() + FAREWELL)
+        with contextlib.suppress(GivenUp):
+            self.connection.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
 
     def _turn(self) -> bool:
         """Handle the inbox, and make one round trip; say whether to continue."""
@@ -388,13 +405,19 @@ class Worker:
             log.aborted(attempt, abort.sentence)
 
     def _give_back(self) -> None:
-        """Give back all jobs that have not ended, after a short time to clean up."""
+        """Give back all jobs that have not ended, after a short time to clean up.
+
+        The wait for a wake-up ends before that: the release of a job would wake this worker itself, and to pass the
+        wake-up on it would pop and release the same job again.
+        """
+        self._wake_ups.close()
         self._ended += self._runner.take_back()
         for attempt in self.running:
             if attempt not in self._ended:
                 self._runner.abort(attempt, Abort("stop", "Its worker stops."))
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
+        self._wake_ups.join()
         reports = list(composed(self._ended))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))
