@@ -28,6 +28,9 @@ log = logging.getLogger("qmodel.worker")
 DEADLINE: Final = 2.0
 """Seconds for which the backend retries by itself, before the outage is logged."""
 
+FAREWELL: Final = 5.0
+"""Maximum seconds for which a worker that ends tries to deregister. A worker that cannot is off the list later."""
+
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 3.0
 
@@ -133,6 +136,13 @@ class Connection:
                 return [self.execute_many([op])[0] for op in made]
             self._log_return()
             return found
+
+    def execute_last(self, operations: Sequence[Operation]) -> None:
+        """Execute the last operations, unless the server is away for longer than the end of a worker may take."""
+        self.until = min(self.until, time.monotonic() + FAREWELL)
+        with contextlib.suppress(GivenUp):
+            if not self.gave_up:
+                self.execute_many(operations)
 
     def _sleep(self, pause: float) -> float:
         """Sleep, with jitter so that many workers do not return at once; give the next pause."""

@@ -11,7 +11,6 @@ remote control, and the runner, which performs jobs in threads, in an event loop
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import time
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE: Final = 5.0
 """Idle keep-alive interval, in seconds: so often the health probe is updated."""
-
-FAREWELL: Final = 5.0
-"""Maximum seconds for which a worker that ends tries to deregister. A worker that cannot is off the list later."""
 
 _PAUSE_AFTER_ERROR: Final = 0.5
 """Seconds to wait after the server has answered with an error."""
@@ -216,17 +212,9 @@ class Worker:
                 self._health[1].close()
             self._wake_ups.finish()
             self.app.hooks.fire("worker_stop", self)
-            self._deregister()
+            self.connection.execute_last([Deregister((self.name,)), *remote.forgotten([self.name])])
             log.ended(self.name, self.done)
         self.connection.close()
-
-    def _deregister(self) -> None:
-        """Take the worker off the list, unless the server is away for longer than the end of the worker may take."""
-        if self.connection.gave_up:
-            return
-        self.connection.until = min(self.connection.until, time.monotonic() + FAREWELL)
-        with contextlib.suppress(GivenUp):
-            self.connection.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
 
     def _turn(self) -> bool:
         """Handle the inbox, and make one round trip; say whether to continue."""
@@ -417,7 +405,8 @@ class Worker:
                 self._runner.abort(attempt, Abort("stop", "Its worker stops."))
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
-        self._wake_ups.join()
+        if self._held:
+            self._wake_ups.join()
         reports = list(composed(self._ended))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))
