@@ -67,9 +67,14 @@ class WakeUps:
         self.closed = True
         self._requests.put(False)
 
-    def join(self) -> None:
-        """After `close`: wait until no wake-up can arrive."""
-        if self._thread is not threading.current_thread() and self._thread.is_alive():
+    def join(self, gives_back: bool) -> None:
+        """Close, and wait until no wake-up can arrive if the worker then gives jobs back.
+
+        The release of a job would wake this worker itself, which would pop and release the same job again to pass the
+        wake-up on.
+        """
+        self.close()
+        if gives_back and self._thread is not threading.current_thread() and self._thread.is_alive():
             self._thread.join(_JOIN)
 
     def finish(self) -> None:

@@ -35,7 +35,7 @@ from qmodel.worker.renewal import Renewer
 from qmodel.worker.reports import composed, joined
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
-from qmodel.worker.settings import Runners, Settings
+from qmodel.worker.settings import Runners, Settings, made_name
 from qmodel.worker.signals import signals
 from qmodel.worker.wake_ups import WakeUps
 
@@ -103,21 +103,16 @@ class Worker:
     @property
     def name(self) -> str:
         """The name of this worker, unique among all workers."""
-        return self._given_name or self._made_name(os.getpid())
-
-    def _made_name(self, pid: int) -> str:
-        number = "" if self._number == 1 else f"-{self._number}"
-        return f"{os.uname().nodename[:80]}-{pid}{number}"
+        return self._given_name or made_name(os.getpid(), self._number)
 
     def name_of_process(self, index: int, pid: int) -> str:
-        """Give the name of one of several processes; the name of a dead one is needed to end its leases."""
-        return f"{self._given_name}-{index + 1}" if self._given_name else self._made_name(pid)
+        return f"{self._given_name}-{index + 1}" if self._given_name else made_name(pid, self._number)
 
     def become_process(self, index: int) -> None:
         """Become one of several processes, with its own name and port."""
         self.settings = self.settings.for_process(index)
         if self._given_name:
-            self._given_name += f"-{index + 1}"
+            self._given_name = self.name_of_process(index, 0)
 
     @property
     def running(self) -> list[Attempt]:
@@ -227,8 +222,7 @@ class Worker:
         return not (self._stopping and not self._held)
 
     def _tick(self) -> None:
-        """Update the health probe."""
-        if self._open and self._health is not None:
+        if self._open and self._health is not None:  # the health probe
             self._health[0].tick()
 
     def _while_away(self) -> None:
@@ -393,20 +387,14 @@ class Worker:
             log.aborted(attempt, abort.sentence)
 
     def _give_back(self) -> None:
-        """Give back all jobs that have not ended, after a short time to clean up.
-
-        The wait for a wake-up ends before that: the release of a job would wake this worker itself, and to pass the
-        wake-up on it would pop and release the same job again.
-        """
-        self._wake_ups.close()
+        """Give back all jobs that have not ended, after a short time to clean up."""
         self._ended += self._runner.take_back()
         for attempt in self.running:
             if attempt not in self._ended:
                 self._runner.abort(attempt, Abort("stop", "Its worker stops."))
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
-        if self._held:
-            self._wake_ups.join()
+        self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))
