@@ -153,6 +153,23 @@ def _listed(known: list[str]) -> str:
     return ", ".join(f"{scheme}://" for scheme in known)
 
 
+def with_option(url: str, name: str, value: object) -> str:
+    """Add an option to the URL of a server that has neither this option nor a deadline.
+
+    >>> with_option("redis://host:6379/0", "deadline", 5)
+    'redis://host:6379/0?deadline=5'
+    >>> with_option("redis://host?prefix=a:", "deadline", 5)
+    'redis://host?prefix=a:&deadline=5'
+    >>> with_option("redis://host?deadline=60", "connect_deadline", 5), with_option("memory://", "deadline", 5)
+    ('redis://host?deadline=60', 'memory://')
+    """
+    scheme, _, rest = url.partition("://")
+    module, _ = BUILT_IN.get(scheme, ("", ""))
+    if module != "qmodel.backends.redis.backend" or "deadline=" in rest:
+        return url
+    return f"{url}{'&' if '?' in rest else '?'}{name}={value}"
+
+
 def without_password(url: str) -> str:
     """Hide the password of a URL, so that it may be shown.
 

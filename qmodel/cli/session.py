@@ -1,14 +1,24 @@
-"""The common options of all commands: the backend, the moment, and the format of the answer."""
+"""The common options of all commands: the backend, the moment, and the format of the answer.
+
+A first connection. In a program it is tried again for a minute (`deadline=` in the URL), because a server that starts
+or fails over is back by then. A person at a terminal more often has a wrong URL, or no server, and must not wait a
+minute to learn that. So a command tries for CONNECT_DEADLINE seconds, and says so on the standard error after the first
+second. Once connected, calls have the deadline of a program. A `deadline` or `connect_deadline` in the URL counts
+instead, for scripts that start together with their server.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from qmodel.backends import with_option, without_password
 from qmodel.cli.convert import MOMENT
 
 if TYPE_CHECKING:
@@ -17,6 +27,12 @@ if TYPE_CHECKING:
     from qmodel.client.sync import Client
 
 DEFAULT_URL = "memory://"
+
+CONNECT_DEADLINE: Final = 5
+"""Seconds for which a command tries to connect."""
+
+SILENT: Final = 1.0
+"""Seconds after which a command says that it is still trying."""
 
 C = TypeVar("C", bound=click.Command)
 
@@ -38,7 +54,8 @@ class Session:
         if self._client is None:
             from qmodel.client.sync import Client
 
-            self._client = Client(self.url)
+            with _announced(self.url):
+                self._client = Client(with_option(self.url, "connect_deadline", CONNECT_DEADLINE))
             click.get_current_context().find_root().call_on_close(self._client.close)
         return self._client
 
@@ -53,6 +70,19 @@ class Session:
 
         terminal = sys.stdout.isatty()
         return Console(width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
+
+
+@contextmanager
+def _announced(url: str) -> Iterator[None]:
+    """Say on the standard error that a connection is still tried, if it takes longer than SILENT."""
+    sentence = f"{without_password(url)} does not answer yet; trying again ..."
+    timer = threading.Timer(SILENT, lambda: click.echo(sentence, err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def session() -> Session:

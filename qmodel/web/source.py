@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from qmodel.backends import without_password
+from qmodel.backends import with_option, without_password
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
@@ -57,7 +57,7 @@ class Source:
             elif self._client is not None:
                 given = self._client
             else:
-                given = self._client = Client(self._url or "")
+                given = self._client = Client(with_option(self._url or "", "connect_deadline", PATIENCE))
             if self._impatient is None or self._impatient[0] is not given:
                 self._impatient = given, impatient(given)
             return self._impatient[1]

@@ -8,13 +8,15 @@ example) does not block the others.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
@@ -25,6 +27,9 @@ log = logging.getLogger("qmodel.worker")
 
 DEADLINE: Final = 2.0
 """Seconds for which the backend retries by itself, before the outage is logged."""
+
+FAREWELL: Final = 5.0
+"""Maximum seconds for which a worker that ends tries to deregister. A worker that cannot is off the list later."""
 
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 3.0
@@ -39,15 +44,20 @@ class GivenUp(Exception):
 def own_url(url: str) -> str | None:
     """Make the URL of the worker's own connection; None if it has to share the app's connection.
 
+    Its deadline is at most DEADLINE: a worker tries for ever, and looks for a signal between two calls.
+
     >>> own_url("redis://localhost/0"), own_url("redis://localhost?deadline=9"), own_url("memory://")
-    ('redis://localhost/0?deadline=2', 'redis://localhost?deadline=9', None)
+    ('redis://localhost/0?deadline=2', 'redis://localhost?deadline=2', None)
     """
-    parts = urlsplit(url)
-    if parts.scheme not in _SERVERS:
+    if urlsplit(url).scheme not in _SERVERS:
         return None
-    if "deadline" in parse_qs(parts.query):
-        return url
-    return f"{url}{'&' if parts.query else '?'}deadline={DEADLINE:g}"
+    plain, _, query = url.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    options.pop("connect_deadline", None)
+    with contextlib.suppress(ValueError):  # the backend explains what is not a number
+        if float(options.get("deadline", math.inf)) > DEADLINE:
+            options["deadline"] = f"{DEADLINE:g}"
+    return f"{plain}?{urlencode(options)}"
 
 
 def is_error(reply: object) -> bool:
@@ -68,14 +78,16 @@ def is_temporary(error: ConnectError) -> bool:
 
 
 class Connection:
-    """Executes operations, and retries without a time limit until `giving_up` is set.
+    """Executes operations, and retries without a time limit until `giving_up` is set, or the time `until` has passed.
 
-    `while_away` is called between two tries.
+    `while_away` is called between two tries. `until` is a time of the monotonic clock.
     """
 
     def __init__(self, url: str, shared: Callable[[], Client]) -> None:
         self.url = url
         self.giving_up = threading.Event()
+        self.gave_up = False
+        self.until = math.inf
         self.while_away: Callable[[], None] = lambda: None
         self._own = own_url(url)
         self._shared = shared
@@ -106,7 +118,7 @@ class Connection:
     def execute_many(self, operations: Sequence[Operation]) -> list[Any]:
         """Execute operations in one round trip; give the reply of each, its RefusedError, or a permanent ConnectError.
 
-        Raises GivenUp when `giving_up` is set.
+        Raises GivenUp when `giving_up` is set or `until` has passed, and the server has not answered.
         """
         made = [with_request(op) for op in operations]
         pause = FIRST_PAUSE
@@ -125,10 +137,19 @@ class Connection:
             self._log_return()
             return found
 
+    def execute_last(self, operations: Sequence[Operation]) -> None:
+        """Execute the last operations, unless the server is away for longer than the end of a worker may take."""
+        self.until = min(self.until, time.monotonic() + FAREWELL)
+        with contextlib.suppress(GivenUp):
+            if not self.gave_up:
+                self.execute_many(operations)
+
     def _sleep(self, pause: float) -> float:
         """Sleep, with jitter so that many workers do not return at once; give the next pause."""
         self.while_away()
-        if self.giving_up.wait(random.uniform(pause / 2, pause)):
+        seconds = min(random.uniform(pause / 2, pause), max(self.until - time.monotonic(), 0))
+        if self.giving_up.wait(seconds) or time.monotonic() >= self.until:
+            self.gave_up = True
             raise GivenUp
         return min(2 * pause, LONGEST_PAUSE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -14,6 +15,11 @@ LEAST: Final = 16 << 20
 
 Runners = Literal["thread", "async", "fork"]
 RUNNERS: Final = ("thread", "async", "fork")
+
+
+def made_name(pid: int, number: int) -> str:
+    """Make the name of a worker without a given one; `number` counts the workers of a process."""
+    return f"{os.uname().nodename[:80]}-{pid}" + ("" if number == 1 else f"-{number}")
 
 
 @dataclass(frozen=True, slots=True)

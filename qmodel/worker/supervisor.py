@@ -1,7 +1,8 @@
 """The supervisor of a worker with several processes: it loads the app, forks the processes, and replaces dead ones.
 
 Signals to the supervisor are forwarded to the processes. A process that dies is replaced, after a pause that doubles
-while processes die soon; one that was stopped by remote control is not replaced. When the supervisor itself dies, the
+while processes die soon; one that was stopped by remote control is not replaced. The jobs of a dead process are given
+back at once (`orphans.py`). When the supervisor itself dies, the
 processes are told to stop: on Linux by the system, elsewhere by a pipe that closes.
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Final, Protocol
 from qmodel.errors import QmodelError
 from qmodel.processes import die_with_parent
 from qmodel.worker.connection import Connection
+from qmodel.worker.orphans import give_back
 from qmodel.worker.settings import Settings
 
 log = logging.getLogger("qmodel.worker")
@@ -39,6 +41,9 @@ class Supervised(Protocol):
     connection: Connection
     settings: Settings
     stopped_remotely: bool
+
+    def name_of_process(self, index: int, pid: int) -> str:
+        """Give the name of one of several processes."""
 
     def become_process(self, index: int) -> None:
         """Become one of several processes."""
@@ -89,11 +94,13 @@ class _Supervisor:
         pid, status = os.wait()
         index, began = self._living.pop(pid, (0, 0.0))
         how = os.waitstatus_to_exitcode(status)
+        reason = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
+        if began and how not in (0, STOPPED_REMOTELY):
+            give_back(self._worker.connection, self._worker.name_of_process(index, pid), reason)
         if not began or self._stopping or how == STOPPED_REMOTELY:
             return
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0
-        reason = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
         log.error("Process %d of the worker %s; another one starts in %g s.", pid, reason, self._pause)
         self._sleep(self._pause)
         if not self._stopping:

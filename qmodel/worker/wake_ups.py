@@ -25,6 +25,9 @@ LONGEST_SLEEP = 1.0
 back, with a delay after the worker fell asleep, so such a job begins at most this late. A look costs some tenths of a
 millisecond."""
 
+_JOIN: Final = 1.5
+"""Maximum seconds to wait for the thread at the end: a little longer than its longest sleep."""
+
 _AWAY: Final = 0.5
 """Seconds to sleep when the server cannot be reached; the worker's own pop logs that, and waits longer."""
 
@@ -63,6 +66,16 @@ class WakeUps:
         """Stop waiting, and pass on the wake-up that may still come."""
         self.closed = True
         self._requests.put(False)
+
+    def join(self, gives_back: bool) -> None:
+        """Close, and wait until no wake-up can arrive if the worker then gives jobs back.
+
+        The release of a job would wake this worker itself, which would pop and release the same job again to pass the
+        wake-up on.
+        """
+        self.close()
+        if gives_back and self._thread is not threading.current_thread() and self._thread.is_alive():
+            self._thread.join(_JOIN)
 
     def finish(self) -> None:
         """Stop passing on wake-ups; when this returns, every job that was popped for that has been released."""

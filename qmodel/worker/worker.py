@@ -11,7 +11,6 @@ remote control, and the runner, which performs jobs in threads, in an event loop
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import time
@@ -36,7 +35,7 @@ from qmodel.worker.renewal import Renewer
 from qmodel.worker.reports import composed, joined
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
-from qmodel.worker.settings import Runners, Settings
+from qmodel.worker.settings import Runners, Settings, made_name
 from qmodel.worker.signals import signals
 from qmodel.worker.wake_ups import WakeUps
 
@@ -104,14 +103,16 @@ class Worker:
     @property
     def name(self) -> str:
         """The name of this worker, unique among all workers."""
-        number = "" if self._number == 1 else f"-{self._number}"
-        return self._given_name or f"{os.uname().nodename[:80]}-{os.getpid()}{number}"
+        return self._given_name or made_name(os.getpid(), self._number)
+
+    def name_of_process(self, index: int, pid: int) -> str:
+        return f"{self._given_name}-{index + 1}" if self._given_name else made_name(pid, self._number)
 
     def become_process(self, index: int) -> None:
         """Become one of several processes, with its own name and port."""
         self.settings = self.settings.for_process(index)
         if self._given_name:
-            self._given_name += f"-{index + 1}"
+            self._given_name = self.name_of_process(index, 0)
 
     @property
     def running(self) -> list[Attempt]:
@@ -173,7 +174,7 @@ class Worker:
         self._wake_ups.close()
         self._stopping = "now" if now or self._stopping == "now" else "finish"
         if within is not None:
-            self._deadline = time.monotonic() + within
+            self._deadline = self.connection.until = time.monotonic() + within
         self._ended += self._runner.take_back()
         log.stopping(len(self._held), self._stopping, within)
 
@@ -206,8 +207,7 @@ class Worker:
                 self._health[1].close()
             self._wake_ups.finish()
             self.app.hooks.fire("worker_stop", self)
-            with contextlib.suppress(GivenUp):
-                self.connection.execute_many([Deregister((self.name,)), *remote.forgotten([self.name])])
+            self.connection.execute_last([Deregister((self.name,)), *remote.forgotten([self.name])])
             log.ended(self.name, self.done)
         self.connection.close()
 
@@ -222,8 +222,7 @@ class Worker:
         return not (self._stopping and not self._held)
 
     def _tick(self) -> None:
-        """Update the health probe."""
-        if self._open and self._health is not None:
+        if self._open and self._health is not None:  # the health probe
             self._health[0].tick()
 
     def _while_away(self) -> None:
@@ -395,6 +394,7 @@ class Worker:
                 self._runner.abort(attempt, Abort("stop", "Its worker stops."))
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
+        self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import exceptions as raised
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import setup
 from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
-from qmodel.backends.redis.setup import Dialect, options_of
+from qmodel.backends.redis.setup import Dialect, ForeignLibrary, diagnose, is_hopeless, options_of
 from qmodel.contract.operations import Length, Put
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import encode
 from tests.backends.helpers import Private, Starter, started
 from tests.backends.test_redis import replies
+from tests.backends.test_reliability import KINDS, opened
 from tests.servers import server_commands
 
 SERVER = pytest.mark.server
@@ -106,18 +108,35 @@ def test_an_option_that_nobody_knows_is_refused() -> None:
 
 
 def test_no_message_shows_the_password() -> None:
-    for url in ("redis://:secret@127.0.0.1:1", "redis://user:secret@h:port", "redis://:secret@h?deadline=x"):
+    for url in ("redis://:secret@127.0.0.1:1?deadline=0", "redis://user:secret@h:port", "redis://:secret@h?deadline=x"):
         assert "secret" not in str(refused(url))
 
 
 # ---- nobody there
 
 
-def test_an_unreachable_server_is_said_at_once() -> None:
+def test_an_unreachable_server_is_said_when_the_deadline_has_passed() -> None:
     began = time.monotonic()
-    assert "redis://127.0.0.1:1 cannot be reached" in str(refused("redis://127.0.0.1:1"))
-    assert "cannot be reached" in str(refused("unix:///nowhere/at/all"))
-    assert time.monotonic() - began < 50  # by itself a call is sent again for a minute
+    assert "redis://127.0.0.1:1 cannot be reached" in str(refused("redis://127.0.0.1:1?deadline=0.3"))
+    assert "again for 0.3 seconds" in refused("unix:///nowhere/at/all?deadline=0.3").next_step
+    assert "cannot be reached" in str(refused("unix:///nowhere/at/all?connect_deadline=0.1"))
+    assert time.monotonic() - began < 50  # by itself a first connection is tried again for a minute
+
+
+def test_a_socket_that_is_denied_is_said_at_once() -> None:
+    cause = PermissionError(13, "Permission denied")
+    error = raised.ConnectionError("Error 13 connecting to unix socket")
+    error.__context__ = cause
+    assert is_hopeless(error, options_of("unix:///run/redis.sock"))
+    error.__context__ = FileNotFoundError(2, "No such file")  # the server has not started yet
+    assert not is_hopeless(error, options_of("unix:///run/redis.sock"))
+    assert is_hopeless(error, options_of("rediss://h?ssl_ca_certs=/no/such"))
+
+
+def test_a_replica_that_refuses_writes_is_said_at_once() -> None:
+    error = raised.ReadOnlyError("You can't write against a read only replica.")
+    assert is_hopeless(error, options_of("redis://h"))
+    assert "is a replica" in str(diagnose(error, options_of("redis://h")))
 
 
 def test_a_server_that_does_not_answer_is_said_after_the_time_allowed() -> None:
@@ -125,7 +144,7 @@ def test_a_server_that_does_not_answer_is_said_after_the_time_allowed() -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen(5)
         port = listener.getsockname()[1]
-        error = refused(f"redis://127.0.0.1:{port}?socket_timeout=0.2&socket_connect_timeout=0.2")
+        error = refused(f"redis://127.0.0.1:{port}?socket_timeout=0.2&socket_connect_timeout=0.2&deadline=0")
         assert "did not answer" in str(error)
 
 
@@ -140,10 +159,27 @@ def test_a_server_that_hangs_up_may_speak_tls() -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen(5)
         threading.Thread(target=hang_up, args=(listener,), daemon=True).start()
-        assert "rediss://" in str(refused(f"redis://127.0.0.1:{listener.getsockname()[1]}"))
+        assert "rediss://" in str(refused(f"redis://127.0.0.1:{listener.getsockname()[1]}?deadline=0"))
 
 
 # ---- the wrong server
+
+
+FOREIGN = "#!lua name=qmodel_v1\nredis.register_function('{name}', function() return {reply} end)"
+
+
+@SERVER
+@KINDS
+@pytest.mark.parametrize(("name", "reply"), [("theirs", "1"), ("qmodel_v1_digest", "1"), ("qmodel_v1_digest", "{}")])
+def test_a_foreign_library_of_our_name_is_told(name: str, reply: str, kind: str, private: Starter) -> None:
+    with private() as server:
+        server.client().function_load(FOREIGN.format(name=name, reply=reply))
+        with pytest.raises(ForeignLibrary) as error:
+            opened(kind, server.url).execute(Length("q"))
+        assert error.value.library == "qmodel_v1" and "qmodel_v1" in error.value.sentence
+        assert "FUNCTION DELETE qmodel_v1" in error.value.next_step
+        beside = opened(kind, server.url + "?functions=no")  # the remedy that needs no deletion
+        assert beside.execute(Length("q")) == 0
 
 
 @SERVER
@@ -315,9 +351,9 @@ def test_tls_works_and_its_mismatches_are_told(tmp_path: Path) -> None:
         assert connect(trusting).execute(Length("q")) == 0
         assert asyncio.run(connect_async(trusting).execute(Length("q"))) == 0
         assert "no TLS connection" in str(refused(f"rediss://127.0.0.1:{port}"))
-        error = refused(f"rediss://127.0.0.1:{plain}?socket_timeout=0.5&socket_connect_timeout=0.5")
+        error = refused(f"rediss://127.0.0.1:{plain}?socket_timeout=0.5&socket_connect_timeout=0.5&deadline=0")
         assert "If it speaks no TLS" in str(error)
-        assert "rediss://" in str(refused(f"redis://127.0.0.1:{port}"))
+        assert "rediss://" in str(refused(f"redis://127.0.0.1:{port}?deadline=0"))
 
 
 def speaks_tls(program: str) -> bool:

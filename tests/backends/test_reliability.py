@@ -306,6 +306,60 @@ def test_the_deadline_ends_the_sending(kind: str, fresh: Private) -> None:
     backend.close()
 
 
+# ---- the first connection
+
+
+@SERVER
+@KINDS
+def test_a_first_connection_is_tried_until_the_server_starts(kind: str, fresh: Private) -> None:
+    fresh.kill()
+    later = threading.Timer(1.0, fresh.start)
+    later.start()
+    backend = opened(kind, fresh.url)
+    assert backend.execute(Put("q", "a", "K", "")) == "a"
+    later.join()
+    backend.close()
+
+
+@SERVER
+@KINDS
+@pytest.mark.parametrize("lost", [1, 2, 4])
+def test_a_first_connection_survives_lost_replies(lost: int, kind: str, line: Proxy) -> None:
+    line.drop = lost
+    backend = opened(kind, line.url)
+    assert backend.execute(Put("q", "a", "K", "")) == "a"
+    assert line.drop == 0
+    backend.close()
+
+
+@KINDS
+def test_the_deadline_ends_the_first_connection(kind: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ConnectError, match=r"tried again for 0\.5 seconds"):
+        opened(kind, "unix:///nowhere/at/all?deadline=0.5").execute(Length("q"))
+    assert 0.1 < time.monotonic() - began < 50
+
+
+def test_tasks_that_wait_for_the_same_first_connection_end_with_their_deadline() -> None:
+    async def calls() -> list[Any]:
+        backend = connect_async("unix:///nowhere/at/all?deadline=0.4")
+        return await asyncio.gather(*(backend.execute(Length("q")) for _ in range(50)), return_exceptions=True)
+
+    began = time.monotonic()
+    assert {type(one) for one in asyncio.run(calls())} == {ConnectError}
+    assert time.monotonic() - began < 10  # one after the other they would take 20 seconds
+
+
+@SERVER
+@KINDS
+def test_what_waiting_does_not_cure_fails_at_once(kind: str, private: Starter) -> None:
+    with private("--requirepass", "right") as server:
+        began = time.monotonic()
+        with pytest.raises(ConnectError, match="wants a password"):
+            opened(kind, server.url).execute(Length("q"))
+        assert time.monotonic() - began < 30  # half of the deadline
+
+
 # ---- a full server
 
 

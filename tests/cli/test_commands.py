@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import time
 
 import click
 import pytest
@@ -280,6 +282,18 @@ def test_a_backend_that_cannot_be_reached_exits_with_69_and_says_where_the_url_c
     again = run("op", "length", "q", "--url", url, "--json")
     assert again.code == 69
     assert again.json["unreachable"] == url
+
+
+def test_a_command_says_that_it_tries_to_connect_and_soon_gives_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_session = importlib.import_module("qmodel.cli.session")
+    monkeypatch.setattr(at_session, "CONNECT_DEADLINE", 0.5)
+    monkeypatch.setattr(at_session, "SILENT", 0.05)
+    began = time.monotonic()
+    done = run("op", "length", "q", "--url", "unix://:secret@/tmp/no-such-socket")
+
+    assert (done.code, time.monotonic() - began < 30) == (69, True)
+    assert done.err.startswith("unix://:***@/tmp/no-such-socket does not answer yet; trying again ...\n")
+    assert "It was tried again for 0.5 seconds." in done.err
 
 
 def test_the_url_may_come_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

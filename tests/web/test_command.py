@@ -51,7 +51,7 @@ def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
     [
         (["--host", "0.0.0.0"], "Give --auth"),
         (["--auth", "ada:"], "user:password"),
-        (["--url", "redis://localhost:1"], "Connection refused"),
+        (["--url", "redis://localhost:1?deadline=0"], "Connection refused"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_a_sentence(arguments: list[str], said: str) -> None:

@@ -194,7 +194,7 @@ def test_the_secrets_of_a_url_are_not_shown(shop: Shop) -> None:
 
 
 def test_a_server_that_is_gone_is_a_page_that_says_so() -> None:
-    pages = TestClient(create("redis://localhost:1/0"), base_url=BASE)
+    pages = TestClient(create("redis://localhost:1/0?deadline=0"), base_url=BASE)
     answer = pages.get("/queues")
     assert answer.status_code == 503
     assert "cannot be reached" in answer.text

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from qmodel.client.sync import Client
+from qmodel.contract.operations import Pop, Put, Release
+from qmodel.worker.connection import Connection
+from qmodel.worker.orphans import give_back
 from tests.backends.helpers import Starter
 from tests.worker.support import INTERRUPT, KILL, PATIENCE, TERMINATE, Process, free_port, is_alive, lines, until
 
@@ -146,6 +150,41 @@ def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) 
         assert worker.wait() == 0
 
 
+@pytest.mark.parametrize("name", [(), ("--name", "me")], ids=["unnamed", "named"])
+def test_the_jobs_of_a_process_that_dies_are_given_back_at_once(
+    name: tuple[str, ...], url: str, client: Client, notes: Path
+) -> None:
+    with Process(url, "--processes", "2", *name) as worker:  # the lease lasts for a minute
+        jids = [put(client, "rest", notes, 60) for _ in range(2)]
+        until(lambda: len(lines(notes)) == 2)
+        dead, living = (int(line.split()[1]) for line in lines(notes))
+        os.kill(dead, signal.SIGKILL)
+        until(lambda: len(lines(notes)) == 3)  # another process has begun it
+        worker.says("Gave back 1 job of the dead worker")
+        counted = sorted(client.jobs[jid].retries - client.jobs[jid].remaining for jid in jids)
+        assert counted == [0, 1]  # a job that kills its process is not performed for ever
+        Path(f"{notes}.enough").touch()
+        until(lambda: all(client.jobs[jid].state == "complete" for jid in jids))
+        assert is_alive(living)
+    stages = sorted([stage.what for stage in client.jobs[jid].history] for jid in jids)
+    assert stages == [["put", "popped", "completed"], ["put", "popped", "retried", "popped", "completed"]]
+
+
+def test_a_job_that_another_worker_has_taken_is_not_given_back() -> None:
+    connection = Connection("memory://", lambda: client)
+    with Client("memory://") as client:
+        client.config["grace-period"] = 0
+        for jid in ("a", "b"):
+            client.execute(Put("q", jid, "K", ""))
+        taken = client.execute(Pop("q", "dead", 2))
+        client.execute(Release("a", taken[0].token))
+        client.execute(Pop("q", "other"))
+        connection.connect()
+        give_back(connection, "dead", "was killed by SIGKILL")
+        assert (client.jobs["a"].state, client.jobs["a"].worker) == ("running", "other")
+        assert (client.jobs["b"].state, client.jobs["b"].failure.group) == ("waiting", "Killed")
+
+
 def test_a_worker_whose_fork_server_is_killed_gives_its_jobs_back_and_ends(
     url: str, client: Client, notes: Path
 ) -> None:
@@ -200,6 +239,28 @@ def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, note
         worker.send(TERMINATE)
         assert worker.wait() == 0
         assert "1 job left until their leases run out" in worker.output and "Traceback" not in worker.output
+
+
+@pytest.mark.parametrize("number", [TERMINATE, INTERRUPT], ids=["terminated", "interrupted"])
+def test_an_idle_worker_whose_server_is_gone_ends_in_time(number: int, private: Starter) -> None:
+    with private() as server, Process(f"{server.url}?deadline=60", "--grace", "500ms") as worker:
+        worker.says("queues default")
+        server.kill()
+        began = time.monotonic()
+        worker.send(number)
+        assert worker.wait() == 0
+        assert time.monotonic() - began < 40 and "Traceback" not in worker.output
+
+
+@TWO
+def test_a_job_given_back_at_the_end_is_not_taken_again(runner: str, url: str, client: Client, notes: Path) -> None:
+    with Process(url, "--runner", runner, "-c", "2", "--grace", "0") as worker:  # one slot waits for a wake-up
+        jid = put(client, "rest", notes, 60)
+        until(lambda: lines(notes))
+        time.sleep(0.3)
+        worker.send(TERMINATE)
+        assert worker.wait() == 0
+    assert [stage.what for stage in client.jobs[jid].history] == ["put", "popped", "released"]
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

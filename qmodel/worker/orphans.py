@@ -1,0 +1,49 @@
+"""Give back the jobs of a dead worker at once, so that they do not wait until the leases and the grace period end.
+
+Only a parent that has the exit status of a process knows that it is dead. A worker that lost its connection still works
+on its jobs, and keeps its leases.
+
+Each job gets one failed attempt of the group `Killed`, as a job whose own process is killed with `--runner fork`. The
+operation `timeout` would be simpler, but counts no attempt: a job that kills its process would be performed for ever.
+And it takes no token, whereas `retry` is refused if another worker has taken the job meanwhile. The tokens of the dead
+worker are read from its jobs.
+
+There is one try. If it fails, the leases end by themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from qmodel.client import remote
+from qmodel.client.sync import Client
+from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import Deregister, Multiget, Retry, Worker
+from qmodel.errors import ConnectError
+from qmodel.worker.connection import Connection
+from qmodel.worker.errors import Killed
+
+log = logging.getLogger("qmodel.worker")
+
+
+def give_back(connection: Connection, worker: str, how: str) -> None:
+    """Give back the jobs of a dead worker, and take it off the list; `how` tells how it died."""
+    try:
+        jobs = _held(connection.client, worker)
+        message = f"The process of its worker {how}."
+        back = [Retry(job.jid, job.token, 0, Killed.__name__, message) for job in jobs]
+        said = connection.client.execute_many([*back, Deregister((worker,)), *remote.forgotten([worker])])
+    except ConnectError as error:
+        log.warning("The jobs of the worker %s wait until their leases end: %s", worker, error.sentence)
+        return
+    if count := sum(isinstance(one, int) for one in said[: len(back)]):
+        log.warning("Gave back %d job%s of the dead worker %s.", count, "" if count == 1 else "s", worker)
+
+
+def _held(client: Client, worker: str) -> list[replies.Job]:
+    """Read the jobs that a worker holds."""
+    held = client.execute(Worker(worker))
+    jids = held.jobs + held.stalled
+    pages = [client.execute(Multiget(jids[at : at + MOST])) for at in range(0, len(jids), MOST)]
+    return [job for page in pages for job in page if job is not None and job.worker == worker]
