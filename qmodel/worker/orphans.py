@@ -21,6 +21,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Deregister, Multiget, Retry, Worker
 from qmodel.errors import ConnectError
+from qmodel.present.numbers import counted
 from qmodel.worker.connection import Connection
 from qmodel.worker.errors import Killed
 
@@ -38,7 +39,7 @@ def give_back(connection: Connection, worker: str, how: str) -> None:
         log.warning("The jobs of the worker %s wait until their leases end: %s", worker, error.sentence)
         return
     if count := sum(isinstance(one, int) for one in said[: len(back)]):
-        log.warning("Gave back %d job%s of the dead worker %s.", count, "" if count == 1 else "s", worker)
+        log.warning("Gave back %s of the dead worker %s.", counted(count, "job"), worker)
 
 
 def _held(client: Client, worker: str) -> list[replies.Job]:
