@@ -6,6 +6,9 @@
 No fact is written by hand twice. Operations, argument kinds, refusals, events and options come from the catalogue,
 states from `qmodel/contract/lifecycle.py`, and the replies that vectors expect from the model. The replies in
 `docs/wire.md` are replies of the Lua library.
+
+The pictures of the dashboard and of `qmodel top` show the times at which they were taken, so they are not compared:
+`python -m tools.docs.pictures` takes them again.
 """
 
 from __future__ import annotations
