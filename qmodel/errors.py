@@ -113,7 +113,7 @@ class RequestNotEnded(QmodelError, TimeoutError):
         self.timeout = timeout
 
     def __str__(self) -> str:
-        return f"Request {self.id} has not ended within {self.timeout:g} seconds. Wait on, or see how far it has come."
+        return f"Request {self.id} has not ended within {self.timeout:g} s. Wait on, or see how far it has come."
 
 
 class NotEnded(QmodelError, TimeoutError):
@@ -125,7 +125,7 @@ class NotEnded(QmodelError, TimeoutError):
         self.timeout = timeout
 
     def __str__(self) -> str:
-        return f"Job {self.jid} has not ended within {self.timeout:g} seconds. Wait on, or look at its state."
+        return f"Job {self.jid} has not ended within {self.timeout:g} s. Wait on, or look at its state."
 
 
 class JobFailed(QmodelError):

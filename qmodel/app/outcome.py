@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from qmodel.contract import operations as ops
+from qmodel.present.durations import format_duration
 
 UNKNOWN_MS: Final = (10_000, 600_000)
 """Bounds of the delay before a job of an unknown type is ready again, in milliseconds. Within them the delay is the
@@ -116,7 +117,7 @@ class Unknown(Outcome):
     def sentence(self) -> str:
         """The problem, and what to do."""
         there = f"Did you mean {self.did_you_mean!r}?" if self.did_you_mean else _listed(self.known)
-        back = f"The job was given back, and comes again in {self.delay_ms / 1000:.0f} seconds."
+        back = f"The job was given back, and comes again in {format_duration(self.delay_ms)}."
         return f"Nobody here performs {self.klass!r}. {there} {back}"
 
     def operation(self, job: Held, **pop: Any) -> ops.Release:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmodel.present.numbers import counted
+
 if TYPE_CHECKING:
     from qmodel.cli.session import Session
     from qmodel.conformance.campaign.parts import Total
@@ -22,7 +24,8 @@ def answer(at: Session, total: Total, seed: str, again: str, picture: Path | Non
     if picture is not None:
         from qmodel.conformance.campaign import reached_svg
 
-        said = f"What {total.histories:,} histories ({total.steps:,} operations) reached; red: never"
+        histories = counted(total.histories, "history", "histories")
+        said = f"What {histories} ({counted(total.steps, 'operation')}) reached; red: never"
         picture.write_text(reached_svg.picture(total.reached, said), encoding="utf-8")
     if at.json:
         at.answer(as_json(total, seed))

@@ -316,7 +316,7 @@ class Progress(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.files:,} files counted, {self.folders:,} folders summed, "
+            f"{counted(self.files, 'file')} counted, {counted(self.folders, 'folder')} summed, "
             f"{self.failed:,} failed ({self.seconds:.1f} s)"
         )
 

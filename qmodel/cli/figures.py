@@ -109,7 +109,7 @@ def answer(engine: Engine, what: Asked) -> None:
 
 def _said(new: dict[str, Range], out: str | None) -> str:
     events = sum(until - after for after, until in new.values())
-    spaces = "1 namespace" if len(new) == 1 else f"{len(new):,} namespaces"
+    spaces = counted(len(new), "namespace")
     if out:
         return f"Counted {counted(events, 'new event')} of {spaces}; the figures of all are in {out}."
     return f"Counted {counted(events, 'event')} of {spaces}."

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
+from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.conformance.campaign.fresh import Campaign
@@ -46,7 +48,7 @@ def command(seconds: float, subjects: tuple[str, ...], seed: str | None, keep: P
         Opening(name).check()
     at = session()
     if not at.json:
-        click.echo(f"Seed {seed}: {seconds:g} seconds on each of {', '.join(names)}")
+        click.echo(f"Seed {seed}: {format_duration(seconds * 1000)} on each of {', '.join(names)}")
     found = []
     for campaigns in spread(fresh.Work(seed, seconds), names, min(len(names), os.cpu_count() or 1)):
         found.append(campaigns)
@@ -65,7 +67,8 @@ def _show(campaigns: list[Campaign]) -> None:
     if last.text:
         click.echo(f"{last.text}\n\nAgain: {last.again}")
     histories, steps = sum(one.histories for one in campaigns), sum(one.steps for one in campaigns)
-    said = f"{last.subject}: {len(campaigns)} campaigns, {histories:,} histories, {steps:,} steps: "
+    said = f"{last.subject}: {counted(len(campaigns), 'campaign')}, {counted(histories, 'history', 'histories')}, "
+    said += f"{counted(steps, 'step')}: "
     click.secho(said + ("a difference" if last.text else "no difference"), fg="red" if last.text else "green")
 
 

@@ -11,6 +11,7 @@ import click
 
 from qmodel.cli.show import table
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
     from qmodel.cli.session import Session
@@ -83,8 +84,8 @@ def answer(
     _show(at, grid, found)
     runs = len(grid.points) * grid.runs
     click.echo(
-        f"\n{len(grid.points)} points, {grid.runs} runs each, in {seconds:.1f} s ({runs / max(seconds, 1e-9):.1f} runs "
-        "a second). A wait is from the put until the job is begun; ± is for 95 %."
+        f"\n{counted(len(grid.points), 'point')}, {counted(grid.runs, 'run')} each, in {seconds:.1f} s "
+        f"({runs / max(seconds, 1e-9):.1f} runs a second). A wait lasts from the put to the start; ± is for 95 %."
     )
     if not all(one.settled for one in found):
         click.echo(

@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import qmodel.version
 from qmodel.backends import BUILT_IN, without_password
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding
 from qmodel.present.durations import format_duration
 from qmodel.present.numbers import format_size
+from qmodel.version import __version__
 
 
 def python(at: Asked) -> Iterator[Finding]:
@@ -23,8 +23,8 @@ def python(at: Asked) -> Iterator[Finding]:
 
 def packages(at: Asked) -> Iterator[Finding]:
     """Check that the required packages are installed; show the optional ones."""
-    where = Path(qmodel.__file__).parent
-    yield Finding(OK, f"qmodel {qmodel.version.__version__} in {where}")
+    where = Path(__file__).parents[1]
+    yield Finding(OK, f"qmodel {__version__} in {where}")
     for name in ("click", "rich", "sortedcontainers"):
         yield _package(name, None)
     for name, extra in EXTRAS:

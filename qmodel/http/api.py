@@ -126,7 +126,7 @@ class Api:
                 async with asyncio.timeout(self.limits.answer_seconds) as limit:
                     response = _response(await handler(Call(self, request, limit)))
             except TimeoutError as error:
-                late = ConnectError(f"The jobs were not reached within {self.limits.answer_seconds:g} seconds.", "")
+                late = ConnectError(f"The jobs were not reached within {self.limits.answer_seconds:g} s.", "")
                 response = respond_to(late if limit.expired() else error)
             except Exception as error:
                 response = respond_to(error)
@@ -231,7 +231,7 @@ class Call:
         except TimeoutError:
             raise Problem(
                 "SLOW_REQUEST",
-                f"The body did not come within {limits.body_seconds:g} seconds.",
+                f"The body did not come within {limits.body_seconds:g} s.",
                 "Send it again.",
                 headers={"Connection": "close"},
             ) from None

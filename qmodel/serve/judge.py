@@ -14,6 +14,7 @@ from typing import Any, Final
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.model.state.history import stages
+from qmodel.present.numbers import counted
 from qmodel.serve.faults import operation_of
 from qmodel.serve.namespaces import Space
 
@@ -170,7 +171,7 @@ class Judge:
     def lines(self) -> Iterator[str]:
         """Write the verdict as text."""
         found = self.final()
-        yield f"{self.calls} calls of {len(self.operations)} operations."
+        yield f"{counted(self.calls, 'call')} of {counted(len(self.operations), 'operation')}."
         if self.struck:
             yield f"{self.struck} more were struck by a fault; {self.resends} of them were sent again."
         if not self.calls:

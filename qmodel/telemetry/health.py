@@ -58,7 +58,7 @@ class Health:
         facts: dict[str, object] = {"seconds_since_tick": round(since, 3)}
         if since <= self._patience:
             return Report(True, facts)
-        return Report(False, {**facts, "why": f"the loop has not gone round for more than {self._patience:g} seconds"})
+        return Report(False, {**facts, "why": f"the loop has not gone round for more than {self._patience:g} s"})
 
     def ready(self) -> Report:
         """Say whether the process is alive and the server answers."""
@@ -70,9 +70,7 @@ class Health:
                 self._asking = _Asking(self._check)
             asking = self._asking
         if not asking.done.wait(self._deadline):
-            return Report(
-                False, {**alive.facts, "why": f"the server has not answered within {self._deadline:g} seconds"}
-            )
+            return Report(False, {**alive.facts, "why": f"the server has not answered within {self._deadline:g} s"})
         return Report(not asking.why, {**alive.facts, "why": asking.why} if asking.why else alive.facts)
 
 

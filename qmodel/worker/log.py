@@ -94,7 +94,7 @@ def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
     if isinstance(outcome, Unknown):
         return logging.ERROR, f"is given back. {outcome.sentence}"
     if isinstance(outcome, Retried) and reply != -1:
-        again = f"is tried again in {outcome.delay_ms / 1000:g} s ({reply} left)"
+        again = f"is tried again in {format_duration(outcome.delay_ms)} ({reply} left)"
         return logging.WARNING, f"{again}, {after}: {summary(outcome.message)}"
     if isinstance(outcome, Retried | Failed):
         return logging.ERROR, f"failed ({outcome.group}) {after}: {summary(outcome.message)}"

@@ -16,6 +16,7 @@ from typing import Final
 from qmodel.contract import replies
 from qmodel.contract.operations import Heartbeat
 from qmodel.errors import ConnectError, RefusedError
+from qmodel.present.durations import format_duration
 from qmodel.worker.attempt import Abort, Attempt
 from qmodel.worker.connection import Connection
 
@@ -111,5 +112,5 @@ class Renewer:
 
 
 def _timed_out(attempt: Attempt) -> Abort:
-    seconds = (attempt.job.timeout_ms or 0) / 1000
-    return Abort("timeout", f"It ran for longer than its timeout of {seconds:g} s.")
+    timeout = format_duration(attempt.job.timeout_ms or 0)
+    return Abort("timeout", f"It ran for longer than its timeout of {timeout}.")

@@ -117,7 +117,7 @@ def test_a_job_that_fails_or_takes_too_long_is_told(run: Run, jobs: Path) -> Non
     done = run("call", "jobs:bad", "--timeout", "0.5")
     assert done.code == 1
     assert "retried" in done.err
-    assert "has not ended within 0.5 seconds" in done.err
+    assert "has not ended within 0.5 s" in done.err
 
 
 @pytest.mark.parametrize(

@@ -255,5 +255,5 @@ def test_a_job_without_a_result_is_told_and_is_a_failure(run: Run) -> None:
 
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[0] == "Job a failed (g): no paper"
-    assert "Job b has not ended within 0 seconds" in done.err
+    assert "Job b has not ended within 0 s" in done.err
     assert run("wait", "a", "--json").json["error"] == "JobFailed"

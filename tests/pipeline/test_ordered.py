@@ -101,7 +101,7 @@ def test_what_was_altered_is_told(client: Client, url: str, tmp_path: Path) -> N
     pq.write_table(table.set_column(place, table.schema.field(place), pa.array(longer, pa.int64())), file.path)
     done = run("--url", url, "reconcile", str(tmp_path))
     assert done.exit_code == 1
-    assert "1 days of queues compared, 2 differences" in done.stdout
+    assert "1 day of a queue compared, 2 differences" in done.stdout
     assert "wait mean" in done.stdout and "wait squares" in done.stdout
 
 

@@ -155,7 +155,7 @@ def test_one_event_less_is_a_difference_in_a_table() -> None:
     report = reconcile(client, fold)
     assert [one.figure for one in report.differences if one.figure == "wait count"] == ["wait count"]
     lines = str(report).splitlines()
-    assert lines[0] == f"1 days of queues compared, {len(report.differences)} differences"
+    assert lines[0] == f"1 day of a queue compared, {len(report.differences)} differences"
     assert lines[1].split() == ["queue", "day", "figure", "engine", "folded"]
     assert any(line.split()[2:] == ["wait", "count", "3", "2"] for line in lines[2:])
 

@@ -67,12 +67,12 @@ ROOMS: dict[str, Room] = {
     "conformance": _room(
         6,
         "Checks of any backend or binding against the model: histories, comparison, the kit.",
-        "backends contract dialects errors model processes version wire",
+        "backends contract dialects errors model present processes version wire",
     ),
     "serve": _room(
         6,
         "A server in Python that speaks the protocol of Redis and executes the model.",
-        "backends conformance contract dialects errors model version wire",
+        "backends conformance contract dialects errors model present version wire",
     ),
     "pipeline": _room(
         6,

@@ -18,6 +18,7 @@ from qmodel.conformance.compare.report import Failure
 from qmodel.conformance.compare.shrink import MOST_TRIES, shrink
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.subjects.base import Step, Subject
+from qmodel.present.numbers import counted
 
 STEPS = 60
 
@@ -39,9 +40,10 @@ class Progress:
 
     def __str__(self) -> str:
         rate = self.steps / self.seconds if self.seconds else 0
-        found = f"{len(self.failures)} differences" if self.failures else "no difference"
+        found = counted(len(self.failures), "difference") if self.failures else "no difference"
         return (
-            f"{self.subject}: {self.histories} histories, {self.steps} steps in {self.seconds:.1f} s"
+            f"{self.subject}: {counted(self.histories, 'history', 'histories')}, {counted(self.steps, 'step')}"
+            f" in {self.seconds:.1f} s"
             f" ({rate:.0f} a second): {found}"
         )
 

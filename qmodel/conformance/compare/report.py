@@ -12,6 +12,7 @@ from qmodel.conformance.subjects.base import Crash, History, ModelSubject, Seen,
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
+from qmodel.present.numbers import counted
 
 MOST_EVENTS = 30
 LONGEST = 2000
@@ -31,7 +32,7 @@ class Failure:
     def __str__(self) -> str:
         parts = (
             f"{self.subject} differs from the model in its {self.difference.what}"
-            f" (seed {self.seed}, {len(self.drawn)} steps, shrunk to {len(self.history)})",
+            f" (seed {self.seed}, {counted(len(self.drawn), 'step')}, shrunk to {len(self.history)})",
             transcript(self.history, self.difference, self.subject),
             "As a vector:\n\n" + json_lines.dumps(self.history).rstrip(),
             "As a test:\n\n" + snippet(self.history, self.difference).rstrip(),

@@ -55,6 +55,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.copies import Fingerprints, copy
 from qmodel.model.state.store import Store
+from qmodel.present.numbers import counted
 
 Answer = Literal["linearizable", "violation", "undecided"]
 
@@ -80,9 +81,10 @@ class Verdict:
 
     def __str__(self) -> str:
         lost = sum(call.returned is None for call in self.history)
-        size = f"{len(self.history)} operations of {len({call.client for call in self.history})} clients"
+        clients = {call.client for call in self.history}
+        size = f"{counted(len(self.history), 'operation')} of {counted(len(clients), 'client')}"
         size += f", {lost} of them without a reply" if lost else ""
-        effort = f"{self.steps:,} steps of the model, {self.seconds:.1f} s"
+        effort = f"{counted(self.steps, 'step')} of the model, {self.seconds:.1f} s"
         if self.answer == "linearizable":
             return f"Linearizable: {size} ({effort})."
         if self.answer == "undecided":

@@ -27,6 +27,7 @@ from qmodel.conformance.kit import protocol
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
 from qmodel.version import __version__
 
 LONGEST_LINE = 1 << 28
@@ -124,7 +125,9 @@ class Driver:
         """Execute several operations in one message."""
         results: list[Outcome] = self.ask("batch", ops=[json_lines.dump(step) for step in steps])["results"]
         if len(results) != len(steps):
-            raise self._broken("DRIVER-7", f"it answered {len(results)} results to {len(steps)} operations")
+            raise self._broken(
+                "DRIVER-7", f"it answered {counted(len(results), 'result')} to {counted(len(steps), 'operation')}"
+            )
         return results
 
     def ask(self, cmd: str, **fields: Any) -> dict[str, Any]:
@@ -186,13 +189,13 @@ class Driver:
         sending.start()
         sending.join(self._answer_s)
         if sending.is_alive():
-            raise self._broken("DRIVER-3", f"it did not read its input for {self._answer_s:g} seconds")
+            raise self._broken("DRIVER-3", f"it did not read its input for {self._answer_s:g} s")
 
     def _read(self, seconds: float, cmd: str) -> bytes:
         try:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            raise self._broken("DRIVER-3", f"it did not answer {cmd} within {seconds:g} seconds") from None
+            raise self._broken("DRIVER-3", f"it did not answer {cmd} within {seconds:g} s") from None
         if line is None:
             raise self._broken("DRIVER-4", f"{self._ended()} instead of answering {cmd}")
         if len(line) > LONGEST_LINE:

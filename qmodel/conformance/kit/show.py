@@ -15,6 +15,7 @@ from qmodel.conformance.kit.session import Finding
 from qmodel.conformance.kit.suite import EXPECTED, FAILED, LEFT_OUT, LEVELS, PASSED, UNEXPECTED, Report, Result
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
+from qmodel.present.numbers import counted
 
 LONGEST = 600
 """The longest line of a transcript, in characters."""
@@ -101,7 +102,7 @@ def summary(report: Report) -> str:
     verdict = f"conforms at level {report.level}" if report.conforms else "does not conform"
     broken = list(dict.fromkeys(r.finding.requirement.id for r in report.failures if r.finding))
     because = f": {', '.join(broken)}" if broken else ""
-    rate = f"{report.operations} operations in {report.seconds:.1f} s"
+    rate = f"{counted(report.operations, 'operation')} in {report.seconds:.1f} s"
     return "\n".join([*lines, f"{names} {verdict}{because} ({rate})"])
 
 

@@ -56,7 +56,7 @@ SENTENCES = {
     "DEPENDENCY_LIMIT": "Job {0} has more dependents or dependencies than one call can see to (1000)",
     "CANCEL_LIMIT": "Canceling {0} would take more than 1000 jobs or dependencies with it",
     "HAS_DEPENDENTS": "{0} is a dependency of {1} but is not mentioned to be canceled",
-    "QUEUE_NOT_EMPTY": "Queue {0} still has {1} jobs",
+    "QUEUE_NOT_EMPTY": "Queue {0} still has jobs: {1}",
     "DUPLICATE_JID": "Job {0} is named twice",
     "SCHEDULE_NOT_FOUND": "No recurring job {0}",
     "UNKNOWN_OPTION": "There is no option {0}",

@@ -24,6 +24,7 @@ from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.jobs.send import Sent, add, put
 from qmodel.pipeline.jobs.write import Rows, Writing, check
 from qmodel.pipeline.spark.options import Given
+from qmodel.present.numbers import counted
 
 LOG = logging.getLogger("qmodel.pipeline")
 
@@ -131,8 +132,9 @@ def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
     what = where.writing
     again = f'option("run", "{what.run}")' if what.run and not what.request else "the same rows"
     return (
-        f"The write was given up. {sum(one.rows for one in done)} rows of {len(done)} whole partitions, and some of "
-        f"{len(messages) - len(done)} others, are jobs and remain. Write again with {again}: they are skipped."
+        f"The write was given up. {counted(sum(one.rows for one in done), 'row')} of "
+        f"{counted(len(done), 'whole partition')}, and some rows of {counted(len(messages) - len(done), 'other')}, "
+        f"are jobs and remain. Write again with {again}: they are skipped."
     )
 
 

@@ -23,6 +23,7 @@ from qmodel.model.state.stats import DAY_MS, day_of
 from qmodel.pipeline.events.pages import pages
 from qmodel.pipeline.statistics.fold import Fold, Key
 from qmodel.present.durations import format_moment
+from qmodel.present.numbers import counted
 
 TOGETHER = 100
 """The number of queues and days in one round trip: each has 1,000 numbers."""
@@ -57,7 +58,8 @@ class Report(NamedTuple):
             (d.queue, format_moment(d.day)[:10], d.figure, f"{d.engine!r}", f"{d.folded!r}") for d in self.differences
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [f"{len(self.compared)} days of queues compared, {len(self.differences)} differences{rest}"]
+        compared = counted(len(self.compared), "day of a queue", "days of queues")
+        lines = [f"{compared} compared, {counted(len(self.differences), 'difference')}{rest}"]
         if self.differences:
             lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join(lines)
