@@ -1,22 +1,22 @@
 """A small Redis keyspace in memory: the commands that our Lua library uses, and no others.
 
-Theory of operation. A keyspace is one dictionary from key to value, and the class of the value is
-the type of the key: `bytes` is a string, `dict` a hash, `list` a list, `set` a set, `SortedSet` and
-`Stream` are below. So "wrong type" is one comparison of classes, and an empty collection is deleted
-where it became empty.
+Theory of operation. A keyspace is one dictionary from key to value. The class of the value is the
+type of the key: `bytes` is a string, `dict` a hash, `list` a list, `set` a set, `SortedSet` and
+`Stream` are below. So a wrong type is found by comparing two classes. A command that empties a
+collection deletes its key.
 
-A command is a method `_name(key, ...)` that takes and returns bytes; `COMMANDS` says how many
-arguments it takes, whether it writes and what shape its reply has. Replies are what costs least on
-the way to Lua: an `int`, `bytes`, `False` for nil, `True` for OK, and a tuple for an array. `bind`
-wraps one command for Lua: an exception that crosses from Python to Lua is slow and is not what
-Redis raises, so a refusal travels as the pair `(None, text)`.
+A command is a method `_name(key, ...)` that takes and returns bytes. `COMMANDS` says how many
+arguments it takes, whether it writes, and what shape its reply has. Replies use the types that are
+cheapest to pass to Lua: an `int`, `bytes`, `False` for nil, `True` for OK, and a tuple for an array.
+`bind` wraps one command for Lua. A refusal is returned as the pair `(None, text)`, because an
+exception that crosses from Python to Lua is slow, and differs from the error that Redis raises.
 
-Scores stay in a plain list of (score, member) kept by `bisect`. sortedcontainers was measured and
-is slower up to about 10,000 members (0.4 against 0.9 us for a move among 100, 3.3 against 1.6 us
-among 20,000), and the histories that run here keep tens of members.
+A sorted set is a plain list of (score, member), kept in order with `bisect`. sortedcontainers is
+slower up to about 10,000 members. Measured for one move: 0.9 us against 0.4 us for the list among
+100 members, 1.6 us against 3.3 us among 20,000. The histories that run here have tens of members.
 
-What Redis leaves open is closed here: SMEMBERS, KEYS and SCAN reply in byte order, and SCAN in one
-page.
+Where Redis defines no order, this keyspace has one: SMEMBERS, KEYS and SCAN reply in byte order.
+SCAN replies in one page.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ NOT_POSITIVE: Final = "ERR value is out of range, must be positive"
 OVERFLOW: Final = "ERR increment or decrement would overflow"
 BAD_STREAM_ID: Final = "ERR Invalid stream ID specified as stream command argument"
 
-# An array longer than this does not travel on the Lua stack, which ends at 8,000 slots.
+# A longer array is not passed on the Lua stack, which has 8,000 slots.
 LONGEST_TUPLE: Final = 1000
 
 
 class CommandError(Exception):
-    """A refusal by a command; the text is what Redis replies, its first word the code."""
+    """Raised when a command refuses. The text is the error that Redis replies; its first word is the code."""
 
 
 class Command(NamedTuple):
-    """What is known of a command without running it; the counts leave out its own name."""
+    """The description of a command. The numbers of arguments do not include its name."""
 
     method: str
     low: int
@@ -66,7 +66,7 @@ class Command(NamedTuple):
 
 
 class _LastMember:
-    """Greater than every member."""
+    """A value that is greater than every member."""
 
     def __gt__(self, other: object) -> bool:
         return True
@@ -79,12 +79,12 @@ _BIGGEST: Final = 2**63 - 1
 _LAST_ID: Final = 2**64 - 1
 _SMALL: Final = 128
 _SHORT: Final = 64
-"""Hashes of more fields, or with longer values, give their fields in an order of the server's own."""
+"""In hashes with more fields, or with longer values, the server's order of fields is undefined."""
 
 
 @lru_cache(maxsize=4096)
 def integer(raw: bytes, refusal: str = NOT_AN_INTEGER) -> int:
-    """Read a whole number as Redis does: 64 bits, in its one canonical spelling."""
+    """Read a whole number as Redis does: 64 bits, in the canonical spelling only."""
     try:
         value = int(raw)
     except ValueError:
@@ -100,7 +100,7 @@ def _float(raw: bytes) -> float | None:
 
 
 def score(raw: bytes) -> float:
-    """Read a score. Text that is finite and does not fit a double is refused, `inf` is not."""
+    """Read a score. `inf` is accepted; a finite number too large for a double is refused."""
     if raw.isdigit() and len(raw) < 300:
         return float(raw)
     value = _float(raw)
@@ -119,7 +119,7 @@ def number_text(value: float) -> bytes:
 
 
 class Bound(NamedTuple):
-    """One end of a range of scores, as what `bisect` looks for to start or stop there.
+    """One end of a range of scores, as the value that `bisect` searches for.
 
     `(2.0,)` sorts before every entry of score 2, and `(the next float,)` after the last of them.
     """
@@ -130,7 +130,7 @@ class Bound(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def score_bound(raw: bytes) -> Bound:
-    """Read one end of a range of scores; as in C, no text is 0, and too large is infinite."""
+    """Read one end of a range of scores. As in C, empty text is 0, and a number that is too large is infinite."""
     exclusive = raw[:1] == b"("
     text = (raw[1:] if exclusive else raw).split(b"\0")[0]
     value = _float(text) if text else 0.0
@@ -142,7 +142,7 @@ def score_bound(raw: bytes) -> Bound:
 
 
 class LexBound(NamedTuple):
-    """One end of a range of members; `end` is -1 or 1 for the two ends of the order, else 0."""
+    """One end of a range of members. `end` is -1 for `-` (before all), 1 for `+` (after all), else 0."""
 
     end: int
     value: bytes
@@ -172,9 +172,9 @@ def _slice(start: int, stop: int, length: int) -> tuple[int, int]:
 
 
 class SortedSet:
-    """Members with scores; `entries` is the same content in order of score, then member.
+    """Members with their scores. `entries` has the same content, ordered by score, then by member.
 
-    A score of -0 is kept as 0. A server keeps -0 once a set is large, and 0 while it is small.
+    A score of -0 is stored as 0. A server stores 0 in small sets, and -0 in large ones.
     """
 
     __slots__ = ("entries", "scores")
@@ -212,7 +212,10 @@ class SortedSet:
         return start, max(start, bisect_left(self.entries, high.stop))
 
     def between_members(self, low: LexBound, high: LexBound) -> tuple[int, int]:
-        """The same by member. Redis defines this only where all scores are equal."""
+        """Return the half-open range of positions whose members lie within two bounds.
+
+        Redis defines this only if all scores are equal.
+        """
         start = self._at_member(low, after=low.exclusive)
         return start, max(start, self._at_member(high, after=not high.exclusive))
 
@@ -231,11 +234,11 @@ def _member_of(entry: Entry) -> bytes:
 
 
 class Stream:
-    """Entries in order of their ids.
+    """Entries, ordered by their ids.
 
-    `MAXLEN ~ n` removes whole nodes only, so what it leaves depends on how Redis packs entries into
-    nodes: at most 100 entries and about 4,096 bytes of listpack. The packing is computed here, when
-    it is first asked for.
+    `MAXLEN ~ n` removes only whole nodes. So the number of remaining entries depends on how Redis
+    packs entries into nodes: at most 100 entries and about 4,096 bytes of listpack. The packing is
+    computed at the first such trim.
     """
 
     NODE_ENTRIES: Final = 100
@@ -247,19 +250,19 @@ class Stream:
     def __init__(self) -> None:
         self.entries: list[tuple[StreamId, tuple[bytes, ...]]] = []
         self.last: StreamId = (0, 0)
-        # The live entries of each node; the last node may still be growing. `packed` entries are in
-        # them.
+        # The number of live entries in each node. The last node may still grow. `packed` counts the
+        # entries in all nodes.
         self.nodes: list[int] = []
         self.packed = 0
-        # Of the growing node: the id and field names of its first entry, its bytes, and how many it
-        # ever held.
+        # About the last node: the id and field names of its first entry, its size in bytes, and how
+        # many entries were ever added to it.
         self._first: StreamId = (0, 0)
         self._fields: tuple[bytes, ...] = ()
         self._size = 0
         self._total = 0
 
     def trim(self, length: int, approximate: bool) -> bool:
-        """Cut down to a length, oldest first; return whether anything went."""
+        """Remove the oldest entries down to a length; tell whether any was removed."""
         surplus = len(self.entries) - length
         if surplus <= 0:
             return False
@@ -291,8 +294,8 @@ class Stream:
         full = self._size + plain >= self.NODE_BYTES or self._total >= self.NODE_ENTRIES
         if full or not self.nodes:
             self._first, self._fields, self._total = stream_id, names, 0
-            # 7 bytes frame a listpack; the master entry is count, deleted, number of fields, names,
-            # 0.
+            # A listpack has a frame of 7 bytes. Its master entry is: count, deleted, number of
+            # fields, names, 0.
             self._size = 7 + 2 + 2 + _packed_int(len(names)) + sum(map(_packed, names)) + 2
             self.nodes.append(0)
         self.nodes[-1] += 1
@@ -309,7 +312,7 @@ class Stream:
 
 
 def _packed_int(value: int) -> int:
-    """The bytes of a whole number in a listpack, with the byte that repeats its length."""
+    """Count the bytes of a whole number in a listpack, including the byte for the length."""
     if 0 <= value <= 127:
         return 2
     for bits, size in ((13, 3), (16, 4), (24, 5), (32, 6)):
@@ -319,7 +322,7 @@ def _packed_int(value: int) -> int:
 
 
 def _packed(raw: bytes) -> int:
-    """The bytes of a string in a listpack, where a canonical whole number is kept as a number."""
+    """Count the bytes of a string in a listpack, which stores a canonical whole number as a number."""
     if len(raw) <= 20:
         try:
             return _packed_int(integer(raw))
@@ -330,7 +333,7 @@ def _packed(raw: bytes) -> int:
 
 
 def _stream_number(raw: bytes) -> int:
-    """Read one half of a stream id: unlike other numbers, zeros and a plus may lead."""
+    """Read one half of a stream id. Unlike other numbers, it may begin with zeros or a plus sign."""
     if raw.isdigit() and len(raw) < 19:
         return int(raw)
     text = raw.lstrip(b" \t\n\v\f\r")
@@ -341,7 +344,7 @@ def _stream_number(raw: bytes) -> int:
 
 
 def stream_id(raw: bytes, missing: int = 0) -> StreamId:
-    """Read an explicit id; `missing` is the sequence number of one that has none."""
+    """Read an explicit id. If it has no sequence number, it gets `missing`."""
     if b"*" in raw:
         raise CommandError("ERR XADD with a generated id (*) is not supported by this keyspace")
     millis, dash, sequence = raw.partition(b"-")
@@ -349,7 +352,7 @@ def stream_id(raw: bytes, missing: int = 0) -> StreamId:
 
 
 def _stream_bound(raw: bytes, low: bool) -> StreamId:
-    """Read one end of a range of ids, inclusive; an exclusive end is moved by one."""
+    """Read one end of a range of ids as an inclusive one: an exclusive end is moved by one."""
     if raw in (b"-", b"+"):
         return (0, 0) if raw == b"-" else (_LAST_ID, _LAST_ID)
     exclusive = raw[:1] == b"("
@@ -374,7 +377,7 @@ def _id_of(entry: tuple[StreamId, tuple[bytes, ...]]) -> StreamId:
 
 
 class RangeOptions(NamedTuple):
-    """What may follow the two ends of a ZRANGE."""
+    """The options that may follow the two ends of a ZRANGE."""
 
     by: bytes = b""
     reverse: bool = False
@@ -382,7 +385,7 @@ class RangeOptions(NamedTuple):
     scores: bool = False
 
     def cut(self, low: int, high: int, skip: int, count: int) -> tuple[int, int]:
-        """Apply LIMIT to a half-open range that is read from `low` up, or from `high` down."""
+        """Apply LIMIT to a half-open range, counted from `low`, or with REV from `high`."""
         if skip < 0 or skip >= high - low:
             return low, low
         take = high - low - skip if count < 0 else min(count, high - low - skip)
@@ -421,7 +424,7 @@ _SET_ELSEWHERE: Final = frozenset((b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b
 
 
 def _zadd_flags(words: tuple[bytes, ...]) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
-    """Split off the flags; one may stand twice."""
+    """Separate the flags from the other arguments; a flag may be repeated."""
     if words[0].upper() not in _ZADD_FLAGS:
         return _NO_FLAGS, words
     count = 1
@@ -498,8 +501,8 @@ _T = TypeVar("_T")
 class Keyspace:
     """The keys of one server, and the commands on them.
 
-    `touched` collects the keys that were written, `calls` counts the commands by name; clear either
-    at will.
+    `touched` collects the keys that were written, `calls` counts the commands by name. The caller
+    may clear both at any time.
 
     >>> keyspace = Keyspace()
     >>> keyspace.execute("HSET", b"h", b"a", b"1")
@@ -512,21 +515,21 @@ class Keyspace:
         self.clock = clock
         self.touched: set[bytes] = set()
         self.calls: Counter[str] = Counter()
-        # What a command raised that is no refusal: a fault of this file, which Lua would hide.
+        # An exception other than a refusal: a bug in this file, which Lua would hide.
         self.fault: Exception | None = None
-        # Called with the channel and text of every published message.
+        # Called with the channel and the text of each published message.
         self.subscriber: Callable[[bytes, bytes], object] | None = None
         self._data: dict[bytes, Any] = {}
         self._pending: list[object] = []
 
     def clear(self) -> None:
-        """Forget all keys, the touched ones and the counts."""
+        """Delete all keys, and clear `touched` and `calls`."""
         self._data = {}
         self.touched.clear()
         self.calls.clear()
 
     def dump(self, keys: set[bytes] | None = None) -> dict[bytes, tuple[str, object]]:
-        """Return the content of all keys, or of those given, in a form that compares by `==`."""
+        """Return the content of all keys, or of the given ones, as values that can be compared."""
         chosen = self._data if keys is None else keys & self._data.keys()
         return {key: self._content(self._data[key]) for key in chosen}
 
@@ -544,7 +547,7 @@ class Keyspace:
     # ---- running a command
 
     def execute(self, name: str, *args: bytes) -> Any:
-        """Run a command from Python: nil is None, a status is bytes, an array is a list."""
+        """Execute a command for Python: nil becomes None, a status bytes, an array a list."""
         reply = self.bind(name)(*args)
         if type(reply) is tuple and len(reply) == 2 and reply[0] is None:
             if reply[1] is not False:
@@ -553,12 +556,12 @@ class Keyspace:
         return _to_python(reply)
 
     def bind(self, name: str, read_only: bool = False) -> Callable[..., Any]:
-        """Return a command as Lua calls it.
+        """Return the function that Lua calls for a command.
 
-        The reply is a value, or a tuple for an array, or one of three pairs that begin with None:
-        with a text, a refusal; with True, "give me these arguments as strings"; with False, "the
-        reply waits for `take`". Numbers other than plain integers go back to Lua because only Lua
-        still knows -0 from 0.
+        It returns a value, a tuple for an array, or one of three pairs: `(None, text)` is a refusal;
+        `(None, True)` asks Lua to send the arguments again as strings; `(None, False)` says that
+        Lua gets the reply in parts, with `take`. Lua converts all numbers other than plain integers,
+        because only Lua can distinguish -0 from 0.
         """
         command = COMMANDS.get(name)
         if command is None:
@@ -596,13 +599,13 @@ class Keyspace:
         return call
 
     def take(self, offset: int) -> tuple[object, ...]:
-        """Hand out the next part of a long or nested reply: True and a length begin an array."""
+        """Return the next part of a long or nested reply; True and a length begin an array."""
         return tuple(self._pending[offset : offset + LONGEST_TUPLE])
 
     def _unflatten(self) -> Any:
         return _nest(iter(self._pending))
 
-    # ---- keys: read one of a type, or refuse; make one; drop one that became empty
+    # ---- keys: read a key of a type, or refuse; create one; delete an empty one
 
     def _read(self, key: bytes, kind: type[_T]) -> _T | None:
         value = self._data.get(key)
@@ -937,7 +940,7 @@ class Keyspace:
         return self._range(key, start, stop, options._replace(reverse=True))
 
     def _range(self, key: bytes, start: bytes, stop: bytes, options: RangeOptions) -> Any:
-        """Read both ends, then the key, then the entries: Redis refuses in this order."""
+        """Read both ends, then the key, then the entries: Redis checks in this order."""
         read = _READ_END[options.by]
         first, last = read(start), read(stop)
         found = self._read(key, SortedSet)
@@ -1061,7 +1064,7 @@ def _count(words: Sequence[bytes]) -> int:
 
 
 def _stream_count(words: Sequence[bytes]) -> int | None:
-    """Read `COUNT n` of a range of entries; a negative count is 0, and 0 is not "all" but nil."""
+    """Read `COUNT n` of a range of entries. A negative count is 0. With 0 the reply is nil, not all entries."""
     count = None
     for i in range(0, len(words), 2):
         if words[i].upper() != b"COUNT" or i + 1 >= len(words):
@@ -1074,7 +1077,7 @@ def _stream_count(words: Sequence[bytes]) -> int | None:
 
 
 def _texts(args: Sequence[Any]) -> tuple[bytes, ...] | None:
-    """Spell plain integers as bytes; None where Lua must spell an argument or refuse it."""
+    """Convert plain integers to bytes; return None if Lua must convert an argument, or refuse it."""
     texts = []
     for arg in args:
         if arg.__class__ is bytes:

@@ -1,9 +1,10 @@
-"""The wire: how an operation is written as plain strings, and how its reply is read back.
+"""The wire: encode an operation as plain strings, and decode its reply.
 
     FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 
-Required arguments stand in order; all others are `name value` pairs, a list repeating its name. `docs/wire.md` is made
-from the same catalogue. A job travels as its record (`lua/state/records.lua`), which costs the server nothing.
+Required arguments come first, in order. All others are `name value` pairs; a list repeats its name for each item.
+`docs/wire.md` is generated from the same catalogue. The server sends a job as its stored record
+(`lua/state/records.lua`), so it has no work with it.
 """
 
 from __future__ import annotations
@@ -25,22 +26,24 @@ Raw = Any
 
 
 class Unencodable(ValueError):
-    """An argument is not even of a type that has a form on the wire."""
+    """Raised for an argument whose type cannot be encoded."""
 
 
 # ---- operations
 
 
 def encode(op: Operation, now: int | None = None) -> list[str]:
-    """Write an operation: now, request, arguments. Values are not checked; what has no form raises Unencodable."""
+    """Encode an operation: now, request, arguments. Only types are checked, not values. Raises Unencodable."""
     if now is not None and type(now) is not int:
         raise Unencodable("now")
     return ["" if now is None else str(now), _text(getattr(op, "request", "")), *_arguments(op)]
 
 
 def _encoder(spec: Spec) -> Callable[[Any], list[str]]:
-    """What writes the arguments of operations of one class. It is written out argument by argument and compiled, as the
-    engine's checks are: for a put that saves two thirds of the time.
+    """Make the function that encodes the arguments of one class of operations.
+
+    Its source is generated, with a line for each argument, and compiled, like the engine's checks. For a put this
+    saves two thirds of the time.
     """
     known: dict[str, Any] = {"scalar": _scalar, "write": _write}
     lines = ["def arguments(op):", " out = ["]
@@ -122,7 +125,7 @@ def _text(value: Any) -> str:
 
 
 def decode(op: Operation, raw: Raw) -> Any:
-    """Read what an operation replied, or its Refusal."""
+    """Decode the reply of an operation, or its Refusal."""
     if raw[0] == b"OK":
         return SHAPES[op.spec.reply](raw[1] if len(raw) > 1 else None)
     return Refusal(raw[0].decode(), tuple(_str(fact) for fact in raw[1:]))
@@ -155,7 +158,10 @@ def job(raw: Raw) -> Job:
 
 
 def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str, tuple[tuple[str, str], ...]]:
-    """What few jobs have: tags, failure, result, progress, options. Between tags is a byte that UTF-8 has not."""
+    """Read the parts that few jobs have: tags, failure, result, progress, options.
+
+    Tags are separated by the byte 0xFF, which does not occur in UTF-8.
+    """
     head, _, texts = raw.partition(b"\n")
     f = head.split(b"\t")
     at, end = int(f[7]), int(f[7]) + int(f[8])
@@ -165,7 +171,7 @@ def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str, tuple[
 
 
 def options(raw: bytes) -> tuple[tuple[str, str], ...]:
-    """Read a job's options, by name; the same byte is between."""
+    """Read a job's options as pairs of name and value, separated by the byte 0xFF."""
     pairs = (one.decode().partition("=") for one in raw.split(b"\xff")) if raw else ()
     return tuple((name, value) for name, _, value in pairs)
 
@@ -176,7 +182,7 @@ def history(raw: bytes) -> list[Stage]:
 
 
 def stages(raw: bytes) -> Stages:
-    """The same as a reply has it."""
+    """Read a job's history as the tuple that a reply has."""
     found: list[Any] = []
     for line in raw.decode().split("\n")[:-1]:
         what, when, facts = line.split("\t", 2)
@@ -185,7 +191,7 @@ def stages(raw: bytes) -> Stages:
 
 
 def _facts(what: str, names: tuple[str, ...]) -> Callable[[str], tuple[Fact, ...]]:
-    """What reads the facts of a kind of stage: one or two."""
+    """Make the function that reads the facts of one kind of stage: one or two facts."""
     if what == "log":
         return lambda text: (_unquoted(text),)
     if len(names) == 1:
@@ -203,7 +209,7 @@ _FACTS = {what: _facts(what, names) for what, names in HISTORY.items()}
 
 
 def _unquoted(text: str) -> str:
-    """A log's line as it was: `\\n` and `\\\\` stand for a line end and a backslash."""
+    """Undo the escapes in a log line: `\\n` is a line end, `\\\\` is a backslash."""
     return "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\"))
 
 
@@ -220,7 +226,7 @@ def event(raw: Raw) -> Event:
 
 
 _WHOLE = {kind: tuple(place for place, name in enumerate(names) if name in WHOLE) for kind, names in EVENTS.items()}
-"""Where the facts of each event stand that are whole numbers."""
+"""For each event, the positions of the facts that are whole numbers."""
 
 
 def _jobs(raw: Raw) -> tuple[Job, ...]:

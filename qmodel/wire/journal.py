@@ -1,4 +1,4 @@
-"""Reading the journal from the wire: calls and replies, kept as they went over the line (lua/state/journal.lua)."""
+"""Decode entries of the journal: calls and replies, stored as they were on the wire (lua/state/journal.lua)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Raw = Any
 
 
 def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recorded:
-    """Read an entry: its number, the sequence, the operation, the call, and the outcome that `decode` reads."""
+    """Decode an entry of the journal; `decode` decodes its outcome."""
     number, seq, name, call, outcome = raw
     words = [word.decode() for word in _resp(call)]
     op = parse.operation(name.decode(), words)
@@ -23,7 +23,7 @@ def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recor
 
 
 def resp(text: bytes) -> Raw:
-    """What was written as it goes over the line (RESP2).
+    """Decode one value of the Redis protocol (RESP2).
 
     >>> resp(b"*2\\r\\n$1\\r\\na\\r\\n:5\\r\\n")
     [b'a', 5]
@@ -32,7 +32,7 @@ def resp(text: bytes) -> Raw:
 
 
 def _resp_at(text: bytes, at: int) -> tuple[Raw, int]:
-    """The same from a place on, and where it ends."""
+    """Decode the value at an offset; give it and the offset after it."""
     end = text.index(b"\r\n", at)
     kind, number, at = text[at : at + 1], int(text[at + 1 : end]), end + 2
     if kind == b":":
@@ -47,7 +47,7 @@ def _resp_at(text: bytes, at: int) -> tuple[Raw, int]:
 
 
 def _reader() -> Callable[[bytes], Raw]:
-    """The reader of hiredis, where that is installed: it takes a tenth of the time."""
+    """Choose the decoder: that of hiredis if it is installed, because it takes a tenth of the time."""
     try:
         from hiredis import Reader
     except ImportError:

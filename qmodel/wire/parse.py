@@ -1,9 +1,9 @@
-"""Reading operations from the wire: the mirror of lua/wire/arguments.lua, so what is refused there is refused here, and
-first.
+"""Decode operations from the wire. This is the mirror of lua/wire/arguments.lua: both refuse the same calls, and both
+check the wire before they execute anything.
 
-An operation is read in one of two ways. The quick reader takes texts as they are, for the engine checks them anyway.
-Where anything is odd, `refusal` reads once more as the Lua library does, argument by argument in its order, to say what
-is wrong first.
+There are two readers. The quick reader does not check texts, because the engine checks them anyway. If it finds
+anything unusual, the strict reader reads the operation again in the order of the Lua library, argument by argument, so
+that the refusal names the same argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from qmodel.wire.layout import positional
 
 Words = Sequence[str]
 Accept = Callable[[str], Any]
-"""Gives the value of a word, or None if it is not accepted."""
+"""Converts a word to its value; gives None if the word is not valid."""
 
 _WHOLE: Final = re.compile(r"-?[1-9][0-9]*", re.ASCII)
 _SIZE: Final = Whole(1, 100_000)
@@ -32,7 +32,7 @@ class Bad(Exception):
 
 
 def whole(word: str, kind: Kind) -> int | None:
-    """A whole number that a kind accepts, or None; written as lua/wire/arguments.lua demands."""
+    """Read a whole number in the form that lua/wire/arguments.lua accepts; None if the kind does not accept it."""
     if len(word) > 15 or not (word == "0" or _WHOLE.fullmatch(word)):
         return None
     value = int(word)
@@ -48,7 +48,7 @@ def _accepting(kind: Kind, strictly: bool) -> Accept:
 
 
 class Reader:
-    """Reads operations of one kind. `strictly` also checks texts, which the engine does otherwise."""
+    """Reads operations of one kind. With `strictly` it also checks texts; otherwise the engine does."""
 
     def __init__(self, spec: Spec, strictly: bool) -> None:
         places = {argument.name: place for place, argument in enumerate(spec.arguments)}
@@ -60,7 +60,7 @@ class Reader:
         self.lists = [(places[a.name], a) for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
         self.request = places.get("request")
         if not strictly and self.request is not None:
-            del self.named["request"]  # it is overwritten: whether it was right, only the strict reader asks
+            del self.named["request"]  # `operation` overwrites it; only the strict reader checks the one given here
 
     def operation(self, words: Words, at: int, request: str) -> Operation:
         """Read the operation whose arguments begin at `at`; raises Bad."""
@@ -85,7 +85,7 @@ class Reader:
         return values
 
     def _pair(self, values: list[Any], words: Words, at: int, end: int) -> int:
-        """Read one `name value` pair; give where the next one begins."""
+        """Read one `name value` pair; give the offset of the next one."""
         name = words[at]
         value = words[at + 1] if at + 1 < end else ""
         found = self.named.get(value if name == "no" else name)
@@ -94,7 +94,7 @@ class Reader:
             raise Bad("option" if found is None else name)
         place, argument, accept = found
         if not self.strictly and isinstance(values[place], str | int) and values[place] is not self.made[place]:
-            raise Bad(name)  # given before: whether that was right, only the strict reader asks
+            raise Bad(name)  # given twice: the strict reader decides whether the first one was valid
         if name == "no":
             values[place] = []
         elif isinstance(argument.kind, Operations):
@@ -145,12 +145,12 @@ def operation(name: str, words: Words) -> Operation:
 
 
 def moment(word: str) -> int | None:
-    """The moment that a word says, or None if it says none."""
+    """Read a time in milliseconds; give None if the word is not one."""
     return whole(word, TIME)
 
 
 def refusal(spec: Spec, words: Words, at: int) -> Refusal | None:
-    """Why the call `now request argument ...` at words[at:] is refused before it is executed, or None."""
+    """Give the refusal of the call `now request argument ...` at words[at:] if its arguments are invalid, else None."""
     now, request = (*words[at : at + 2], "", "")[:2]
     if now and moment(now) is None:
         return Refusal("BAD_ARGUMENT", (spec.name, "now"))

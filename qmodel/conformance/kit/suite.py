@@ -1,11 +1,11 @@
-"""The suite that drivers are put through, in levels; each holds those before it.
+"""The suite that tests drivers, in levels. Each level includes the levels before it.
 
-- `smoke`: the probes, and two checks that no vector can hold. Seconds; the first failure says what is wrong.
+- `smoke`: the probes, and four checks that vectors cannot express. It takes seconds; the first failure names the fault.
 - `core`: the distilled vectors.
-- `full`: every scenario of the matrix, the directed histories, which take a thousand of something, and generated ones.
-- `soak`: generated histories for as long as you like.
+- `full`: every scenario of the matrix, the directed histories (they reach limits of a thousand), and generated ones.
+- `soak`: generated histories, for a given number of minutes.
 
-A level is not begun when one before it found something: what fails then fails for the same reason.
+After a failure the later levels do not run: most of their failures would have the same cause.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PASSED, FAILED, LEFT_OUT, EXPECTED, UNEXPECTED = "passed", "failed", "left out",
 
 
 class Case(NamedTuple):
-    """Something to try, and what tries it."""
+    """A check of the suite, and the function that performs it."""
 
     level: str
     id: str
@@ -49,12 +49,12 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Level and id."""
+        """The level and the id."""
         return f"{self.level}/{self.id}"
 
 
 class Result(NamedTuple):
-    """What came of a case; `reason` is why it was left out, or was expected to fail."""
+    """The result of a case; `reason` says why the case was left out, or why it was expected to fail."""
 
     case: Case
     status: str
@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What came of a run."""
+    """The results of a run."""
 
     drivers: tuple[str, ...]
     level: str
@@ -74,25 +74,25 @@ class Report:
     operations: int = 0
     seconds: float = 0.0
     stale: list[Expected] = field(default_factory=list)
-    """Failures that were expected and fit nothing that was tried."""
+    """Expected failures that match no case of the run."""
 
     def of(self, *statuses: str) -> list[Result]:
-        """The results with one of these statuses."""
+        """Select the results that have one of these statuses."""
         return [result for result in self.results if result.status in statuses]
 
     @property
     def failures(self) -> list[Result]:
-        """What failed, or passed against expectation."""
+        """The cases that failed, or that passed although a failure was expected."""
         return self.of(FAILED, UNEXPECTED)
 
     @property
     def conforms(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no failures and no outdated expectations."""
         return not self.failures and not self.stale
 
     @property
     def exit_code(self) -> int:
-        """0 conforms, 1 does not, 3 broke the protocol."""
+        """The exit code: 0 if the driver conforms, 1 if it does not, 3 if it broke the protocol."""
         broke = any(result.finding and result.finding.broken for result in self.failures)
         return 3 if broke else 0 if self.conforms else 1
 
@@ -110,7 +110,7 @@ def run(
     most_failures: int = MOST_FAILURES,
     progress: Progress = lambda report: None,
 ) -> Report:
-    """Put drivers through the suite, up to a level. `minutes` is how long `soak` generates histories."""
+    """Test drivers with the suite, up to a level. `minutes` is how long `soak` generates histories."""
     report = Report(tuple(driver.name for driver in session.drivers), level, seed)
     began = time.monotonic()
     for current in LEVELS[: LEVELS.index(level) + 1]:
@@ -134,7 +134,7 @@ def run(
 
 
 def _hopeless(report: Report) -> bool:
-    """Whether there is no use in going on: the driver does not start, hangs, or breaks the protocol again and again."""
+    """Tell whether to stop: the driver does not start, hangs, or has broken the protocol three times."""
     broken = [result.finding.broken for result in report.failures if result.finding and result.finding.broken]
     hangs = any(one.requirement == "DRIVER-3" for one in broken)
     return hangs or len(broken) >= 3 or (len(broken) == 1 and len(report.results) == 1)
@@ -157,7 +157,7 @@ def _result(case: Case, session: Session, expected: Iterable[Expected]) -> Resul
 
 
 def cases(level: str, session: Session, seed: str) -> Iterator[Case]:
-    """What a level tries."""
+    """Generate the cases of a level."""
     if level == "smoke":
         yield from _smoke(session)
     elif level == "soak":
@@ -182,7 +182,7 @@ def _of_vector(vector: Vector) -> Case:
 
 
 def of_directed() -> Iterator[Case]:
-    """Give the directed histories, which are too long for a file of vectors."""
+    """Generate the cases of the directed histories, which are too long for a file of vectors."""
     why = reasons()
     for named in directed():
         yield _of_vector(vectors.made(named.name.replace("_", "-"), "full", why[named.name], named.steps))
@@ -203,7 +203,7 @@ _FEW = frozenset(("put", "length", "waiting"))
 
 
 def _smoke(session: Session) -> Iterator[Case]:
-    """The probes; and what is said in no vector, where it belongs in the staircase."""
+    """Generate the probes, and between them the checks that vectors cannot express: simple checks come first."""
     yield Case("smoke", "DRIVER-5", _hello.__doc__ or "", ("DRIVER-5",), frozenset(), _hello)
     for vector in probes.vectors():
         yield _of_vector(vector)
@@ -224,7 +224,7 @@ def _hello(session: Session) -> Finding | None:
 
 
 def _space(session: Session) -> Finding | None:
-    """What is put under one prefix is not seen under another one, and is still there under the first."""
+    """A job that is put under one prefix does not exist under another prefix, and still exists under the first one."""
     put, empty, there = ops.Put("space", "space", "space", ""), ops.Length("space"), ops.Waiting("space")
     steps = [Step(0, put), Step(0, empty), Step(0, there)]
     expected = vectors.expected(steps)
@@ -248,7 +248,7 @@ _RESETS = ("after a reset", "after a reset to another prefix", "after a reset to
 
 
 def _clock(session: Session) -> Finding | None:
-    """A worker pops without saying when, between two of ours: it is seen between them."""
+    """A pop without a time uses the server's clock: it happens between our operations before and after it."""
     prefix = session.namespaces.fresh()
     for driver in session.drivers:
         op = ops.Pop("clock", "driver")
@@ -268,7 +268,7 @@ def _clock(session: Session) -> Finding | None:
 
 
 def _batch(session: Session) -> Finding | None:
-    """A history is answered the same in one batch as one by one."""
+    """The operations of a batch get the same answers as the same operations one by one."""
     steps = [Step(0, ops.Put("q", jid, "k", "")) for jid in "cab"]
     steps += [Step(0, ops.Waiting("q")), Step(0, ops.Length("r")), Step(0, ops.Length("q"))]
     session.batches = True

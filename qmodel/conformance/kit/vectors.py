@@ -9,11 +9,12 @@ The first line describes the file; each other line is one vector:
 A vector begins in an empty namespace. A step has the form that `qmodel run` and drivers read. Ids are stable: an id is
 never given to another history. There are three files, one for each level:
 
-- `smoke`: one vector for each requirement that is about bindings (`probes`).
-- `core`: distilled from the matrix of kills (`conformance.mutation.distil`); the first line tells its power.
-- `full`: every scenario of the matrix (`conformance.matrix`).
+- `smoke`: one vector for each requirement on bindings (`probes`).
+- `core`: distilled from the matrix of kills (`tools.mutation.distil`); the first line says what share of the mutants
+  they kill.
+- `full`: every scenario of the matrix (`conformance.histories.matrix`).
 
-`./dev docs` writes them anew: what is expected always comes from the model.
+`./dev docs` writes the files; the expected outcomes always come from the model.
 """
 
 from __future__ import annotations
@@ -56,31 +57,31 @@ class Vector(NamedTuple):
     outcomes: Sequence[Outcome]
 
 
-# ---- what the model says
+# ---- what the model answers
 
 
 def plain(value: Any) -> Any:
-    """A reply for JSON: records are objects, tuples are arrays."""
+    """Convert a reply to JSON: records become objects, tuples become arrays."""
     if hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def outcome(value: Any) -> Outcome:
-    """A reply or refusal for JSON."""
+    """Convert a reply or refusal to JSON."""
     if isinstance(value, Refusal):
         return {"refusal": [value.code, *value.facts]}
     return {"reply": plain(value)}
 
 
 def expected(steps: Iterable[Step]) -> list[Outcome]:
-    """What the model does with a history."""
+    """Execute a history on the model; give the outcome of each step."""
     store = Store()
     return [outcome(engine.step(store, *step)) for step in steps]
 
 
 def made(id: str, level: str, why: str, steps: Sequence[Step], first: str = "") -> Vector:
-    """A vector of a history; `first` is the requirement that it is about, if it is about one."""
+    """Make a vector of a history; `first` is the requirement that the history tests, if it was written for one."""
     outcomes = expected(steps)
     touched: dict[str, None] = {first: None} if first else {}
     features: dict[str, None] = {}
@@ -94,7 +95,7 @@ def made(id: str, level: str, why: str, steps: Sequence[Step], first: str = "") 
 
 
 def is_resend(op: Operation, sent: Iterable[Operation]) -> bool:
-    """Whether an operation is recognised by its request id or token, and was sent before."""
+    """Tell whether an operation was sent before and is recognised by its request id or token."""
     known = bool(getattr(op, "request", "")) or op.spec.resend == "lease"
     return known and op in sent
 
@@ -103,21 +104,21 @@ def is_resend(op: Operation, sent: Iterable[Operation]) -> bool:
 
 
 def dump(vector: Vector) -> dict[str, Any]:
-    """A vector for JSON."""
+    """Convert a vector to JSON."""
     found = vector._asdict()
     steps = zip(vector.steps, found.pop("outcomes"), strict=True)
     return found | {"steps": [json_lines.dump(step) | {"expect": was} for step, was in steps]}
 
 
 def dumps(vectors: Sequence[Vector], level: str, **about: Any) -> str:
-    """A file of vectors; `about` is said in its first line."""
+    """Write the text of a file of vectors; `about` is added to its first line."""
     operations = sum(len(vector.steps) for vector in vectors)
     head = {"format": VERSION, "qmodel": __version__, "level": level, "vectors": len(vectors), "operations": operations}
     return "".join(json.dumps(line) + "\n" for line in (head | about, *map(dump, vectors)))
 
 
 def loads(text: str) -> tuple[dict[str, Any], list[Vector]]:
-    """What is said about a file, and its vectors."""
+    """Read the text of a file: its first line, and its vectors. Raises ValueError for another format."""
     head, *lines = map(json.loads, text.splitlines())
     if head["format"] != VERSION:
         raise ValueError(f"these vectors have format {head['format']}, not {VERSION}")
@@ -132,20 +133,20 @@ def _loaded(line: dict[str, Any]) -> Vector:
 
 
 def path_of(level: str) -> Path:
-    """Where the vectors of a level are."""
+    """Give the path of the file of a level."""
     return FOLDER / f"{level}.jsonl"
 
 
 def load(level: str) -> list[Vector]:
-    """The vectors of a level."""
+    """Read the vectors of a level."""
     return loads(path_of(level).read_text(encoding="utf-8"))[1]
 
 
-# ---- their schema
+# ---- the schema
 
 
 def as_schema() -> dict[str, Any]:
-    """The JSON Schema of one line of a file of vectors."""
+    """Give the JSON Schema of one line of a file of vectors."""
     text: Schema = {"type": "string"}
     texts: Schema = {"type": "array", "items": text}
     whole: Schema = {"type": "integer"}
