@@ -47,7 +47,7 @@ def main() -> int:
     options = Options(given.runs, given.server, given.quick, given.peers)
     met, cpus = True, os.sched_getaffinity(0)
     for name in given.names or NAMES:
-        os.sched_setaffinity(0, cpus)  # the one before may have kept to one of them
+        os.sched_setaffinity(0, cpus)  # the measurement before may have pinned this process to one CPU
         module = importlib.import_module(f"bench.{name.replace('-', '_')}")
         report: Report = module.run(options)
         print(report.markdown())

@@ -1,5 +1,5 @@
-"""Measure what an app adds to the client: a put by job type beside `Queue.put`, an attempt without work, and the start
-of a process that is about to put a job.
+"""Measure what an app costs in addition to the client: a put by job type beside `Queue.put`, an attempt without work,
+and the start of a process that puts a job.
 
 All run in one process, in turns in the same run, so only ratios count. The first four rows use a backend that answers
 at once, so only our own Python is measured. The others use a server on the same machine, one call per round trip.
@@ -67,7 +67,7 @@ def run(options: Options) -> Report:
             client = stack.enter_context(Client(server.url))
             there = list(_calls(client).values())
             measured |= {SERVER[0]: (client, there[0]), SERVER[1]: (client, there[1])}
-        for _ in range(options.runs + 1):  # the first warms
+        for _ in range(options.runs + 1):  # the first run warms up
             for name, (client, call) in measured.items():
                 with app.using(client):
                     spent.setdefault(name, []).append(_microseconds(call, calls))

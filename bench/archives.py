@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.events.schema import SCHEMA, VERSION
 
 DAY_MS = 86_400_000
-FIRST = 1_760_054_400_000  # the start of a day
+FIRST = 1_760_054_400_000  # midnight
 DAYS = 7
 CHUNK = 250_000
-"""Jobs that are drawn together: each lives within a chunk, which is of one day."""
+"""The number of jobs that are drawn together. All events of a job are in one chunk, and a chunk is within one day."""
 HISTORY_MS = 3_600_000
 
 EVENTS_PER_JOB = 4.19
@@ -32,7 +32,7 @@ SHARES = (0.9, 0.04, 0.03, 0.02, 0.01)
 
 
 def generate(root: Path, events: int, seed: int = 1) -> Iterator[int]:
-    """Write an archive of about so many events, day by day; after each day yield its number of events."""
+    """Write an archive of about `events` events, day by day; after each day yield the number of its events."""
     random, last = np.random.default_rng(seed), dict.fromkeys(NAMESPACES, 0)
     for day in range(DAYS):
         for namespace, share in zip(NAMESPACES, SHARES, strict=True):
@@ -56,11 +56,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "group": tuple(f"group{number}" for number in range(20)),
     "state": ("waiting",),
 }
-"""The words of the columns of text; what is drawn are their numbers."""
+"""The values of the text columns; the generator draws their numbers."""
 
 
 def lives(random: np.random.Generator, count: int, first: int, span: int, after: int) -> pa.Table:
-    """Make the events of jobs that are put within a span of time (ms), in order, behind a sequence."""
+    """Make the events of jobs that are put within a span of time (ms), in order, behind a sequence number."""
     parts = list(_stages(random, count, first, span))
     total = sum(len(part["jid"]) for part in parts)
     names = {name for part in parts for name in part}
@@ -86,7 +86,7 @@ def _zipf(random: np.random.Generator, what: str, count: int) -> Any:
 
 
 def _stages(random: np.random.Generator, count: int, first: int, span: int) -> Iterator[dict[str, Any]]:
-    """Make the stages of jobs, a table each; `stage` orders events within a millisecond."""
+    """Make a table for each stage of the jobs; `stage` orders events within a millisecond."""
     every, draw = np.arange(count), random.random(count)
     queue, klass = _zipf(random, "queue", count), _zipf(random, "klass", count)
     at = first + random.integers(0, max(span, 1), count)

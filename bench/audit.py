@@ -1,14 +1,14 @@
 """Measure the audit of a journal of a million operations, with one planted fault of the server's library.
 
-It runs in one process, in two, and on Spark with two cores. A second journal has a tenth of the size and no fault. It
-is audited by one process alone, and together with the first one.
+The audit runs in one process, in two, and on Spark with two cores. A second journal has a tenth of the size and no
+fault. It is audited by one process alone, and together with the first one.
 
-Each audit runs in a process of its own, over the same files. `a second` is by the clock. `two CPUs` is the rate if two
-CPUs did nothing else, computed from the CPU time of all processes, Java included. The start of Spark's session and of
-the processes, and imports, are left out. Memory is the most that one Python process had. The model alone executes the
-same operations, read in advance, and compares nothing: no audit can be faster. One process audits the journal as one
-piece, the others in two, because a state was taken from the server in its middle. The picture is
-`docs/pipeline/audit.svg`.
+Each audit runs in a process of its own, over the same files. `a second` is the rate by the clock. `two CPUs` is the
+rate that two CPUs would reach if they did nothing else. It is computed from the CPU time of all processes, including
+Java. The times do not include imports and the start of Spark's session and of the processes. Memory is the maximum of
+one Python process. "The model alone" executes the same operations, read in advance, and compares nothing: no audit can
+be faster. One process audits the journal in one piece. The others audit two pieces, because a state was taken from the
+server in the middle. The picture is `docs/pipeline/audit.svg`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ print(json.dumps([sum(bar[2] for bar in bars), time.monotonic() - began, all_cpu
 
 
 class Measured:
-    """The output of an audit, and how much memory it took."""
+    """The output of an audit, and the memory that it used."""
 
     def __init__(self, program: str, root: Path, space: str) -> None:
         whole = f"ROOT, SPACE = {str(root)!r}, {space!r}\n{HEAD}{program}"
@@ -122,11 +122,11 @@ class Measured:
 
     @property
     def a_second(self) -> float:
-        """Entries in a second of the clock."""
+        """Entries per second, by the clock."""
         return float(self.entries / self.seconds)
 
     def cpus(self, count: int = 2) -> float:
-        """Entries in a second of so many CPUs."""
+        """Entries per second that `count` CPUs would reach if they did nothing else."""
         return float(count * self.entries / self.cpu)
 
 
@@ -148,7 +148,7 @@ def _watched(file: str) -> tuple[Any, float]:
 
 
 def _memories(root: int) -> Iterator[float]:
-    """Give the megabytes of a process and of each process below it."""
+    """Give the memory, in megabytes, of a process and of each of its descendants."""
     for pid in tree(root):
         try:
             if (Path(f"/proc/{pid}/comm").read_text()).startswith("python"):

@@ -1,4 +1,4 @@
-"""Draw an audit: the journals, cut at the states, and which process executed which part when."""
+"""Draw an audit: the parts of the journals between two states, and when which process executed each part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRONG = "#c92a2a"
 
 
 class Bar(NamedTuple):
-    """A segment: its entries, the process that executed it, from when to when, and the entries that differ."""
+    """A part of a journal: its entries, which process executed it from when to when, and the entries that differ."""
 
     namespace: str
     after: int

@@ -1,4 +1,6 @@
-"""Count the commands that the server executes for a job's life: `INFO commandstats` over 1,000 jobs after 1,000 others.
+"""Count the commands that the server executes from a job's put to its end.
+
+The counts are those of `INFO commandstats`, over 1,000 jobs, after 1,000 other jobs.
 
 Commands inside functions and the function calls themselves are included.
 """

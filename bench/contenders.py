@@ -1,7 +1,7 @@
 """`python -m bench.contenders NAME ARCHIVE OUT`: count an archive with one tool, and print the result as JSON.
 
-`jobs` is the number of runs by queue, which every tool counts. `counts` is a digest of all whole numbers that a fold
-has as well. `figures` is a digest of all figures of the SQL, to the last bit.
+`jobs` is the number of runs by queue, which every tool counts. `counts` is a digest of the whole numbers that both the
+SQL and the fold compute. `figures` is a digest of all figures of the SQL, exact to the last bit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _by_sql(engine: Any, root: str, out: str) -> dict[str, Any]:
 
 
 def polars(root: str, out: str) -> dict[str, Any]:
-    """Count less than the others: no tags, and no corrections of earlier events; percentiles are exact."""
+    """Count with Polars. It counts less: no tags, no corrections of earlier events; but its percentiles are exact."""
     import polars as pl
 
     events = pl.scan_parquet(f"{root}/*/*/*.parquet", hive_partitioning=True)
@@ -65,7 +65,7 @@ def polars(root: str, out: str) -> dict[str, Any]:
 
 
 def fold(root: str, out: str) -> dict[str, Any]:
-    """Fold in one process of Python: without percentiles, and without earlier counts."""
+    """Count with a fold in one Python process: without percentiles, and without earlier counts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,7 +85,7 @@ def fold(root: str, out: str) -> dict[str, Any]:
 
 
 def _counts(name: Any, one: Any) -> str:
-    """Give the whole numbers of figures or of a tally; nothing if all are 0."""
+    """Give the whole numbers of figures or of a tally; an empty result if all are 0."""
     durations = [(each.count, sorted((+each.bins).items())) for each in (one.wait, one.run)]
     rest = (one.failures, one.failed, one.retries, sorted((+one.groups).items()))
     return f"{tuple(name)} {durations} {rest}" if one.wait.count + one.run.count or any(rest) else ""

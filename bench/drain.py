@@ -1,8 +1,9 @@
 """Drain a queue with one library's worker: `python -m bench.drain <library> <concurrency> <url> <jobs>` prints the
 seconds.
 
-The time is from the start of the first job to the end of the last one, in one process (in RQ's pool: a process for each
-concurrent job). Putting jobs and starting the worker are not counted. The Python that has the library runs it.
+The time is from the start of the first job to the end of the last one. The worker is one process (in RQ's pool: one for
+each concurrent job). The time to put the jobs and to start the worker is not included. This program runs in a Python
+that has the library.
 """
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
@@ -92,7 +93,7 @@ WORKERS: dict[str, Callable[[str, int, int], Any]] = {
     "taskiq": peers._taskiq,
     "celery": _celery,
 }
-"""What each library's worker is called with: its URL, the number of jobs, and how many at a time."""
+"""The function that runs each library's worker; its arguments are the URL, the number of jobs, and the concurrency."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Measure what a job with a feature costs the server, in microseconds of CPU and in commands, beside a plain job.
 
-Also measured are pops while a hundred thousand jobs are parked behind a full throttle. The variants take turns within
-every run, each in a namespace of its own. A ratio is the median of the ratios within the runs.
+It also measures pops while 100,000 jobs are parked at a full throttle. The variants take turns within every run, each
+in a namespace of its own. A ratio is the median of the ratios within the runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBERS = itertools.count()
 
 
 class Featured(Single):
-    """Jobs put with more arguments than a plain one, in a namespace that was prepared by some operations."""
+    """Jobs with additional arguments, in a namespace that some operations have prepared."""
 
     def __init__(self, url: str, prefix: str, *before: Operation, **more: Callable[[], Any]) -> None:
         super().__init__(Caller(url, prefix))
@@ -53,14 +53,14 @@ class Featured(Single):
 
 
 class Requested(Featured):
-    """Sub-requests, added to an open request one by one."""
+    """Jobs that are added to an open request one by one."""
 
     def put(self) -> None:
         self._execute([RequestAdd("r", (self._new(""),), request()) for _ in range(SPAN)])
 
 
 class Published(Featured):
-    """Messages that match one of a hundred subscriptions; each makes a job."""
+    """Messages that match one of a hundred subscriptions; each message makes a job."""
 
     def put(self) -> None:
         self._execute([Publish("topic.7", DATA, request=request()) for _ in range(SPAN)])
@@ -130,7 +130,7 @@ def _beside_a_plain_one(server: Pinned, options: Options) -> tuple[Table, dict[s
 
 
 def _behind_a_full_one(server: Pinned, options: Options) -> tuple[Table, float]:
-    """Measure plain jobs in a queue with very many parked jobs."""
+    """Measure plain jobs in a queue with 100,000 parked jobs."""
     none, many = Featured(server.url, "none:", ThrottleSet("t", 1)), Featured(server.url, "many:", ThrottleSet("t", 1))
     for first in range(0, PARKED, SPAN):
         jobs = tuple(Put(QUEUE, jid(), KLASS, DATA, throttles=("t",)) for _ in range(min(SPAN, PARKED - first)))

@@ -1,8 +1,9 @@
 """Measure each operation with 100, 10,000 and 1,000,000 waiting jobs in its queue, on the model and on a server.
 
-Each operation is done many times to new jobs that are removed afterwards, so the length of the queue stays the same.
-Model: CPU microseconds of the step. Server: CPU microseconds of its process, many calls in a round trip. The plot
-beside the page has a panel for each operation; a level line is the goal.
+Each operation runs many times on new jobs, which are removed afterwards, so the length of the queue stays the same. For
+the model, the figure is the CPU time of the step. For the server, it is the CPU time of its process, with many calls in
+a round trip. The plot beside the page has a panel for each operation. A horizontal line is the goal: the cost does not
+grow with the queue.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ CALLS = 50
 
 
 class On(NamedTuple):
-    """The job that an operation is done to, in the state that it needs."""
+    """The job that an operation is executed on, in the state that the operation needs."""
 
     jid: str
     token: int
@@ -114,7 +115,7 @@ class Model:
 
 
 class Server:
-    """The library on a server; replies are read outside the clock."""
+    """The library on a server; the time does not include reading the replies."""
 
     def __init__(self, server: Pinned) -> None:
         self.server, self.caller = server, Caller(server.url).load()
@@ -138,7 +139,7 @@ def _read(reply: Any) -> Any:
 
 
 def fill(subject: Subject, count: int) -> None:
-    """Put so many waiting jobs behind the jobs of `_on`."""
+    """Put waiting jobs, which come after the jobs of `_on`."""
     for first in range(0, count, 1000):
         size = min(1000, count - first)
         jobs = tuple(ops.Put(QUEUE, new_jid(), KLASS, DATA, 10) for _ in range(size))
@@ -204,7 +205,7 @@ def run(options: Options) -> Report:
             for where, subject in subjects.items():
                 fill(subject, size)
                 for name in CASES:
-                    cost(subject, name, 1)  # warm
+                    cost(subject, name, 1)  # warms up
                     found[name][where].append(cost(subject, name, 3 * options.runs))
     page = panels(found, [f"{size:,}" for size in sizes], f"us an operation, by jobs in the queue ({version})")
     if not options.quick:

@@ -1,9 +1,9 @@
 """Generate journals of a server, of any length, and archive them while they grow.
 
-Plain journals have ordinary jobs. Of 100 jobs, put and popped one by one, 94 complete, 3 are retried, 2 fail and 1 is
-canceled. One job in ten renews its lease before, and one pop in 20 finds nothing. The other journals have all
-operations, as the generator of histories draws them. The server keeps few entries and few complete jobs, so its state
-stays the same size, and so does the state of an audit.
+Plain journals have ordinary jobs, which are put and popped one by one. Of 100 jobs, 94 complete, 3 are retried, 2 fail
+and 1 is canceled. One job in ten renews its lease once, and one pop in 20 finds no job. The other journals have all
+operations, as the generator of histories draws them. The server keeps few entries and few complete jobs, so the size of
+its state, and of the state of an audit, stays constant.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MINUTE = 60_000
 KEPT = 5_000
 PAGE = 100_000
 FAULT = ("ops/taking", "job.remaining = job.remaining - 1", "job.remaining = job.remaining")
-"""A lease that runs out is not counted: it shows in the one pop in which that happens."""
+"""The fault: the end of a lease is not counted. It shows in the one pop that notices the end of the lease."""
 
 Steps = Iterator[list[tuple[int, Operation]]]
 
 
 def library(*, wrong: bool) -> str:
-    """Give the library, or one with the fault."""
+    """Give the source of the library, with or without the fault."""
     file, right, other = FAULT
     text = bundle.read(file)
     assert right in text, "the Lua has changed: plant the fault elsewhere"
@@ -52,8 +52,8 @@ class Journal:
     url: str
     prefix: str
     root: str
-    sent: int = 0  # entries, but for refusals that are recorded though they are for a bad argument
-    lapse: int = 0  # the entry in which a lease runs out
+    sent: int = 0  # the number of entries; it misses some refusals of bad arguments that the journal has
+    lapse: int = 0  # the number of the entry that notices the end of a lease
 
     def begin(self, *, wrong: bool = False) -> Journal:
         """Load the library, and turn the journal on."""
@@ -74,7 +74,7 @@ class Journal:
         return found
 
     def fill(self, entries: int, make: Callable[[Journal, int], Iterator[None]], states: int = 0) -> int:
-        """Send operations until there are so many entries, and archive them, with `states` states evenly spread."""
+        """Send operations until there are `entries` entries, and archive them, with `states` states, evenly spread."""
         due, cuts, kept = PAGE, [entries * (n + 1) // (states + 1) for n in range(states)], 0
         for _ in make(self, entries):
             if self.sent >= due:
@@ -98,7 +98,7 @@ def _bad(found: object) -> bool:
 
 
 def plain(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """Send the lives of jobs; after three fifths of them, let a lease run out."""
+    """Send the operations of ordinary jobs; after three fifths of them, let a lease run out."""
     drawn, now, again, number = random.Random(seed), NOW, list[str](), 0
     while journal.sent < entries:
         now += drawn.randrange(50, 500)
@@ -126,7 +126,7 @@ def _request(drawn: random.Random) -> str:
 
 
 def _ends(drawn: random.Random, jobs: list[object]) -> tuple[list[Operation], list[str]]:
-    """Choose how jobs end, and the queues of the jobs that come again."""
+    """Make the operations that end jobs; list the queues of the jobs that will be popped again."""
     ends, again = list[Operation](), list[str]()
     for job in jobs:
         jid, token, queue = job.jid, job.token, job.queue  # type: ignore[attr-defined]
@@ -156,10 +156,10 @@ def _lapse(journal: Journal, now: int) -> int:
 
 
 def drawn(journal: Journal, entries: int, seed: int = 1) -> Iterator[None]:
-    """Send all operations, as histories are drawn: 60 steps each, one history after the other in one namespace.
+    """Send generated histories of 60 steps each, with all operations, one after the other in one namespace.
 
-    Their moments are spread over decades. Only the order and short distances are kept, because an archive has files by
-    day.
+    The times of histories are spread over decades. Only their order and short distances are kept, because an archive
+    has a file for each day.
     """
     number, moment = 0, NOW
     while journal.sent < entries:

@@ -1,8 +1,8 @@
 """Kill an archiver again and again while jobs are put and performed.
 
-Shown are the progress of the server and of the archive, and whether each event is archived once at the end. The picture
-is `docs/pipeline/archive.svg`: a sample of both every 50 ms, and a mark for each kill of the archiver with all its
-processes, at a random moment after it began to add.
+It shows the progress of the server and of the archive, and whether at the end each event is archived exactly once. The
+picture is `docs/pipeline/archive.svg`: a sample of both every 50 ms, and a mark for each kill. A kill ends the archiver
+and all its processes, at a random moment after it began to add events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SERVER, ARCHIVE, KILL = "#2a6fb0", "#1e8449", "#c0392b"
 
 
 class Look(NamedTuple):
-    """A sample: how far both were, and when, in seconds since the start."""
+    """A sample: the newest event on the server and in the archive, and the time in seconds since the start."""
 
     at: float
     newest: int
@@ -50,7 +50,7 @@ class Watch:
         self.threads = [threading.Thread(target=self.work), threading.Thread(target=self.look)]
 
     def work(self) -> None:
-        """Make three events for each of some jobs, again and again."""
+        """Put and perform jobs repeatedly; each job makes three events."""
         with connect(self.url) as client:
             while not self.stopped.wait(0.05):
                 client.put_many([ops.Put("q", f"j{time.monotonic_ns()}-{n}", "Klass", "") for n in range(40)])
@@ -67,7 +67,7 @@ class Watch:
                 self.looks.append(Look(time.monotonic() - self.began, client.newest(), archived))
 
     def kill(self, lives: float) -> None:
-        """Let an archiver live for so many seconds after it said that it added something."""
+        """Kill an archiver some seconds after it has reported its first addition."""
         command = [sys.executable, "-m", "qmodel", "--url", self.url, "spark", "archive", "--to", str(self.root)]
         command += ["--local", "1", "--every", "150ms", "--rows", "500"]
         environment = {**os.environ, "PYTHONPATH": os.getcwd()}

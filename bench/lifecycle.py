@@ -1,8 +1,8 @@
 """Measure the life of a job (put, pop, complete) on a server: qmodel's functions, and the cost floor below them.
 
-One queue, a payload of 100 bytes of JSON, ids as applications make them (32 hexadecimal digits), request ids of 22
-characters, the server's clock: what the Python client sends. Nothing is turned off: statistics, history, leases,
-workers, events and retention are in every figure.
+There is one queue, and a payload of 100 bytes of JSON. Calls are as the Python client makes them: job ids of 32
+hexadecimal digits, request ids of 22 characters, the server's clock. Nothing is turned off: every figure includes
+statistics, history, leases, workers, events and retention.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def request() -> str:
 
 
 def puts(count: int) -> list[Put]:
-    """New jobs for batches, whose request id is the batch's."""
+    """Make jobs for batches; only the batch has a request id."""
     return [Put(QUEUE, jid(), KLASS, DATA) for _ in range(count)]
 
 
@@ -77,11 +77,11 @@ class Caller:
         return self
 
     def command(self, op: Operation) -> bytes:
-        """The bytes of a call."""
+        """Encode a call."""
         return pack("FCALL", function_name(op.spec.name), "1", self.prefix, *codec.encode(op))
 
     def execute(self, ops: Sequence[Operation]) -> list[Any]:
-        """Execute operations in one round trip; give their replies as they came; none may be refused."""
+        """Execute operations in one round trip; give the raw replies. None may be refused."""
         replies = self.connection.exchange(map(self.command, ops))
         for op, (code, *rest) in zip(ops, replies, strict=True):
             if code != b"OK":
@@ -90,14 +90,14 @@ class Caller:
 
 
 def held(raw: Any) -> Held:
-    """The id and the token of a job that was granted."""
+    """Read the id and the token of the popped job."""
     job = codec.job(raw)
     assert not isinstance(job, Refusal)
     return job.jid, job.token
 
 
 class Single:
-    """One job a call; `span` calls in a round trip."""
+    """One job in each call, `span` calls in a round trip."""
 
     def __init__(self, caller: Caller, span: int = SPAN) -> None:
         self.caller, self.span = caller, span
@@ -119,7 +119,7 @@ class Single:
 
 
 class Batches:
-    """A hundred jobs a call."""
+    """A hundred jobs in each call."""
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
@@ -136,7 +136,7 @@ class Batches:
 
 
 class Chained(Single):
-    """Each completion leases the next job in the same call: the `pop` stage works only the first time."""
+    """Each completion pops the next job in the same call, so the `pop` stage has work only the first time."""
 
     def __init__(self, caller: Caller, span: int = SPAN) -> None:
         super().__init__(caller, span)
@@ -154,7 +154,7 @@ class Chained(Single):
 
 
 class Floor:
-    """The floor, one job a call; `span` calls in a round trip."""
+    """The floor: one job in each call, `span` calls in a round trip."""
 
     library = "floor.lua"
 
@@ -185,7 +185,7 @@ class Floor:
 
 
 class FloorBatches(Floor):
-    """The floor, a hundred jobs a call."""
+    """The floor: a hundred jobs in each call."""
 
     suffix = "_many"
 
@@ -202,7 +202,7 @@ class FloorBatches(Floor):
 
 
 class FloorPacked(FloorBatches):
-    """The same, with one command for all members of a sorted set."""
+    """The floor for a hundred jobs, with one command for all members of a sorted set."""
 
     suffix = "_many_packed"
 

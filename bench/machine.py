@@ -25,11 +25,11 @@ class Pinned(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The URL of the server."""
         return self.server.url
 
     def cpu_us(self) -> float:
-        """CPU time of the whole process so far, all threads, user and system; exact to the nanosecond on Linux."""
+        """The CPU time of the process so far: user and system time of all threads; on Linux exact to the nanosecond."""
         return time.clock_gettime_ns((~self.pid << 3) | 2) / 1000
 
 

@@ -1,8 +1,9 @@
 """Measure bytes on the server for each waiting job with a payload of 100 bytes: growth of `used_memory` over 100,000
 jobs.
 
-Jobs are put by the hundred; one by one gives the same. The figure includes record, order, request id, and the events
-that the stream keeps. It keeps 10,000 events: a tenth of an event per job for 100,000 jobs, half for 20,000.
+Jobs are put in batches of a hundred; puts one by one give the same figure. It includes the record, the order, the
+request id, and the events that the stream keeps. The stream keeps 10,000 events, so a job's share is a tenth of an
+event among 100,000 jobs, and half an event among 20,000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Measure lifecycles per second of the model: `engine.step` and making the operation, on one core, without a server.
+"""Measure lifecycles per second of the model on one core, without a server: `engine.step`, and making the operation.
 
-Beside it runs, in turns, a bare loop over a dictionary and two SortedLists without checks, events or history: a job is
-a dictionary, and ready jobs and leases are sorted. Ids are made in advance.
+It is compared with a bare loop, in turns. In the loop a job is a dictionary, and two SortedLists hold the ready jobs
+and the leases; there are no checks, events or history. Ids are made in advance.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def ids(count: int) -> Ids:
 
 
 class Model:
-    """The model, used in several ways."""
+    """The loops over the model."""
 
     def __init__(self) -> None:
         self.store, self.now = Store(), NOW
 
     def single(self, span: Ids) -> None:
-        """One job a step."""
+        """Execute one job in each step."""
         store = self.store
         self.now = now = self.now + 1
         for jid, request, _ in span:
@@ -54,7 +54,7 @@ class Model:
             step(store, now, Complete(job.jid, job.token))
 
     def chained(self, span: Ids) -> None:
-        """Completing and popping in one step."""
+        """Complete a job and pop the next one in one step."""
         store = self.store
         self.now = now = self.now + 1
         for jid, request, _ in span:
@@ -66,7 +66,7 @@ class Model:
         step(store, now, Complete(job.jid, job.token))
 
     def batches(self, span: Ids) -> None:
-        """A hundred jobs a step."""
+        """Execute a hundred jobs in each step."""
         store = self.store
         self.now = now = self.now + 1
         step(store, now, PutMany(tuple([Put(QUEUE, jid, KLASS, DATA) for jid, _, _ in span]), span[0][1]))
@@ -74,7 +74,7 @@ class Model:
         step(store, now, CompleteMany(tuple([Complete(job.jid, job.token) for job in jobs])))
 
     def fill(self, count: int) -> Model:
-        """Let jobs wait."""
+        """Put waiting jobs."""
         for _ in range(0, count, 1000):
             step(
                 self.store,
@@ -84,13 +84,13 @@ class Model:
         return self
 
     def capped(self) -> Model:
-        """Let every completion retire a job."""
+        """Keep so few complete jobs that each completion deletes an old one."""
         step(self.store, self.now, ConfigSet("jobs-history-count", 100))
         return self
 
 
 class Bare:
-    """A dictionary and two SortedLists."""
+    """The bare loop, over a dictionary and two SortedLists."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, dict[str, Any]] = {}
@@ -99,7 +99,7 @@ class Bare:
         self.seq, self.now = 0, NOW
 
     def single(self, span: Ids) -> None:
-        """One job after the other."""
+        """Execute one job after the other."""
         jobs, ready, locks = self.jobs, self.ready, self.locks
         self.now = now = self.now + 1
         for jid, _, _ in span:
@@ -177,7 +177,7 @@ def _in_turns(runs: int, count: int, loops: dict[str, Callable[[], Loop]]) -> di
     for _ in range(runs):
         for name, make in loops.items():
             loop = make()
-            loop(ids(SPAN))  # warm
+            loop(ids(SPAN))  # warms up
             spans = [ids(SPAN) for _ in range(count // SPAN)]
             gc.collect()
             before = time.process_time_ns()

@@ -1,10 +1,9 @@
 """Take jobs through their life with one library: `python -m bench.peers <library> <mode> <url> <jobs>` prints the
 seconds.
 
-It runs in a process of its own, in the Python that has the library, and imports nothing else of `bench`. The job only
-counts; its argument is the same dictionary of 100 bytes of JSON for every library. The time is for putting all jobs and
-working until the last one is done, in one process, with each library's own worker, which is told not to sleep between
-jobs.
+It runs in a process of its own, in a Python that has the library, and imports nothing else of `bench`. The job only
+counts. Its argument is the same for every library: a dictionary of 100 bytes of JSON. The time is from the first put to
+the end of the last job, in one process, with each library's own worker, which is configured not to sleep between jobs.
 """
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator, misc, no-untyped-call"
@@ -37,7 +36,7 @@ def mode(library: str, name: str) -> Callable[[Mode], Mode]:
 
 
 class Done:
-    """Counts performed jobs, and knows when the first began and the last ended."""
+    """Counts performed jobs, and records the start of the first and the end of the last one."""
 
     count = 0
     wanted = 0
@@ -369,6 +368,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # So that a worker which imports the job finds the module that counts, and not a second copy.
+    # A worker that imports the job must get this module, with its counter, and not a second copy.
     sys.modules["bench.peers"] = sys.modules["__main__"]
     main()

@@ -1,6 +1,6 @@
 """Perform the pieces of a request with three workers of two threads each, and kill one of them in the middle.
 
-Shown are when each piece ran, how many ran at a time, and whether each was done once at the end.
+It shows when each piece ran, how many ran at the same time, and whether each was completed exactly once.
 
 Leases are short (2 seconds), so the pieces of the dead worker are soon taken by another one. The picture is
 `docs/pipeline/requests.svg`: a bar for each lease of a piece, in the colour of the worker.
@@ -113,7 +113,7 @@ def bars(events: Iterator[Event]) -> Iterator[Bar]:
 
 
 def most_at_a_time(found: list[Bar]) -> int:
-    """Count the most bars at one moment."""
+    """Find the largest number of bars at one moment."""
     return max(sum(bar.begins <= one.begins < bar.ends for bar in found) for one in found)
 
 

@@ -1,4 +1,4 @@
-"""Speak RESP with little work: many calls in one write, and replies are only split into parts."""
+"""A client with little work: it writes many calls at once, and only splits replies into their parts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Compare runners of a campaign of conformance and of a plan over a grid: this process, a pool of two, and Spark.
 
-The work is the same, part by part, with the same result. CPU time is that of all processes, Spark's included, and does
-not depend on other programs of the machine; clock times do. Spark's session exists before, and has run something.
+All runners do the same parts of the work and get the same result. CPU time is that of all processes, including Spark's.
+It does not depend on other programs on the machine; clock times do. Spark's session is started, and has run a task,
+before the clock starts.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def tree(root: int) -> Iterator[int]:
 class CpuTime(Thread):
     """Adds up the CPU time of this process and all its descendants, even those that end meanwhile.
 
-    Each is sampled repeatedly, because the CPU time of a process is lost if nobody waits for it: Spark's workers have
-    another parent. So the last tenth of a second of a process is not counted.
+    The processes are sampled ten times a second. The CPU time of a process that has ended is known only to its parent,
+    and Spark's workers have another parent. So the last tenth of a second of a process may be missing.
     """
 
     def __init__(self) -> None:
@@ -71,17 +72,17 @@ class CpuTime(Thread):
         self.last: dict[tuple[int, str], int] = {}
 
     def look(self) -> None:
-        """Note what each has used so far."""
+        """Record the CPU time of each process so far."""
         for pid in tree(os.getpid()):
             try:
                 stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            one = (pid, stat[19])  # a number may be given again, but not with the same start
+            one = (pid, stat[19])  # a process id may be reused, but not with the same start
             self.last[one] = int(stat[11]) + int(stat[12])
 
     def run(self) -> None:
-        """Look until it is ended."""
+        """Take samples until the end."""
         while not self.ended.wait(0.1):
             self.look()
 
@@ -98,7 +99,7 @@ class CpuTime(Thread):
 
     @property
     def seconds(self) -> float:
-        """What they have used since it began."""
+        """The CPU time of all processes since the beginning, in seconds."""
         ticks = sum(last - self.first.get(one, 0) for one, last in self.last.items())
         return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -113,7 +114,7 @@ def measured(work: Work) -> tuple[float, float]:
 
 
 def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
-    """Make the runners of a campaign."""
+    """List the runners of a campaign."""
     from qmodel.pipeline.spark import campaign
 
     what = Campaign("bench", Opening(subject))
@@ -133,7 +134,7 @@ def campaigns(spark: Any, subject: str, examples: int) -> dict[str, Work]:
 
 
 def plans(spark: Any, what: Grid) -> dict[str, Work]:
-    """Make the runners of a plan."""
+    """List the runners of a plan."""
     from qmodel.planning.spark import measurements, outcomes
 
     def on_spark(tasks: int) -> Work:

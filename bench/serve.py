@@ -1,10 +1,9 @@
-"""Measure operations per second of `qmodel serve`, pipelined: put, pop and complete, one job per call, 500 calls ahead
-of the replies.
+"""Measure operations per second of `qmodel serve`: put, pop and complete, one job per call.
 
-Server and client have a CPU each. The client writes RESP itself, makes its calls before the clock starts, and sends
-calls before it has read earlier replies. It reads every reply, and completes each job with the token that it was given.
-Beside it, in turns in the same run, the same client uses a server that runs the Lua library. With `--data` every
-operation is on the disk before its reply; the server with Lua keeps nothing on disk.
+Server and client have a CPU each. The client encodes its calls before the clock starts. It sends up to 500 calls before
+it reads the first of their replies. It reads every reply, and completes each job with the token of its pop. In turns in
+the same run, the same client uses a server that runs the Lua library. With `--data` every operation is on the disk
+before its reply; the server with Lua stores nothing on disk.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def run(options: Options) -> Report:
             beside = stack.enter_context(pinned(candidate, cpu))
             Caller(beside.url).load()
             servers[f"{beside.version}, Lua"] = beside
-        for _ in range(options.runs + 1):  # the first warms
+        for _ in range(options.runs + 1):  # the first run warms up
             for name, server in servers.items():
                 rates.setdefault(name, []).append(_rate(server, jobs))
     table = Table("Operations a second, pipelined", ["", "put", "pop", "complete", "all", "jobs/s", "server's us each"])
@@ -106,7 +105,7 @@ def _call(operation: str, *arguments: str | bytes) -> bytes:
 
 
 def exchange(connection: Connection, commands: Sequence[bytes]) -> list[Reply]:
-    """Send commands, some ahead of their replies; none may be refused."""
+    """Send commands, some before earlier replies have arrived. None may be refused."""
     line = connection.socket
     chunks = [b"".join(commands[at : at + WINDOW // 2]) for at in range(0, len(commands), WINDOW // 2)]
     line.sendall(b"".join(chunks[:2]))

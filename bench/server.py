@@ -1,8 +1,9 @@
-"""Measure what a lifecycle costs the server, in microseconds of its CPU, beside the least that it could cost.
+"""Measure the CPU time of the server for a lifecycle, in microseconds, and compare it with the lowest possible cost.
 
 Server and client share one CPU, and the clock is the CPU clock of the server's process. Floor and qmodel take turns
 within every run; a ratio is the median of the ratios within the runs. "The same commands alone" are qmodel's commands
-with keys and texts of the same lengths, sent by Lua that decides nothing: the least cost of these commands.
+with keys and texts of the same lengths, called by a Lua function without any decisions: the lowest cost of these
+commands.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
 def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float]:
     callers = Caller(empty.url).load(), Caller(full.url).load()
     callers[0].connection.call("FLUSHALL", "SYNC")
-    for caller in callers:  # more complete jobs than these runs make: retiring them is measured apart
+    for caller in callers:  # more complete jobs than these runs make; their deletion is measured separately
         caller.execute([ConfigSet("jobs-history-count", 10**9)])
     fill(callers[1], DEPTH)
     table = Table(f"Microseconds of {empty.version} a job, beside a queue with none waiting",
@@ -133,7 +134,7 @@ def _turns(options: Options, *ways: tuple[Callable[[], float], Way]) -> list[Run
     turns, count = (5, 4) if options.quick else (10, 10)
     found: list[Runs] = [[] for _ in ways]
     for clock, way in ways:
-        rounds(way, 10, clock)  # warm
+        rounds(way, 10, clock)  # warms up
     for _ in range(options.runs):
         spent: list[Runs] = [[] for _ in ways]
         for turn in range(turns):

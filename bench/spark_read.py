@@ -1,10 +1,11 @@
 """Measure how fast events are read: by a client, as Arrow batches, by Spark as a batch and as a stream, and into an
 archive.
 
-Archives are written without Spark and with it, and the bytes per event are shown. CPU time is that of all processes
-that take part: this process, Java, Spark's workers, and the server, which is one thread. `two CPUs` is the events per
-second if two CPUs did nothing else; `a second` is by the clock, with whatever else the machine did. Each is the best of
-the runs, over 300,000 events of 100,000 jobs, after a run that is not counted.
+Archives are written with and without Spark; their bytes per event are shown too. CPU time is that of all processes
+involved: this process, Java, Spark's workers, and the server, which has one thread. `two CPUs` is the number of events
+per second that two CPUs would read if they did nothing else. `a second` is the number by the clock; it depends on what
+else the machine did. There are 300,000 events of 100,000 jobs. The first run does not count, and the best of the others
+is shown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ READ, STREAM = 250_000, 100_000
 
 
 class Measured(NamedTuple):
-    """How long some events took."""
+    """The time and the CPU time to read some events."""
 
     events: int
     seconds: float
@@ -41,17 +42,17 @@ class Measured(NamedTuple):
 
     @property
     def a_second(self) -> float:
-        """Events in a second of the clock."""
+        """Events per second, by the clock."""
         return self.events / self.seconds
 
     @property
     def two_cpus(self) -> float:
-        """Events in a second of two CPUs."""
+        """Events per second that two CPUs would read if they did nothing else."""
         return 2 * self.events / self.cpu
 
 
 def cpu_of(pid: int, seen: dict[int, list[int]]) -> float:
-    """Read the CPU seconds of a process, of its ended children, and of all below it."""
+    """Read the CPU seconds of a process, of its ended children, and of all its descendants."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -60,7 +61,7 @@ def cpu_of(pid: int, seen: dict[int, list[int]]) -> float:
 
 
 def all_cpu() -> float:
-    """Read the CPU seconds of this process and of all that it started, the server included."""
+    """Read the CPU seconds of this process and of all processes that it started, including the server."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -129,7 +130,7 @@ def by_spark(spark: Any, url: str) -> dict[str, Callable[[], int]]:
 
 
 def into_archive(url: str, root: Path, spark: Any) -> dict[str, Callable[[], int]]:
-    """Archive, each time from scratch."""
+    """Archive all events, each time into a new archive."""
     from qmodel.pipeline.archive.write import archive
     from qmodel.processes import processes
 

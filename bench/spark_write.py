@@ -1,9 +1,9 @@
-"""Measure what a row that becomes a job costs the server and the client, from one process and from two tasks of Spark.
+"""Measure the cost of turning rows into jobs, for the server and the client, from one process and from two Spark tasks.
 
-Rows have data of 40 bytes and a column for the id; batches have 10,000 rows, round trips 1,000 jobs. For comparison,
-`put_many` of 100 jobs, which cannot be repeated safely in other batches, is the least that a put costs. All variants
-take turns on one server, and run twice: the second time every row is known. Rates are by the clock, with whatever else
-the machine did; CPU times are the server's and the client's own.
+Rows have data of 40 bytes and a column for the id. Batches have 10,000 rows, round trips have 1,000 jobs. They are
+compared with `put_many` of 100 jobs, the cheapest way to put; but it cannot be repeated safely in other batches. All
+variants take turns on one server, and run twice: the second time every row is already a job. Rates are by the clock and
+depend on what else the machine did. CPU times are those of the server and of the client.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _ways(server: Pinned, client: Client, rows: int) -> Iterator[tuple[str, Meas
     batches = list(_batches(rows))
 
     def many() -> None:
-        jobs = list(_puts(batches, REQUEST))  # without a request each
+        jobs = list(_puts(batches, REQUEST))  # the jobs have no request ids
         steps = [ops.PutMany(tuple(jobs[at : at + 100])) for at in range(0, rows, 100)]
         for at in range(0, len(steps), 10):
             client.execute_many(steps[at : at + 10])
@@ -126,7 +126,7 @@ def _spark(server: Pinned, rows: int, runs: int) -> Iterator[tuple[str, Measured
         frame = spark.range(0, 2 * rows, 1, 2).withColumn("data", text)
         writer = frame.write.format("qmodel").mode("append").option("url", server.url)
         writer = writer.options(queue="q", klass="SendEmail", idColumns="id")
-        writer.save()  # the first starts Python
+        writer.save()  # the first run starts Python
         for _ in range(runs):
             for name, empty in (("Spark, two tasks", True), ("Spark, the same rows again", False)):
                 if empty:

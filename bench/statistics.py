@@ -1,12 +1,13 @@
-"""Measure figures of an archive: by the SQL of `qmodel statistics` on DuckDB and on Spark, by Polars, and by a fold in
-Python.
+"""Measure how fast the figures of an archive are computed: by the SQL of `qmodel statistics` on DuckDB and on Spark, by
+Polars, and by a fold in Python.
 
 Each runs in a process of its own, on all CPUs, over the same files: artificial events of seven days in five namespaces.
 One namespace has nine tenths of them. Figures are by queue, klass, worker and tag, and are kept for the next run.
 Polars computes less: no tags, no corrections for jobs that recover, but exact percentiles. The fold has no percentiles
-and keeps nothing. All common counts are compared, and the two kinds of SQL to the last bit. CPU seconds are of the
-process with all its children, their start included, sampled 20 times a second. Memory is the maximum of resident
-memory. DuckDB may use 3 GB, and so may Spark's JVM. The last day is also counted alone, after the six days before it.
+and keeps nothing. The counts that all have in common must be equal, and all figures of the two SQL engines equal to
+the last bit. CPU seconds are those of the process and all its children, including their start, sampled 20 times a
+second. Memory is the maximum of resident memory. DuckDB may use 3 GB, and so may Spark's JVM. The last day is also
+counted alone, after the six days before it.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from bench.report import RESULTS, Report, Table
 
 SIZES = (500_000, 5_000_000)
 LARGE = 50_000_000
-"""Made and counted too where QMODEL_BENCH_LARGE is set: that takes half an hour, and ten gigabytes of disk."""
+"""An additional size if QMODEL_BENCH_LARGE is set. It takes half an hour and ten gigabytes of disk."""
 
 FOLDED = 5_000_000
-"""The most that is folded: a fold keeps in memory what it reads."""
+"""The largest archive for the fold, which keeps all events in memory."""
 
 COLOURS = {"DuckDB": "#2a6fb0", "Polars": "#7f8c8d", "Spark": "#c0392b", "Fold": "#27ae60"}
 HEADS = ["", "CPU seconds", "events a CPU second", "memory, MB"]
@@ -46,13 +47,13 @@ class Measured(NamedTuple):
     said: dict[str, Any]
 
     def show(self, table: Table, name: str, events: int) -> None:
-        """Add a row to a table, and say it at once: what is next may take long."""
+        """Add a row to a table, and print it at once, because the next one may take long."""
         table.add(name, self.cpu, f"{events / self.cpu:,.0f}", f"{self.most:,.0f}")
         print(f"{table.title}, {name}: {self.cpu:.1f} CPU s, {self.most:,.0f} MB", file=sys.stderr)
 
 
 def measure(name: str, root: Path, out: Path) -> Measured:
-    """Let a contender count an archive, in a process of its own."""
+    """Run a contender on an archive, in a process of its own."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.contenders", name, str(root), str(out)],
         stdout=subprocess.PIPE,
@@ -111,7 +112,7 @@ def run(options: Options) -> Report:
 
 
 def _size(folder: Path, size: int, cpu: dict[str, list[float]], memory: dict[str, list[float]]) -> list[Table]:
-    """Count an archive of one size, and before that all of it but the last day."""
+    """Count an archive of one size: first without its last day, then the whole."""
     root, before = folder / "archive", folder / "before"
     *_, six, events = _with_six(generate(root, size), root, before, wanted=size <= FOLDED)
     table, found = Table(f"{events:,} events", HEADS), {}

@@ -1,10 +1,9 @@
-"""Measure lifecycles per second of the plain Python client, beside other queue libraries in the same run on the same
-server.
+"""Measure lifecycles per second of the plain Python client, and of other queue libraries on the same server.
 
 Each mode runs in a process of its own (`bench.peers`) in a Python that has the library (`--peers`), all with hiredis
 and, except arq, the same redis-py. Every mode runs with server and client on one CPU, and on two; the better median
-counts. The other libraries do less for a job: only qmodel keeps history, statistics or a stream of events, and huey
-neither acknowledges nor retries here.
+counts. The other libraries do less for a job: only qmodel keeps history, statistics and a stream of events, and huey
+neither acknowledges nor retries jobs here.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Way(NamedTuple):
 
 
 def run(options: Options) -> Report:
-    """Run all modes that are installed, in turns."""
+    """Run the modes of all installed libraries, in turns."""
     pythons = _pythons(options)
     ways = [
         Way(library, mode, by, cpus)

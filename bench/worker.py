@@ -1,7 +1,6 @@
-"""Measure jobs per second of one worker process with a job that does nothing, beside workers of other libraries on the
-same server.
+"""Measure jobs per second of one worker process with a job that does nothing, and of workers of other libraries.
 
-Also measured are how soon an idle worker begins a job, what an idle worker costs, and whether its memory grows.
+It also measures how soon an idle worker starts a job, what an idle worker costs, and whether its memory grows.
 
 Each worker runs in a process of its own (`bench.drain`) in a Python that has the library (`--peers`), all with hiredis,
 with server and worker on one CPU and on two; the better median counts. The time is from the start of the first job to
@@ -99,7 +98,7 @@ def _verdicts(best: dict[tuple[str, int], tuple[float, int]]) -> Iterator[Verdic
             yield Verdict(f"{most} at a time, in threads, times the best other", ratio, 1, at_least=True)
 
 
-# ---- a worker that is watched from outside
+# ---- a worker that is observed from outside
 
 
 @contextmanager
@@ -114,7 +113,7 @@ def _worker(url: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Verdict]]:
-    """Measure how soon a worker begins a job, what it costs when idle, and how much memory it needs over time."""
+    """Measure how soon a worker starts a job, its cost when idle, and its memory over time."""
     from bench.workjobs import app, began
     from qmodel.app.connections import Connection
 
@@ -145,7 +144,7 @@ def _watched(server: Pinned, url: str, options: Options) -> tuple[Table, list[Ve
 
 
 def _latencies(count: int) -> Iterator[float]:
-    """Measure the milliseconds from before a put to the start of its job, each with a worker that sleeps again."""
+    """Measure the milliseconds from before a put to the start of its job; the worker is idle before each put."""
     from bench.workjobs import began
 
     for _ in range(count):
@@ -155,7 +154,7 @@ def _latencies(count: int) -> Iterator[float]:
 
 
 def _idle(pid: int, seconds: float) -> float:
-    """Measure the share of a core that a process takes, in per cent."""
+    """Measure the share of a core that a process uses, in per cent."""
     clock = (~pid << 3) | 2
     before = time.clock_gettime_ns(clock)
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Define the jobs of a worker that is measured from outside."""
+"""The jobs of a worker that is measured from outside."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ app = App()
 
 @app.job(queue="watched")
 def began() -> int:
-    """Give the moment at which it began, by the clock that all processes share."""
+    """Give the time at which this job starts, by the clock that all processes share."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
 @app.job(queue="watched")
 def size() -> int:
-    """Give how many bytes of memory the worker uses."""
+    """Give the memory of the worker, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 

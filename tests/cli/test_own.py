@@ -184,7 +184,7 @@ def test_a_difference_exits_with_1_and_is_shown(run: Run, monkeypatch: pytest.Mo
     done = run("conformance", "run", "--examples", "50", "--seed", "s")
     assert done.code == 1
     assert "Length(" in done.out
-    assert "1 differences" in done.out
+    assert "): 1 difference\n" in done.out
 
 
 # ---- pictures
