@@ -150,7 +150,7 @@ def events_key(prefix: str) -> str:
 
 
 def journal_key(prefix: str) -> str:
-    """The stream of the journal's entries: a client names it to ask how much memory it takes, and for nothing else."""
+    """The stream of the journal's entries. A client uses it only to ask how much memory it needs."""
     return f"{prefix}journal"
 
 
@@ -164,12 +164,12 @@ def _register(operation: str, flags: str) -> str:
 
 @cache
 def digest() -> str:
-    """What identifies the library's text."""
+    """Compute the digest that identifies the library's text."""
     return hashlib.sha256(body(names=FILES + DIALECTS).encode()).hexdigest()[:16]
 
 
 def revision(version: str = __version__) -> int:
-    """The package's version as a number that grows: of two libraries of one name, the newer one has the higher."""
+    """Convert the package's version to a number: of two libraries with the same name, the newer one has the higher."""
     major, minor, patch = re.findall(r"\d+", version + ".0.0")[:3]
     return (int(major) * 1000 + int(minor)) * 1000 + int(patch)
 

@@ -9,7 +9,7 @@
 
     send_email.put("a@b", subject="Hello")
 
-Workers perform what was put: `qmodel worker jobs:app`.
+Workers perform the jobs: `qmodel worker jobs:app`.
 """
 
 from typing import TYPE_CHECKING

@@ -105,7 +105,7 @@ class BaseApp:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The queues of its job types, in the order of their declaration; `default` where there are none."""
+        """The queues of its job types, in the order of their declaration; `default` if there are no job types."""
         return tuple(dict.fromkeys(kind.queue for kind in self.jobs.values())) or ("default",)
 
     @property

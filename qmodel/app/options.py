@@ -153,7 +153,7 @@ _TOGETHER: Final = {
 }
 
 
-# ---- what is made of the arguments
+# ---- options that are computed from the arguments
 
 Maker = Callable[[dict[str, Any]], Any]
 """Makes the value of an option from the arguments of a call by name, with defaults filled in."""

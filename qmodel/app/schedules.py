@@ -33,11 +33,11 @@ class Recurs(Protocol):
         """The data of a call with these arguments by name."""
 
     def relay(self, waits: bool) -> str:
-        """The job type whose jobs put those of this one."""
+        """The name of the job type whose jobs put the jobs of this one."""
 
 
 def recur(kind: Recurs, jid: str | None, arguments: Mapping[str, Any], times: Any) -> Recur:
-    """Build the operation that lets a job type recur with some arguments. Raises DeclarationError."""
+    """Build the operation that makes a job type recur with some arguments. Raises DeclarationError."""
     try:
         data = kind.call_text(arguments)
     except (TypeError, DataError) as error:

@@ -35,7 +35,7 @@ _DICTS: Final = frozenset({dict, _ABC.Mapping, _ABC.MutableMapping})
 
 
 def converter(annotation: Any, where: str) -> Converter | None:
-    """Make the converter for an annotation; None if its values are of JSON's types.
+    """Make the converter for an annotation; None if its values need no conversion to JSON.
 
     `where` names the place for the message. Raises DeclarationError if a library is needed and not installed.
     """

@@ -182,4 +182,4 @@ _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.embedded.backend": _state_of_embedded,
     "qmodel.backends.redis.backend": _state_of_server,
 }
-"""The function that reads the whole state from a backend, by the backend's module."""
+"""By the module of a backend, the function that reads the whole state from it."""

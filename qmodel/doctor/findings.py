@@ -11,7 +11,7 @@ from qmodel.client.sync import Client
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 
 FEW = 10
-"""The number of findings of one kind that are shown."""
+"""The maximum number of findings of one kind that are shown."""
 
 
 class Asked(Protocol):

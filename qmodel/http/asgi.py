@@ -19,7 +19,7 @@ from qmodel.http import create
 
 @cache
 def from_environment() -> Any:
-    """Make the application by the environment. Raises ConnectError for jobs in the memory of one process."""
+    """Make the application from environment variables. Raises ConnectError for jobs in the memory of one process."""
     from qmodel.http.guard import LOCAL, checked
 
     url = os.environ.get("QMODEL_URL", "")

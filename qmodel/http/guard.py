@@ -57,7 +57,7 @@ class Denied(HTTPException):
 
 
 class Exposed(QmodelError, ValueError):
-    """A server that anybody in the network could use."""
+    """Raised for a server that anybody in the network could use."""
 
 
 class Guard:

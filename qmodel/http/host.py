@@ -84,7 +84,7 @@ class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its streams before it waits for other requests."""
+    """A server that, when it stops, ends its streams before it waits for other requests."""
 
     def __init__(self, config: uvicorn.Config, closing: Closing) -> None:
         super().__init__(config)

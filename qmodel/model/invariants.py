@@ -1,8 +1,8 @@
-"""Invariants: what holds after every step, one named predicate each.
+"""Invariants: claims that hold after every step, each as a named predicate.
 
-They check a snapshot, so they hold for the model and for the keys of a live server alike. Each predicate yields the
-violations; its docstring is the claim. What a step may change and must leave alone, a snapshot cannot show: those are
-laws in tests/property.
+They check a snapshot, so they apply to the model and to the keys of a live server. Each predicate yields the
+violations; its docstring is the claim. A single snapshot cannot show which changes a step may make: the laws in
+tests/property do.
 """
 
 from __future__ import annotations
@@ -742,9 +742,9 @@ def samples_add_up(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def failures_add_up(s: Snapshot) -> Iterator[str]:
-    """Of a day's failures no more are failed than there are failed jobs of that day and queue.
+    """The failures of a day that still stand are at most the failed jobs of that day and queue.
 
-    Fewer are when a clock went back to a day that had been struck, which then began anew.
+    They are fewer if a clock went back to a day whose statistics had been deleted: that day began again from 0.
     """
     failed = Counter(
         (job["ended_at"] // DAY_MS * DAY_MS, job["queue"]) for job in s.jobs.values() if job["state"] == "failed"

@@ -165,7 +165,7 @@ class _Part:
         return value
 
     def number(self, name: str, default: float | None, low: float, high: float) -> float:
-        """Take a number above `low`, or equal to it if it is the default, and up to `high`."""
+        """Take a number that is above `low` and at most `high`; the default may be equal to `low`."""
         value = self.found.pop(name, default)
         if type(value) not in (int, float) or not (low < value <= high or value == default):
             raise GridError(f"{self.at(name)} must be a number above {low:g}, up to {high:g}, not {value!r}.")
@@ -194,7 +194,7 @@ class _Part:
         return value
 
     def end(self, known: str) -> None:
-        """Refuse the values that were not taken."""
+        """Refuse values of the file that nothing has read."""
         if self.found:
             raise GridError(f"There is no {self.at(min(self.found))!r}: there are {known}.")
 

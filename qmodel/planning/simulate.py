@@ -127,7 +127,7 @@ class _Job:
 def simulate(setup: Setup, run: int) -> Simulated:
     """Simulate a run, by its number: `warmup` jobs, then the measured ones, then as many as `warmup` again.
 
-    Raises AssertionError if the model refuses an operation that a worker is always allowed: the setup was not checked.
+    Raises AssertionError if the model refuses an operation: then the setup was invalid and had not been checked.
     """
     return _Simulation(setup, run).done()
 

@@ -31,7 +31,7 @@ class Fields:
         return found
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Give every value of a field, each once."""
+        """Give the values of a field, without repetitions."""
         return tuple(dict.fromkeys(value for one, value in self.pairs if one == name))
 
     def jids(self) -> tuple[str, ...]:

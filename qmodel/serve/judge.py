@@ -35,7 +35,7 @@ FINDINGS: Final = {
 
 _RESENT: Final = frozenset(("lost", "cut", "drop", "busy", "loading", "readonly", "not-found", "noscript"))
 KEPT: Final = 100_000
-"""The maximum number of request ids, and of calls awaited again, that are remembered."""
+"""The maximum number of remembered request ids, and of remembered calls that should be sent again."""
 
 KEPT_STAGES: Final = 4
 """The length to which a job's history may be cut: a history of this length may lack an earlier claim."""

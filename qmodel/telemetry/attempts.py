@@ -43,7 +43,7 @@ class AttemptMetrics:
         self._lost = Counter(
             "qmodel_locks_lost", "Attempts that lost their lock before they had ended.", LABELS, registry=registry
         )
-        # Finding the metric of some labels takes longer than counting: each is found once.
+        # The look-up of a metric by its labels takes longer than counting, so its result is kept.
         self._running = lru_cache(None)(running.labels)
         self._seconds = lru_cache(None)(seconds.labels)
         self._ended_as = lru_cache(None)(ended.labels)

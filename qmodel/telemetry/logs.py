@@ -30,7 +30,7 @@ class JobFilter(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the fields; every record passes."""
+        """Add the fields to the record; accept every record."""
         from qmodel.app.context import NoJob, current
 
         try:

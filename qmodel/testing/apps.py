@@ -39,7 +39,7 @@ END_KINDS: Mapping[type[Outcome], EndKind] = {
 
 
 class Apps:
-    """Performs jobs by the given functions, or else by the Apps that have their job types.
+    """Performs jobs with the given functions, or else with the Apps that have their job types.
 
     `leave` closes the connections of an event loop that was opened for one job.
     """
@@ -91,7 +91,7 @@ class AppAttempt:
         return self._ending(perform(app, self._raw, Context(app, self._raw)))
 
     async def arun(self) -> Ending:
-        """Perform it in the running event loop."""
+        """Perform the job in the running event loop."""
         app = self._app
         return self._ending(await aperform(app, self._raw, Context(app, self._raw)))
 

@@ -44,7 +44,7 @@ Function = Callable[[Job], Any]
 
 
 class Functions:
-    """Performs jobs by one function for all, or by one for each klass; they may be asynchronous."""
+    """Performs jobs with one function for all, or with one function for each klass; functions may be asynchronous."""
 
     def __init__(self, perform: Function | Mapping[str, Function] | None) -> None:
         self._perform = perform

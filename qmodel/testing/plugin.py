@@ -60,7 +60,7 @@ def qm_clock(request: pytest.FixtureRequest) -> VirtualClock:
 
 @pytest.fixture
 def qm(request: pytest.FixtureRequest, qmodel_app: Any, qm_clock: VirtualClock) -> Iterator[Harness]:
-    """Give this test a queue on the model."""
+    """Give this test a queue that runs on the model."""
     yield from _harness(request, qmodel_app, qm_clock, "memory://")
 
 

@@ -28,7 +28,7 @@ LISTS: dict[str, type[Any]] = {
 """The states that each queue has a list for."""
 
 STEPS = 5
-"""The most searches for one page; each examines up to 1000 jobs."""
+"""The maximum number of searches for one page; each examines up to 1000 jobs."""
 
 RECENT = 500
 """The number of events that are read for the latest jobs."""

@@ -80,7 +80,7 @@ class ThreadRunner:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(attempt.slot), ctypes.py_object(Cancelled))
 
     def close(self) -> None:
-        """Let each thread end when it is free."""
+        """Make each thread end when it is free."""
         self._closed = True
         for _ in self._threads:
             self._calls.put(None)

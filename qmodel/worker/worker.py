@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from qmodel.app import App
 
 KEEP_ALIVE: Final = 5.0
-"""Idle keep-alive interval, in seconds: so often the health probe is updated."""
+"""Idle keep-alive interval, in seconds: the maximum time between two updates of the health probe."""
 
 _PAUSE_AFTER_ERROR: Final = 0.5
 """Seconds to wait after the server has answered with an error."""

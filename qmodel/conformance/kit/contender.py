@@ -17,8 +17,8 @@ from qmodel.contract.refusals import Refusal
 class ByDriver:
     """Executes operations by a driver, in a namespace on a server.
 
-    What the driver could not do was not asked; what it says it crashed on may have happened or not, as with a lost
-    reply.
+    An operation that the driver skips counts as not called. After a crash it is unknown whether the operation was
+    executed, as after a lost reply.
     """
 
     def __init__(self, command: Sequence[str], url: str, prefix: str) -> None:
@@ -44,7 +44,7 @@ class ByDriver:
 
 
 def read(hint: Any, value: Any) -> Any:
-    """Read a reply from JSON as its record; a value of another form stays as it is, to differ from the model's."""
+    """Convert a reply from JSON to its record. Any other value stays as it is: a difference."""
     if value is None:
         return None
     if get_origin(hint) in (Union, types.UnionType):

@@ -4,8 +4,8 @@
         driver.reset("redis://localhost:6379/0", "try:")
         driver.step(Step(0, ops.Length("q")))       # {"reply": 0}
 
-What a driver does against the protocol is `Broken`, with the requirement that it breaks; then the process is ended, and
-`start` starts another one. A driver is for one thread; several may run at once, in a thread each.
+If a driver violates the protocol, its process is killed, and `Broken` is raised with the violated requirement. `start`
+starts another process. A driver is for one thread; several drivers may run at the same time, each in its own thread.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from qmodel.present.numbers import counted
 from qmodel.version import __version__
 
 LONGEST_LINE = 1 << 28
-"""The longest line, in bytes: a thousand jobs with data of 100 KB fit. It stops a driver that writes without end."""
+"""The maximum bytes of a line: a thousand jobs with data of 100 KB fit. It stops a driver that writes forever."""
 
 PIPE = 4096
-"""The bytes that an empty pipe takes without waiting for its reader, on any system."""
+"""The number of bytes that fit into an empty pipe on any system, before its reader has read anything."""
 
 SHOWN = 200
 STDERR_LINES = 40
@@ -44,7 +44,7 @@ Outcome = dict[str, Any]
 
 
 class Broken(QmodelError):
-    """A driver broke the protocol: the requirement, how it broke it, and the end of its standard error."""
+    """A driver violated the protocol: the requirement, the violation, and the last lines of its standard error."""
 
     def __init__(self, requirement: str, detail: str, stderr: str = "") -> None:
         super().__init__(requirement, detail)
@@ -89,7 +89,7 @@ class Driver:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    # ---- what is asked
+    # ---- the requests
 
     def start(self) -> Hello:
         """Start the process, or another one after the last, and exchange hellos."""
@@ -106,7 +106,7 @@ class Driver:
         return self._process is not None and self._process.poll() is None
 
     def reset(self, url: str, prefix: str) -> None:
-        """Let the driver start again on a server, in a namespace."""
+        """Tell the driver to start again, on a server and in a namespace."""
         self.ask("reset", url=url, prefix=prefix)
 
     def step(self, step: Step) -> Outcome:
@@ -165,7 +165,7 @@ class Driver:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # so that what it starts can be ended with it
+                start_new_session=True,  # a process group: its children can be killed with it
             )
         except OSError as error:
             raise Broken("DRIVER-4", f"{self.command[0]} cannot be started: {error.strerror}") from None
@@ -256,7 +256,7 @@ def _send(stream: IO[bytes], line: bytes) -> None:
 
 
 def _lines_of(stream: IO[bytes], give: Callable[[bytes | None], object]) -> None:
-    """Give the lines of a stream as they come, and None at its end."""
+    """Yield the lines of a stream as they arrive, and None at its end."""
     with contextlib.suppress(OSError, ValueError):
         while line := stream.readline(LONGEST_LINE + 1):
             give(line)

@@ -1,11 +1,11 @@
-"""Failures that are expected: a file that names them, with a reason each.
+"""Expected failures: a file that lists them, each with its reason.
 
     # what our binding cannot do yet
     full/drain:*            drain is written in the next version
     smoke/TEXT-2            the client library cuts at NUL: https://...
 
-A line is a pattern for a vector's level and id, where `*` stands for anything, and a reason. What is listed and passes
-is a failure too, and so is a line to which nothing fits: so the file cannot grow stale.
+A line has a pattern for the level and id of vectors, in which `*` matches any text, and a reason. A listed vector that
+passes is a failure too, and so is a line that matches no vector. So the file cannot become outdated.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Expected(NamedTuple):
         return self.pattern.partition("/")[0]
 
     def fits(self, name: str) -> bool:
-        """Tell whether it matches this vector."""
+        """Tell whether the pattern matches this vector."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
 
 
 def read(text: str) -> list[Expected]:
-    """Read a file; ValueError names the line that is wrong."""
+    """Read a file. Raises ValueError with the first invalid line."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):

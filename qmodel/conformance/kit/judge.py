@@ -1,9 +1,9 @@
 """The judge: compares a driver's answer with the model's, and finds the violated requirement.
 
 Answers are compared as JSON, without conversion: a float instead of a whole number is a difference, and so is an
-additional field. If the vector is about one requirement, it names the violated one. Otherwise one step of the shrunk
-history does: by its resend, its refusal, or its operation. A read may show a fault of an earlier step. So the judge
-searches for the step at fault: the history succeeds if qmodel sends this step itself.
+additional field. If the vector tests one requirement, that one is violated. Otherwise it is the requirement of a step
+of the shrunk history: of its resend, its refusal, or its operation. A read may show a fault of an earlier step. So the
+judge searches for the step at fault: the history succeeds if qmodel sends this step itself.
 """
 
 from __future__ import annotations

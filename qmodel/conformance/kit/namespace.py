@@ -19,7 +19,7 @@ SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 class Namespaces:
     """Fresh prefixes on one server, where the library is loaded; `close` deletes what drivers left under them.
 
-    A URL of another scheme goes to the drivers unchanged: only they know what it means.
+    A URL of another scheme is given to the drivers unchanged: only they can interpret it.
     """
 
     def __init__(self, url: str) -> None:
@@ -53,7 +53,7 @@ class Namespaces:
         return outcome(self._in(prefix).execute(step.op, step.now))
 
     def seen(self, prefix: str, worker: str, *, pop: bool = True) -> int:
-        """Let a worker pop from an empty queue at the server's time; give when a worker was last seen."""
+        """Pop from an empty queue at the server's time; give the time at which a worker was last seen."""
         there = self._in(prefix)
         if pop:
             there.execute(Pop("clock", worker))
@@ -84,7 +84,7 @@ class Namespaces:
         with redis.Redis(connection_pool=redis.ConnectionPool(**self._options.connection)) as client:
             try:
                 keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
-            except redis.ResponseError:  # `qmodel serve`, which has no keys
+            except redis.ResponseError:  # `qmodel serve` has no keys
                 keys = []
                 for made in range(1, self._made + 1):
                     client.execute_command("DEBUG", "QMODEL", "RESET", f"{self._base}{made}:")

@@ -1,4 +1,4 @@
-"""Probes: for each requirement about bindings, a history that tests it and as little else as possible.
+"""Probes: for each requirement on bindings, a history that tests it and as little else as possible.
 
 Probes build on each other. Each needs what the earlier probes have tested, and one thing more, so the first probe that
 a driver fails names its fault. Therefore time, texts and leases are first tested by replies with only a number or an

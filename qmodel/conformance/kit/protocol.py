@@ -4,8 +4,8 @@ JSON lines, one object each, lock-step: the runner writes a request to the drive
 one answer to its standard output (and flushes it), and so on. `seq` is opaque; the answer carries it back. What a
 driver writes to its standard error is free text. The driver ends at `bye`, or when its input ends.
 
-The messages stand here as data. `docs/driver.md` and the JSON Schemas are made from them, and the runner checks
-every answer against those.
+The messages are defined here as data. `docs/driver.md` and the JSON Schemas are generated from them, and the runner
+checks every answer against the schemas.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def fault_of_answer(command: str, answer: Any) -> str | None:
     """Find what is wrong with the form of an answer; None if nothing is. The judge decides whether a reply is right."""
     if not isinstance(answer, dict):
         return f"it is {type(answer).__name__}, not an object"
-    if command == "op":  # most of all lines: looked at by hand
+    if command == "op":  # most lines are such answers, and the checks by hand are faster
         if len(answer) == 2 and "reply" in answer and type(answer.get("seq")) is int:
             return None
         ways = [name for fields in OUTCOMES if (name := fields[0].name) in answer]

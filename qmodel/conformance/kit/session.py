@@ -21,7 +21,7 @@ from qmodel.conformance.subjects.base import Step
 
 BATCH = 50
 MOST_TRIES = 400
-"""The most times that a history is played again to shorten it."""
+"""The maximum number of times that a history is played again to shorten it."""
 
 MOST_RESTARTS = 30
 """The same limit, if a driver must be started again each time."""
@@ -119,10 +119,10 @@ class Session:
         return None
 
     def _finding(self, history: Sequence[Step], difference: Difference, deal: Deal, about: str) -> Finding:
-        """Make a finding of a wrong answer. A history about one requirement is short already."""
+        """Make a finding of a wrong answer. A history that tests one requirement is short already."""
         short = list(history) if about else self._shrunk(history, deal)
         again = self._tried(short, deal)
-        if not isinstance(again, Difference):  # it does not do the same twice
+        if not isinstance(again, Difference):  # the driver did not repeat the wrong answer
             short, again = list(history), difference
         dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
         expected = vectors.expected(short)
@@ -186,7 +186,7 @@ class Session:
             return isinstance(again, Broken) and again.requirement == broken.requirement
 
         short = list(history)
-        if broken.requirement != "DRIVER-3":  # each try would wait as long again
+        if broken.requirement != "DRIVER-3":  # each try would wait for the whole time limit
             short = shrink.shrink(history, fails, MOST_RESTARTS)
         dealt = tuple(self.drivers[deal(at, step)].name for at, step in enumerate(short))
         requirement = "MIXED-1" if self._only_together(short) else broken.requirement

@@ -1,4 +1,4 @@
-"""Output of a run of the kit: for people, for programs, for a CI's page of tests, and for a badge."""
+"""Output of a run of the kit: for people, for programs, for the test page of a CI, and for a badge."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def transcript(finding: Finding) -> Iterator[str]:
 
 
 def _where(difference: Difference) -> Iterator[str]:
-    """In what an answer differs, where that is not plain to see: both are replies, or both refusals."""
+    """Describe where an answer differs, if both are replies or both are refusals, so that it is hard to see."""
     if difference.expected.keys() == difference.found.keys():
         yield "  where, expected != answered:"
         yield from (f"    {path}" for path in difference.paths[:12])
@@ -79,7 +79,7 @@ def _answer(was: Outcome) -> str:
     if "refusal" in was and isinstance(was["refusal"], list):
         try:
             text += f"   {Refusal(was['refusal'][0], tuple(was['refusal'][1:])).sentence}"
-        except (KeyError, ValueError, TypeError, IndexError):  # a driver may say anything
+        except (KeyError, ValueError, TypeError, IndexError):  # the driver's answer may be any JSON
             return text
     return text
 
@@ -89,7 +89,7 @@ def _cut(line: str) -> str:
 
 
 def summary(report: Report) -> str:
-    """What came of a run, in a few lines."""
+    """Summarise a run in a few lines."""
     lines = []
     for level in LEVELS:
         tried = [result for result in report.results if result.case.level == level]
@@ -113,7 +113,7 @@ _STATUSES = (PASSED, FAILED, UNEXPECTED, EXPECTED, LEFT_OUT)
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """Everything about a run."""
+    """Convert the report of a run to JSON."""
     return {
         "drivers": list(report.drivers),
         "level": report.level,
@@ -144,7 +144,7 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def junit(report: Report) -> str:
-    """A run as JUnit's XML, which every CI can show."""
+    """Convert a report to JUnit's XML, which every CI can show."""
     failed, left_out = len(report.failures), len(report.of(LEFT_OUT, EXPECTED))
     suite = xml.Element(
         "testsuite",
@@ -168,12 +168,12 @@ def junit(report: Report) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text without the characters that XML cannot hold."""
+    """Remove the characters that XML cannot represent."""
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def badge(report: Report) -> str:
-    """A run as the JSON from which badges are drawn."""
+    """Convert a report to the JSON that badges are made of."""
     passed = len(report.of(PASSED))
     message = f"{report.level}, {passed} passed" if report.conforms else f"{len(report.failures)} failed"
     color = "brightgreen" if report.conforms else "red"

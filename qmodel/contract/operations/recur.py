@@ -159,9 +159,10 @@ class RecurNow(Operation):
 class RecurAdvance(Operation):
     """Supply the next due times of a recurring job of the kind `cron`, if `after` is the last one known.
 
-    Give at most 100 times, in ascending order; as many are taken as fill the list up to 100. An empty list says that
-    there are no more. Replies the last known time, which is the `after` of the next call, or 0 if the job recurs no
-    more. Any number of clients may call this as often as they like: the times after a given one are taken once.
+    Give at most 100 times, in ascending order. The list of known times is filled up to 100, and further times are
+    ignored. An empty list says that there are no more times. Replies the last known time, which is the `after` of the
+    next call, or 0 if the job does not recur any more. Any number of clients may call this at any time: the times after
+    a given one are accepted only once.
     """
 
     jid: ScheduleId

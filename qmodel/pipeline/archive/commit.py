@@ -57,7 +57,7 @@ class Writer:
             self.archive.fs.delete_dir(work)
 
     def _finish(self, folder: str, commit: Commit) -> None:
-        """Do the remaining moves of a commit, which may have begun before."""
+        """Do the remaining moves of a commit; an earlier process may have done some."""
         archive = self.archive
         here = folder_of(self.namespace)
         made = {here, f"{here}/{HOLES}", *(name.rpartition("/")[0] for _, name in commit.moves)}

@@ -83,7 +83,7 @@ def question(action: Action, fields: Fields) -> str:
 
 
 def outcome(action: Once, fields: Fields, found: Sequence[Any]) -> str:
-    """Say what operations changed, by their replies. Raises the refusal of one that is alone."""
+    """Describe what operations changed, by their replies. The refusal of a single operation is raised."""
     if len(found) == 1 and isinstance(found[0], RefusedError):
         raise found[0]
     refused = [one for one in found if isinstance(one, RefusedError)]
@@ -123,5 +123,5 @@ def up_to(count: int) -> Step:
 
 
 def of_bulk(reply: replies.Bulk) -> Step:
-    """Read the reply of an operation that goes from cursor to cursor."""
+    """Read the reply of an operation that continues from a cursor."""
     return Step(reply.done, reply.passed, bool(reply.cursor), reply.cursor)

@@ -8,7 +8,7 @@ from qmodel.present.fields import Fields
 
 
 def _schedule(fields: Fields) -> list[ops.Operation]:
-    """Make the update of a recurring job; what is empty in the form stays as it is."""
+    """Make the update of a recurring job; an empty field of the form changes nothing."""
     update = ops.RecurUpdate(
         fields.needed("jid"),
         queue=fields.text("queue") or None,
