@@ -20,7 +20,7 @@ _WHILE_SUBSCRIBED: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCR
 """The commands that a session of protocol version 2 may send while it is subscribed to channels."""
 
 _OF_HTTP: Final = frozenset(("POST", "HOST:"))
-"""First words of the lines of an HTTP request. A web page could make a browser send commands in the body of a request, so
+"""First words of the lines of an HTTP request. A web page could make a browser send commands in its body, so
 the connection is closed; Redis does the same."""
 
 

@@ -69,7 +69,7 @@ def read(text: str) -> tuple[int, Operation]:
 
 
 def made(found: dict[str, Any]) -> tuple[int, Operation]:
-    """Read the time and the operation from parsed JSON, which is consumed. Raises KeyError, TypeError or AttributeError."""
+    """Read the time and the operation from parsed JSON, and consume it. Raises KeyError, TypeError, AttributeError."""
     cls, lists = _MADE[found.pop("op")]
     now = found.pop("now")
     if lists:

@@ -72,7 +72,7 @@ def test_the_command_prints_its_seed() -> None:
     arguments = ["conformance", "fresh", "--seconds", "0", "--subject", "memory"]
     said = CliRunner().invoke(cli, [*arguments, "--seed", "again"])
     assert said.exit_code == 0, said.output
-    assert "Seed again: 0 seconds on each of memory" in said.output and "no difference" in said.output
+    assert "Seed again: 0 s on each of memory" in said.output and "no difference" in said.output
     answer = CliRunner().invoke(cli, [*arguments, "--json"])
     (subject,) = json.loads(answer.output)["subjects"]
     assert subject["agrees"] and subject["campaigns"][0]["run"].startswith("qmodel conformance run --examples ")

@@ -85,7 +85,7 @@ def test_a_violation_of_the_protocol_is_reported(text: str, requirement: str, de
 
 
 def test_a_driver_that_hangs_is_ended() -> None:
-    with pytest.raises(Broken, match=r"within 0\.2 seconds") as broken, script("time.sleep(99)", start_s=0.2):
+    with pytest.raises(Broken, match=r"within 0\.2 s") as broken, script("time.sleep(99)", start_s=0.2):
         pass
     assert broken.value.requirement == "DRIVER-3"
 
