@@ -125,7 +125,7 @@ def _find_plugged_in(scheme: str) -> tuple[str, str]:
     known = schemes()
     close = difflib.get_close_matches(scheme.lower(), known, 1)
     raise ConnectError(
-        f"Nothing here can open {scheme}:// URLs.",
+        f"No backend can open {scheme}:// URLs.",
         f"Did you mean {close[0]}://?" if close else f"It can open {_listed(known)}.",
     )
 

@@ -131,7 +131,7 @@ def _final(kind: JobType[Any, Any, Any, Any], result: Any) -> Any:
     """Return a result. Raises BadResult for a coroutine that was not awaited."""
     if inspect.iscoroutine(result):
         result.close()
-        raise BadResult(f"{kind.klass} gave what has to be awaited. Declare it with `async def`.")
+        raise BadResult(f"{kind.klass} returned a coroutine, which nobody awaits. Declare it with `async def`.")
     return result
 
 
@@ -251,7 +251,7 @@ def delay_after(kind: JobType[Any, Any, Any, Any], attempt: int, error: BaseExce
     try:
         return kind.delay(attempt, error)
     except Exception as wrong:
-        error.add_note(f"qmodel: the backoff of {kind.klass} raised {wrong!r}; it is tried again after 30 seconds.")
+        error.add_note(f"qmodel: the backoff of {kind.klass} raised {wrong!r}; the job is retried after 30 seconds.")
         return 30_000
 
 
@@ -262,7 +262,7 @@ def _released(kind: JobType[Any, Any, Any, Any], context: Context, error: Releas
     try:
         data = kind.next_data(context, error.arguments, waits)
     except (TypeError, DataError) as wrong:
-        return Failed("BadArguments", f"{kind.klass} was released with arguments that cannot be: {wrong}", wrong)
+        return Failed("BadArguments", f"{kind.klass} was released with invalid arguments: {wrong}", wrong)
     return Released(error.delay_ms, data)
 
 

@@ -199,7 +199,7 @@ class BaseApp:
                 self.client.recurring[schedule.jid].advance()
         for stale in self._left_over():
             logger().warning(
-                "Job type %s no longer declares the schedule %s, which goes on. To end it: qmodel op unrecur %s",
+                "Job type %s no longer declares the schedule %s, which continues. To end it: qmodel op unrecur %s",
                 *(kind_of(stale.klass), stale.jid, stale.jid),
             )
         return told

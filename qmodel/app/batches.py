@@ -62,7 +62,8 @@ class _Declaring:
         parameters = list(inspect.signature(function).parameters.values())
         if len(parameters) != 1:
             raise DeclarationError(
-                f"{function.__name__} takes {len(parameters)} arguments.", "What is batched takes one, a list."
+                f"{function.__name__} takes {len(parameters)} arguments.",
+                "A batched function takes one argument, a list.",
             )
         name = self._item or _singular(parameters[0].name)
         return _described(function, name, _made(function, name, self._size, self._wait))
@@ -78,7 +79,8 @@ def batched(size: int, *, wait: float = 0.05, item: str | None = None) -> _Decla
     """
     if size < 1 or wait < 0:
         raise DeclarationError(
-            f"A batch cannot have the size {size} and wait for {wait:g} s.", "Give 1 or more, and 0 or more."
+            f"A batch cannot have the size {size} and the wait {wait:g} s.",
+            "The size is at least 1, the wait at least 0.",
         )
     return _Declaring(size, wait, item)
 
@@ -135,7 +137,9 @@ class _Batch(Generic[A]):
     def __init__(self) -> None:
         self.items: list[A] = []
         self.results: Sequence[Any] | None = None
-        self.error: BaseException | None = BatchError("The job that called for all of the batch was ended. Try again.")
+        self.error: BaseException | None = BatchError(
+            "The job that called the function for the whole batch was ended. Try again."
+        )
 
     def give(self, results: Any, name: str) -> None:
         """Store the function's results."""
@@ -143,7 +147,8 @@ class _Batch(Generic[A]):
         if results is not None and (not isinstance(results, Sequence) or len(results) != len(self.items)):
             count = len(results) if isinstance(results, Sequence) else f"a {type(results).__name__}"
             self.error = BatchError(
-                f"{name} gave {count} for {counted(len(self.items), 'job')}: give a list of as many, or None."
+                f"{name} returned {count} for {counted(len(self.items), 'job')}. "
+                "Return a list with one result for each job, or None."
             )
 
     def result(self, place: int) -> Any:

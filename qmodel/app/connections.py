@@ -39,7 +39,7 @@ class NotHere(QmodelError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The jobs are in the queue of a test, which is not in this forked process. Use threads for it."
+            "The jobs are in the queue of a test, which a forked process cannot reach. Use threads in the test."
         )
 
 
@@ -114,8 +114,8 @@ class Connection:
         if self._given is None and not os.environ.get(VARIABLE) and not self._warned:
             self._warned = True
             logger().warning(
-                "Nobody said where the jobs are, so they are in this process alone, and gone with it. "
-                "Set QMODEL_URL (redis://localhost:6379/0), or write App('memory://') where that is meant."
+                "No URL is set, so the jobs are in the memory of this process and are lost when it ends. "
+                "Set QMODEL_URL (redis://localhost:6379/0), or write App('memory://') if this is intended."
             )
 
     @contextmanager

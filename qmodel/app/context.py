@@ -178,11 +178,11 @@ class Context:
         first = self._named
         if first + len(known) > MOST:
             raise DeclarationError(
-                f"{self.klass} waits for {first + len(known)} jobs, and a job may for {MOST}.",
-                "Put the others as a request, or let children have children.",
+                f"{self.klass} waits for {first + len(known)} jobs; a job may wait for at most {MOST}.",
+                "Use a request for the others, or let the children wait for children of their own.",
             )
         if not known:
-            raise DeclarationError(f"{self.klass} waits for nothing.", "Give jobs to wait_for, or spawn some before.")
+            raise DeclarationError(f"{self.klass} waits for nothing.", "Give jobs to wait_for, or spawn jobs first.")
         raise WaitFor(known, on_failure, first)
 
     @property
@@ -288,7 +288,7 @@ class NoJob(QmodelError, RuntimeError):
     """The code does not run inside an attempt."""
 
     def __init__(self) -> None:
-        super().__init__("No job is performed here. Ask for the current one inside a job, or use app.client.")
+        super().__init__("There is no current job here. Use it inside a job; elsewhere use app.client.")
 
 
 def current() -> Context:

@@ -93,5 +93,7 @@ class Declaring:
             opts.check_names(options, opts.DECLARED, "A job type")
             return Declaring(self._app, {**self._options, **options})  # type: ignore[typeddict-item]
         if isinstance(target, str):
-            raise DeclarationError(f"{target!r} is no function.", f"A name is given as @app.job(name={target!r}).")
+            raise DeclarationError(
+                f"{target!r} is not a function.", f"To give a name, write @app.job(name={target!r})."
+            )
         return self._app.enter(JobType(self._app, target, {**self._options, **options}))

@@ -76,6 +76,6 @@ class Middleware:
             self.open = contextmanager(function)
         elif inspect.iscoroutinefunction(function):
             raise DeclarationError(
-                f"The middleware {function.__name__} returns, and does not yield.",
-                "Let it yield once, where the job is performed, or give a context manager.",
+                f"The middleware {function.__name__} is a coroutine function that does not yield.",
+                "Yield once, where the job is performed, or give a context manager.",
             )

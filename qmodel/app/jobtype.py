@@ -93,7 +93,7 @@ class Puts(Generic[P, R]):
         for call in calls:
             if isinstance(call, str | bytes) or not isinstance(call, Sequence | Mapping):
                 raise TypeError(
-                    f"Each call of {self._kind.klass} is a tuple of arguments or a dictionary, not {call!r}."
+                    f"Each call of {self._kind.klass} must be a tuple of arguments or a dictionary, not {call!r}."
                 )
             args, kwargs = ((), call) if isinstance(call, Mapping) else (tuple(call), {})
             made.append(self.made(args, kwargs))
@@ -175,7 +175,9 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         functools.update_wrapper(self, function if isinstance(target, type) else target, updated=())
         times = {name: value for name, value in given.items() if name in opts.SCHEDULE}
         if not times and "arguments" in given:
-            raise DeclarationError(f"{self.klass} has arguments of a schedule only.", "Give every, cron or after.")
+            raise DeclarationError(
+                f"{self.klass} has arguments for a schedule, but no schedule.", "Give every, cron or after."
+            )
         self.recurs = recur(self, None, given.get("arguments", {}), times) if times else None
 
     def __call__(self, /, *args: C.args, **kwargs: C.kwargs) -> T:
@@ -261,7 +263,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
             except DataError as found:
                 return DataError(
                     f"Argument {name} of {self.klass}: {found} Or annotate it with its type: dataclasses, models, "
-                    "dates and more are converted by that."
+                    "dates and other types are then converted."
                 )
         return error
 
@@ -293,7 +295,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         try:
             text = self.serializer.dumps(result if made is None else made.dump(result))
             if len(text) * 4 > TEXT_BYTES and len(text.encode()) > TEXT_BYTES:
-                raise ValueError(f"it has more than {TEXT_BYTES} bytes. Store it elsewhere, and give its place")
+                raise ValueError(f"it has more than {TEXT_BYTES} bytes. Store it elsewhere, and return its location")
         except Exception as error:
             raise BadResult(f"{self.klass} was performed, but its result cannot be stored: {error}") from error
         return text
@@ -307,7 +309,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         try:
             return made.load(value)  # type: ignore[no-any-return]
         except Exception as error:
-            raise DataError(f"The result of {self.klass} is no longer what its annotation says: {error}") from error
+            raise DataError(f"The stored result of {self.klass} does not fit its annotation: {error}") from error
 
 
 def _function(klass: str, target: Any) -> Callable[..., Any]:
@@ -321,12 +323,12 @@ def _function(klass: str, target: Any) -> Callable[..., Any]:
             inspect.signature(target).bind()
         except TypeError as error:
             raise DeclarationError(
-                f"{klass}() cannot be made without arguments: {error}.", "What a job needs goes to perform."
+                f"{klass}() cannot be called without arguments: {error}.", "The arguments of a job belong to perform."
             ) from None
         check = perform
     elif not callable(target) or not klass:
         raise DeclarationError(
-            f"{target!r} is no function and no class.", "Decorate a function, or a class with perform."
+            f"{target!r} is neither a function nor a class.", "Decorate a function, or a class with perform."
         )
     check_function(klass, check)
     return (lambda *args, **kwargs: target().perform(*args, **kwargs)) if isinstance(target, type) else target

@@ -73,16 +73,16 @@ def _imported(where: str, name: str) -> Any:
 def _check(where: str, name: str) -> None:
     if name == "__main__":
         raise LoadError(
-            "__main__ is whatever program runs, and here that is another one.",
-            "Name the file without its ending: jobs:app for the app of jobs.py.",
+            "__main__ is the running program, and that is not your app.",
+            "Name the file without its ending: jobs:app for the app in jobs.py.",
         )
     if "/" in name or name.endswith(".py"):
         module = name.removesuffix(".py").strip("./").replace("/", ".")
-        raise LoadError(
-            f"{where!r} is a file, and not a module.", f"Write {module}:{where.partition(':')[2] or 'app'}."
-        )
+        raise LoadError(f"{where!r} is a file, not a module.", f"Write {module}:{where.partition(':')[2] or 'app'}.")
     if not name or name.startswith("."):
-        raise LoadError(f"{where!r} names no module.", "Write module:name, jobs:app for the app of jobs.py.")
+        raise LoadError(
+            f"{where!r} names no module.", "Write module:name, for example jobs:app for the app in jobs.py."
+        )
 
 
 def _module(where: str, name: str, folder: str) -> Any:
@@ -94,7 +94,7 @@ def _module(where: str, name: str, folder: str) -> Any:
             raise  # a module that this one imports is missing
         near = [one.removesuffix(".py") for one in sorted(os.listdir(folder)) if one.endswith(".py")]
         raise LoadError(
-            f"There is no module {missing!r} in {folder}, nor on the path.", hint(name, near, "Here are")
+            f"There is no module {missing!r} in {folder} or on the path.", hint(name, near, "Here are")
         ) from None
 
 
@@ -105,7 +105,7 @@ def _named(module: Any, name: str, attribute: str) -> Any:
         if "app" in apps or len(distinct) == 1:
             return apps.get("app") or next(iter(apps.values()))
         known = ", ".join(f"{name}:{key}" for key in apps) or "no App in it"
-        raise LoadError(f"{name} has not one app that is meant.", f"There is {known}.")
+        raise LoadError(f"It is not clear which app of {name} to use.", f"Found: {known}.")
     found = module
     for part in attribute.split("."):
         if not hasattr(found, part):

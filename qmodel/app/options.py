@@ -131,13 +131,13 @@ def try_out(klass: str, put: Put) -> None:
 def _refused(klass: str, put: Put, options: Mapping[str, Any], refusal: Refusal) -> DeclarationError:
     error = error_of(refusal)
     if not isinstance(error, BadArgument):
-        return DeclarationError(f"{klass} could never be put: {error.sentence}", error.next_step)
+        return DeclarationError(f"{klass} can never be put: {error.sentence}", error.next_step)
     value = getattr(put, error.argument)
     option = OPTION_OF.get(error.argument, error.argument)
     if option == "klass":
         return DeclarationError(f"A job type cannot be called {value!r}.", error.next_step)
     if (together := _TOGETHER.get(option)) is not None and (value is None or _fits(error.argument, value)):
-        return DeclarationError(f"The options of {klass} do not go together: {option}.", together)
+        return DeclarationError(f"{klass} cannot have {option} with these options.", together)
     unit = " (These are milliseconds.)" if option != error.argument else ""
     return DeclarationError(f"{klass} cannot have {option} = {options.get(option, value)!r}.", error.next_step + unit)
 
@@ -147,9 +147,9 @@ def _fits(argument: str, value: Any) -> bool:
 
 
 _TOGETHER: Final = {
-    "unique_mode": "unique_mode says what happens under a key: give unique=True, names of arguments, or a key.",
-    "unique_for": "unique_for goes with unique, in the mode pending, or in the mode window, which needs it.",
-    "unique_max": "unique_max goes with unique_mode='debounce'.",
+    "unique_mode": "unique_mode needs unique: True, names of arguments, or a key.",
+    "unique_for": "unique_for needs unique, and the mode pending or window. The mode window needs unique_for.",
+    "unique_max": "unique_max needs unique_mode='debounce'.",
 }
 
 
@@ -217,7 +217,7 @@ def _unique(klass: str, chosen: list[str] | None, names: list[str]) -> Made:
     for word in chosen or ():
         if word not in names:
             raise DeclarationError(
-                f"{klass} cannot be unique by {word!r}, which it does not take.", hint(str(word), names, "It takes")
+                f"{klass} cannot be unique by {word!r}: it has no such argument.", hint(str(word), names, "It takes")
             )
 
     def make(arguments: dict[str, Any]) -> str:
@@ -235,7 +235,7 @@ def _template(klass: str, option: str, text: str, names: list[str]) -> Maker | N
     try:
         places = [place for _, place, _, _ in string.Formatter().parse(text) if place is not None]
     except ValueError as error:
-        raise DeclarationError(f"{wrong}: {error}.", "Write {{ for a brace that is meant.") from None
+        raise DeclarationError(f"{wrong}: {error}.", "Write {{ for a literal brace.") from None
     for place in places:
         found = _FIELD.match(place)
         word = found[0] if found else place
@@ -252,5 +252,5 @@ def _check_takes(klass: str, option: str, function: Callable[..., Any], names: l
     except TypeError as error:
         raise DeclarationError(
             f"{klass} cannot have this function as {option}: {error}.",
-            f"It is called with the arguments of the job by name: {', '.join(names)}; **others takes the rest.",
+            f"It is called with the arguments of the job by name: {', '.join(names)}; **others accepts the rest.",
         ) from None

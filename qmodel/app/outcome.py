@@ -117,8 +117,8 @@ class Unknown(Outcome):
     def sentence(self) -> str:
         """The problem, and what to do."""
         there = f"Did you mean {self.did_you_mean!r}?" if self.did_you_mean else _listed(self.known)
-        back = f"The job was given back, and comes again in {format_duration(self.delay_ms)}."
-        return f"Nobody here performs {self.klass!r}. {there} {back}"
+        again = f"The job is released, and comes again in {format_duration(self.delay_ms)}."
+        return f"This worker has no job type {self.klass!r}. {there} {again}"
 
     def operation(self, job: Held, **pop: Any) -> ops.Release:
         return ops.Release(job.jid, job.token, self.delay_ms)
@@ -127,7 +127,11 @@ class Unknown(Outcome):
 def _listed(known: Iterable[str]) -> str:
     names = list(known)
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return f"The app has {', '.join(names[:10])}{more}." if names else "The app has no job types: are they imported?"
+    return (
+        f"The app has {', '.join(names[:10])}{more}."
+        if names
+        else "The app has no job types: are their modules imported?"
+    )
 
 
 def _group(text: str) -> str:

@@ -41,7 +41,7 @@ def recur(kind: Recurs, jid: str | None, arguments: Mapping[str, Any], times: An
     try:
         data = kind.call_text(arguments)
     except (TypeError, DataError) as error:
-        raise DeclarationError(f"The schedule of {kind.klass} cannot be: {error}.", "Give arguments={...}.") from None
+        raise DeclarationError(f"The schedule of {kind.klass} is invalid: {error}.", "Give arguments={...}.") from None
     own = {name: value for name, value in kind.given.items() if name in opts.RECURS and name != "queue"}
     more = (kind.given.keys() | kind.makers.keys()) - opts.RECURS
     more |= kind.makers.keys()
@@ -74,8 +74,8 @@ def _relay(kind: Recurs, times: Mapping[str, Any]) -> str:
     waits = times.get("after") is not None or times.get("overlap") == "skip"
     if waits and ("unique" in kind.given or "unique" in kind.makers):
         raise DeclarationError(
-            f"The schedule of {kind.klass} cannot wait for its jobs, which are unique: another one may stand for them.",
-            "Leave out unique, or after and overlap: a unique job does not overlap.",
+            f"The schedule of {kind.klass} cannot wait for its jobs, which are unique: a run may be deduplicated.",
+            "Remove unique, or remove after and overlap: a unique job does not overlap anyway.",
         )
     return kind.relay(waits)
 

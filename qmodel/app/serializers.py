@@ -62,7 +62,7 @@ def unpacked(value: Any) -> Any:
         reader = zlib.decompressobj()
         text = reader.decompress(base64.b64decode(value[MARK], validate=True), LARGEST)
     except (TypeError, binascii.Error, zlib.error) as error:
-        raise ValueError(f"they say that they are compressed, and are not ({error})") from error
+        raise ValueError(f"they are marked as compressed, but are not ({error})") from error
     if not reader.eof:
-        raise ValueError(f"decompressed they are longer than {LARGEST} bytes, or cut off")
+        raise ValueError(f"they are longer than {LARGEST} bytes when decompressed, or truncated")
     return decode(text)

@@ -153,7 +153,7 @@ class Binding:
         if isinstance(data, dict):
             return data
         if not isinstance(data, list):
-            raise BadArguments(f"The data of {self.klass} are no arguments by name, but {data!r:.80}.")
+            raise BadArguments(f"The data of {self.klass} are not arguments by name: {data!r:.80}.")
         try:
             return self.given(tuple(data), {})
         except TypeError as error:
@@ -286,7 +286,7 @@ class _Written:
 def _check_apart(by_place: set[str], others: Mapping[str, Any]) -> None:
     """Refuse an argument of `**others` with the name of a positional-only parameter."""
     if both := by_place & others.keys():
-        raise TypeError(f"{min(both)!r} can be given by its place only, for a job's data have names only")
+        raise TypeError(f"{min(both)!r} is positional-only, and a job's data have only names")
 
 
 def check_function(klass: str, function: Any) -> None:

@@ -107,8 +107,8 @@ def _by_msgspec(annotation: Any, where: str) -> Converter:
         import msgspec
     except ImportError:
         raise DeclarationError(
-            f"{where} is annotated as {inspect.formatannotation(annotation)}, which JSON does not have.",
-            "Run: pip install msgspec; or annotate it as what JSON has, and convert it yourself.",
+            f"{where} is annotated as {inspect.formatannotation(annotation)}, which is not a type of JSON.",
+            "Run: pip install msgspec; or use a type of JSON, and convert it yourself.",
         ) from None
     try:
         unknown = _unknown(msgspec.inspect.type_info(annotation))
@@ -117,7 +117,7 @@ def _by_msgspec(annotation: Any, where: str) -> Converter:
     if unknown:
         raise DeclarationError(
             f"{where} is annotated as {inspect.formatannotation(annotation)}, which cannot be stored: {unknown}.",
-            "Annotate it as a dataclass, a model of msgspec or pydantic, or as what JSON has.",
+            "Use a dataclass, a model of msgspec or pydantic, or a type of JSON.",
         )
 
     def dump(value: Any) -> Any:

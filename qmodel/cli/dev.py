@@ -98,7 +98,7 @@ class Dev:
         """Start all of them; raise ConnectError if there is no server for the jobs."""
         if not self._given:
             self._serve()
-        kept = "" if self._given else " (in memory: they are gone when this ends)"
+        kept = "" if self._given else " (in memory: they are lost when this command ends)"
         click.echo(f"qmodel dev has its jobs at {self.url}{kept}")
         if not self._given:
             click.echo(f"In another terminal: export QMODEL_URL={self.url}")

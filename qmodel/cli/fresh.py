@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="What is compared with the model: embedded, valkey, redis, or a backend's URL, whose namespace is emptied! "
     "Repeatable.  [default: embedded, and the servers found on this machine]",
 )
-@click.option("--seed", help="What the campaigns are drawn from.  [default: a new random one]")
+@click.option("--seed", help="The seed of the campaigns.  [default: a new random one]")
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),

@@ -36,7 +36,7 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     names = (*LOCAL, *hosts) if hosts else None
     given = at.client if in_process else at.url
     app = create(given, writable=writable, auth=auth, prefix=prefix, hosts=names)
-    how = "to be changed" if writable else "to be looked at; --writable lets people change things"
+    how = "to be changed" if writable else "read-only; with --writable it has actions"
     prefix = f"/{prefix.strip('/')}/" if prefix.strip("/") else "/"
     serve(
         app,

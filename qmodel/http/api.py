@@ -318,7 +318,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         if error.status_code == 405:
             return Problem(
-                "METHOD_NOT_ALLOWED", "The path does not take this method.", _SEE, headers=dict(error.headers or {})
+                "METHOD_NOT_ALLOWED", "The path does not support this method.", _SEE, headers=dict(error.headers or {})
             )
         return Problem("NOT_FOUND", "There is nothing at this path.", _SEE)
     if isinstance(error, ConnectError):

@@ -93,7 +93,7 @@ class Guard:
             return
         check_origin(request)
         if not self.writable:
-            raise Denied(403, "READ_ONLY", "This server only shows things.", "Start it with --writable to change any.")
+            raise Denied(403, "READ_ONLY", "This server is read-only.", "Start it with --writable to allow changes.")
 
     def user(self, request: HTTPConnection) -> str:
         """Give the name of the user, if there is one, as fits a log; it is authenticated only after `check`."""
@@ -117,7 +117,7 @@ class Guard:
                 403,
                 "FORGED",
                 "The form does not carry the token of its page.",
-                "Load the page again, and send it anew.",
+                "Load the page again, and send the form again.",
             )
 
     def _check_host(self, request: HTTPConnection) -> None:
@@ -127,7 +127,7 @@ class Guard:
         raise Denied(
             403,
             "WRONG_HOST",
-            f"This server is not asked by the name '{name[:100]}'.",
+            f"This server does not answer to the host name '{name[:100]}'.",
             f"It is {' or '.join(self.hosts)}; with a password (--auth), or hosts=, it has other names, too.",
         )
 
@@ -160,7 +160,7 @@ def check_origin(request: HTTPConnection) -> None:
             403,
             "FORGED",
             f"A page of another site ({(origin or site or '')[:100]}) sent this request.",
-            "Only pages of this server, and programs, may change something.",
+            "Only pages of this server, and programs, may make changes.",
         )
 
 

@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "qmodel",
             "version": __version__,
-            "description": "A job queue. What each operation means stands in docs/catalogue.md.",
+            "description": "A job queue. docs/catalogue.md describes each operation.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "."}],

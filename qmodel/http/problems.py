@@ -55,14 +55,14 @@ OWN: Final[dict[str, tuple[int, str]]] = {
     "FORGED": (403, "A page of another site sent the request."),
     "UNKNOWN_OPERATION": (404, "The catalogue has no operation of that name."),
     "NOT_FOUND": (404, "There is nothing at this path."),
-    "METHOD_NOT_ALLOWED": (405, "The path does not take this method."),
+    "METHOD_NOT_ALLOWED": (405, "The path does not support this method."),
     "SLOW_REQUEST": (408, "The body did not come in time."),
     "TOO_LARGE": (413, "The body is larger than the server reads."),
-    "NOT_JSON": (415, "The body does not say that it is `application/json`."),
-    "TOO_MANY_WAITING": (429, "This client waits with too many requests at a time."),
+    "NOT_JSON": (415, "The content type of the body is not `application/json`."),
+    "TOO_MANY_WAITING": (429, "This client has too many waiting requests."),
     "INTERNAL": (500, "A fault of the server; its log says more."),
-    "UNREACHABLE": (503, "The server cannot reach its backend; the request may or may not have been done."),
-    "BUSY": (503, "Too many requests wait at this server."),
+    "UNREACHABLE": (503, "The server cannot reach its backend; the request may or may not have been executed."),
+    "BUSY": (503, "This server has too many waiting requests."),
 }
 """The codes that exist only over HTTP: their status, and when they occur."""
 

@@ -141,7 +141,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "DELETE",
         "/v1/jobs/{jid}",
-        "Cancel a job; one that is not there, or is complete, is passed over.",
+        "Cancel a job; a job that does not exist, or is complete, is skipped.",
         resources.cancel,
         record({"canceled": array(TEXT)}),
         ("cancel",),
@@ -173,7 +173,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "PUT",
         "/v1/schedules/{jid}",
-        "Let a job recur: at an interval, by a cron expression, or so long after each run; or change one that does.",
+        "Create or change a recurring job: at an interval, by a cron expression, or a time after the end of each run.",
         schedules.put,
         ref("ScheduleShown"),
         ("recur",),
@@ -220,7 +220,7 @@ def _operation(spec: Spec, method: str) -> Resource:
 _MANY = Resource(
     "POST",
     "/v1/operations",
-    "Execute up to 1000 operations in order, each a step of its own: what one is refused does not stop the others.",
+    "Execute up to 1000 operations in order, each as a step of its own: a refusal does not stop the others.",
     operations.perform_many,
     record({"replies": array({"anyOf": [record({"reply": ANY}), record({"problem": ref("Problem")})]})}),
     ("put",),

@@ -114,7 +114,7 @@ def lock(folder: Path) -> int:
         held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise JournalError(
-            f"Nothing can be kept in {folder}: {error.strerror}.", "Choose another folder for --data."
+            f"Nothing can be stored in {folder}: {error.strerror}.", "Choose another folder for --data."
         ) from None
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -236,7 +236,7 @@ class Journal:
         if (self.folder / files.OLD).exists():
             raise JournalError(
                 f"The journal in {self.folder} has the format of an earlier build of qmodel.",
-                "Let its jobs run empty with that build, or choose another folder for --data.",
+                "Finish its jobs with that build, or choose another folder for --data.",
             )
         return all(generation == 1 and self._is_unused() for generation in files.generations(self.folder))
 

@@ -58,7 +58,7 @@ class Health:
         facts: dict[str, object] = {"seconds_since_tick": round(since, 3)}
         if since <= self._patience:
             return Report(True, facts)
-        return Report(False, {**facts, "why": f"the loop has not gone round for more than {self._patience:g} s"})
+        return Report(False, {**facts, "why": f"the loop has not run for more than {self._patience:g} s"})
 
     def ready(self) -> Report:
         """Say whether the process is alive and the server answers."""

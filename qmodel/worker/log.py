@@ -92,7 +92,7 @@ def _ending(attempt: Attempt, reply: Any) -> tuple[int, str]:
     if isinstance(outcome, Completed):
         return logging.INFO, f"complete {after}" + (" (and failed: it was revoked)" if reply == "failed" else "")
     if isinstance(outcome, Unknown):
-        return logging.ERROR, f"is given back. {outcome.sentence}"
+        return logging.ERROR, f"is not performed. {outcome.sentence}"
     if isinstance(outcome, Retried) and reply != -1:
         again = f"is tried again in {format_duration(outcome.delay_ms)} ({reply} left)"
         return logging.WARNING, f"{again}, {after}: {summary(outcome.message)}"

@@ -53,10 +53,10 @@ def test_an_app_is_found(folder: Path) -> None:
         ("./jobs_here.py", "Write jobs_here:app"),
         ("jobs_here:ap", "has no 'ap'. Did you mean 'app'"),
         ("jobs_here:number", "is an int, and not a qmodel.App"),
-        ("two_here", "not one app that is meant. There is two_here:other, two_here:third"),
+        ("two_here", "not clear which app of two_here to use. Found: two_here:other, two_here:third"),
         ("empty_here", "no App in it"),
         ("empty_here:app", "has no 'app'"),
-        ("__main__:app", "whatever program runs"),
+        ("__main__:app", "the running program"),
     ],
 )
 def test_a_mistake_is_one_sentence(folder: Path, where: str, sentence: str) -> None:

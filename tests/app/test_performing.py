@@ -188,7 +188,7 @@ def test_what_nobody_knows_comes_less_and_less_often() -> None:
     [
         ({}, "lacks to. It takes (to: str, size: int = 1)"),
         ({"to": 1, "sise": 2}, "takes no 'sise'. Did you mean 'size'?"),
-        ("text", "are no arguments by name"),
+        ("text", "are not arguments by name"),
         ([1, 2, 3], "takes 2 positional|takes from 1 to 2 positional"),
     ],
 )
@@ -236,7 +236,7 @@ def test_nobody_waits_for_more_than_a_thousand(app: App) -> None:
 
     parent.put()
     outcome = perform_next(app)
-    assert isinstance(outcome, Failed) and "a job may for 1000" in outcome.message
+    assert isinstance(outcome, Failed) and "a job may wait for at most 1000" in outcome.message
 
 
 def test_a_forgotten_await_is_found(app: App) -> None:

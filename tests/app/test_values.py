@@ -280,7 +280,7 @@ def test_a_result_that_is_not_what_the_annotation_says() -> None:
     raw = app.client.queues["default"].pop()
     assert raw is not None
     raw.complete("tomorrow")
-    with pytest.raises(qmodel.DataError, match="no longer what its annotation says"):
+    with pytest.raises(qmodel.DataError, match="does not fit its annotation"):
         job.wait(10)
 
 

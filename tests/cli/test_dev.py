@@ -157,7 +157,7 @@ def test_when_it_is_killed_its_processes_end_too(start: Callable[..., Running]) 
 def test_an_app_that_is_not_there_is_told(start: Callable[..., Running], tmp_path: Path) -> None:
     (tmp_path / "jobs.py").write_text("from qmodel import App\n", encoding="utf-8")
     dev = start("--no-web")
-    assert "jobs has not one app that is meant" in dev.until("Error:")
+    assert "It is not clear which app of jobs to use" in dev.until("Error:")
 
 
 def test_what_is_not_installed_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_silent_workers_are_found_and_resolved(run: Run) -> None:
 def test_a_backend_that_cannot_be_reached_fails_the_examination(run: Run) -> None:
     done = run("doctor", "--url", "nowhere://")
     assert done.code == 1
-    assert "FAIL  Nothing here can open nowhere:// URLs." in done.out
+    assert "FAIL  No backend can open nowhere:// URLs." in done.out
     found = run("doctor", "--url", "nowhere://", "--json")
     assert (found.code, found.json[-1]["level"]) == (1, "FAIL")
 

@@ -196,7 +196,7 @@ def test_two_that_write_the_same_at_a_time_make_each_job_once(spark_server: Serv
         ({"priority": ["high"]}, EMAILS, "'priority' must contain whole numbers, not string"),
         ({"tags": ["a,b"]}, EMAILS, "'tags' must contain a list of texts, not string"),
         ({"lifo": [1]}, EMAILS, "'lifo' must contain true or false"),
-        ({"data": [b"x"]}, EMAILS, "'data' has binary, which JSON does not have"),
+        ({"data": [b"x"]}, EMAILS, "'data' has binary, which is not a type of JSON"),
         ({"jid": ["a"], "n": [1]}, EMAILS._replace(keys=("n",)), "use one of them"),
         ({"n": [1]}, EMAILS._replace(keys=("m",)), "idColumns has 'm', and the rows have n"),
         ({"priority": [1]}, EMAILS._replace(request="r"), "no 'priority' of its own"),

@@ -42,7 +42,7 @@ def test_a_process_whose_loop_goes_round_is_alive_and_ready() -> None:
 def test_a_loop_that_stands_still_is_dead_until_it_goes_on() -> None:
     health = Health(patience=-1)
     assert not health.live().ok
-    assert "the loop has not gone round" in str(health.ready().facts["why"])
+    assert "the loop has not run" in str(health.ready().facts["why"])
 
     patient = Health(patience=1000)
     patient.tick()

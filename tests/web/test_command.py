@@ -35,7 +35,7 @@ def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
-        found = re.search(r"at http://127\.0\.0\.1:(\d+)/ \(to be looked at", said)
+        found = re.search(r"at http://127\.0\.0\.1:(\d+)/ \(read-only", said)
         assert found is not None, said
         with socket.create_connection(("127.0.0.1", int(found[1])), 10) as connection:
             connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")

@@ -53,7 +53,7 @@ def test_a_job_type_that_only_the_newer_knows_waits_for_it(
 ) -> None:
     with working(older(url)):
         job = client.queues["default"].put("text")
-        until(lambda: "Nobody here performs 'text'" in caplog.text and job.refresh().state == "scheduled")
+        until(lambda: "This worker has no job type 'text'" in caplog.text and job.refresh().state == "scheduled")
         assert job.remaining == job.retries
     job.promote()
     with working(newer(url)):

@@ -166,7 +166,7 @@ def test_an_unknown_klass_is_given_back_and_the_log_says_what_was_meant(
 ) -> None:
     job = client.queues["default"].put("ad", {"x": 1})
     with working(app):
-        until(lambda: "Nobody here performs 'ad'. Did you mean " in caplog.text)
+        until(lambda: "This worker has no job type 'ad'. Did you mean " in caplog.text)
         assert until(lambda: job.refresh().state == "scheduled") and job.remaining == 5
 
 

@@ -121,7 +121,7 @@ def _plain(type: pa.DataType) -> Callable[[Any], Any]:
         one(type) for one in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
     ):
         return lambda value: value
-    raise ValueError(f"The column 'data' has {type}, which JSON does not have: cast it to text first.")
+    raise ValueError(f"The column 'data' has {type}, which is not a type of JSON: cast it to text first.")
 
 
 def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
