@@ -53,7 +53,7 @@ def _recur(kind: Recurs, klass: str, data: str, options: Mapping[str, Any]) -> R
     from qmodel.model.engine import step
     from qmodel.model.state.store import Store
 
-    wrong = f"The schedule of {kind.klass} cannot be"
+    wrong = f"The schedule of {kind.klass} is invalid"
     given = {("interval" if name == "every" else name): value for name, value in options.items()}
     try:
         op = new_recurring(kind.queue, klass, text=data, **given)

@@ -24,14 +24,14 @@ def started(name: str, url: str, settings: Settings, kinds: Collection[str]) -> 
     """Log the start of a worker, with its settings and its job types."""
     names = sorted(kinds)
     log.info(
-        "Worker %s at %s: queues %s (%s), %d at a time %s; %d job types: %s",
+        "Worker %s at %s: queues %s (%s), %d at a time %s; %s: %s",
         name,
         url,
         ", ".join(settings.queues),
         settings.order,
         settings.concurrency,
         _RUNNERS[settings.runner],
-        len(names),
+        counted(len(names), "job type"),
         ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") or "none: are their modules imported?",
     )
 

@@ -24,6 +24,16 @@ def test_every_generated_file_is_current() -> None:
     assert docs.stale(ROOT) == []
 
 
+def rows(page: str) -> list[str]:
+    """List the rows of the table of queues on a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return text[text.index("| | qmodel | Celery") :].split("\n\n")[0].splitlines()
+
+
+def test_the_readme_compares_queues_as_the_first_page_does() -> None:
+    assert [row for row in rows("README.md") if row not in rows("docs/index.md")] == []
+
+
 def test_missing_and_changed_files_are_named_and_written(tmp_path: Path) -> None:
     assert docs.stale(tmp_path) == list(docs.MADE)
     docs.write(tmp_path)

@@ -1,6 +1,6 @@
-"""Throttles: the hazards of the systems they come from, none of which exists here.
+"""Throttles: faults of other queues; each test claims that qmodel does not have one.
 
-Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+Every scene is played on the model and, if lupa is installed, on the Lua library in this process; both must agree.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_claims_leave_the_window_one_by_one(scene: Throttled) -> None:
     assert scene.given(after=400) == "d"
 
 
-def test_w12_a_job_that_may_not_run_takes_no_lease_and_no_retry(scene: Throttled) -> None:
+def test_w12_a_throttled_job_uses_no_lease_and_no_retry(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("ab", retries=0)
     assert scene.given() == "a"
@@ -121,7 +121,7 @@ def test_a_closed_throttle_takes_nothing_from_an_open_one(scene: Throttled) -> N
     assert scene.given(after=1000) == "b"
 
 
-# ---- one gate for all ways (W6)
+# ---- every kind of pop checks the throttles (W6)
 
 
 def test_w6_a_chained_pop_checks_the_same_throttle(scene: Throttled) -> None:
@@ -186,7 +186,7 @@ def test_a_freed_place_wakes_one_idle_worker_of_each_waiting_queue(scene: Thrott
     assert (scene.store.queues["r"].idle, scene.store.queues["r"].wakes) == (1, 1)
 
 
-# ---- turns (W5)
+# ---- the order of parked jobs (W5)
 
 
 def test_a_parked_job_is_not_overtaken_by_a_later_one(scene: Throttled) -> None:
@@ -250,7 +250,7 @@ def test_w5_a_parked_job_that_leaves_blocks_no_other_job(scene: Throttled, way: 
     assert scene.shown().parked == 0
 
 
-def test_a_paused_queue_keeps_no_place_from_others(scene: Throttled) -> None:
+def test_a_paused_queue_reserves_no_place(scene: Throttled) -> None:
     scene.limit(concurrency=1)
     scene.jobs("a")
     scene.jobs("b", queue="r")
@@ -282,7 +282,7 @@ def test_m6_a_throttle_pauses_nothing_and_ends_no_pause(scene: Throttled) -> Non
 # ---- buckets
 
 
-def test_a_bucket_that_was_idle_holds_its_capacity_and_not_twice(scene: Throttled) -> None:
+def test_an_idle_bucket_fills_up_to_its_capacity_and_not_more(scene: Throttled) -> None:
     scene.limit(capacity=2, refill=1, refill_ms=1000)
     scene.jobs("abcdef")
     assert scene.given(after=10**9) == "ab"
@@ -303,7 +303,9 @@ def test_no_fraction_of_a_token_is_lost(scene: Throttled) -> None:
     assert moments == [334, 668, 1002]
 
 
-def test_a_cost_above_the_capacity_is_refused_and_takes_all_where_it_was_lowered_later(scene: Throttled) -> None:
+def test_a_cost_above_the_capacity_is_refused_and_takes_all_tokens_if_the_capacity_was_lowered_later(
+    scene: Throttled,
+) -> None:
     scene.limit(capacity=5, refill=1, refill_ms=1000)
     assert scene.put("a", throttles=("t",), cost=6).code == "OVER_CAPACITY"
     assert scene.get("a") is None
@@ -313,7 +315,7 @@ def test_a_cost_above_the_capacity_is_refused_and_takes_all_where_it_was_lowered
     assert scene.shown().tokens == 0
 
 
-def test_a_lowered_capacity_clamps_and_other_times_keep_the_tokens(scene: Throttled) -> None:
+def test_a_lowered_capacity_cuts_the_tokens_and_a_new_refill_time_keeps_them(scene: Throttled) -> None:
     scene.limit(capacity=10, refill=1, refill_ms=1000)
     scene.limit(capacity=4, refill=1, refill_ms=7)
     assert scene.shown().tokens == 4
@@ -332,7 +334,7 @@ def test_m24_limits_are_replaced_whole_and_a_bad_one_changes_nothing(scene: Thro
     assert scene.shown()[1:7] == (0, 0, 0, 1, 1, 1)
 
 
-def test_a_limit_that_is_set_later_counts_what_runs_already(scene: Throttled) -> None:
+def test_a_limit_that_is_set_later_counts_the_running_jobs(scene: Throttled) -> None:
     scene.jobs("abc")
     assert scene.given(2) == "ab"
     scene.limit(concurrency=2)
@@ -341,7 +343,7 @@ def test_a_limit_that_is_set_later_counts_what_runs_already(scene: Throttled) ->
     assert scene.given() == "c"
 
 
-def test_a_lowered_limit_takes_nothing_back_and_holds_from_then_on(scene: Throttled) -> None:
+def test_a_lowered_limit_revokes_no_lease_and_holds_from_then_on(scene: Throttled) -> None:
     scene.limit(concurrency=3)
     scene.jobs("abcd")
     assert scene.given() == "abc"
@@ -375,7 +377,7 @@ def test_an_unused_throttle_leaves_nothing_behind(scene: Throttled) -> None:
     assert scene.store.queues["q"].parked == {}
 
 
-# ---- a queue's own
+# ---- the throttle of a queue
 
 
 def test_the_throttle_of_a_queue_stops_it_in_order_and_parks_no_job(scene: Throttled) -> None:

@@ -1,6 +1,6 @@
 """Concurrency keys: faults of other queues; each test claims that qmodel does not have one.
 
-Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+Every scene is played on the model and, if lupa is installed, on the Lua library in this process; both must agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Deduplication: the hazards of the systems that it comes from, none of which exists here.
+"""Deduplication: faults of other queues; each test claims that qmodel does not have one.
 
-Every scene is played on the model, and then on the Lua in this process, where there is one: both must agree.
+Every scene is played on the model and, if lupa is installed, on the Lua library in this process; both must agree.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_a_job_that_has_not_ended_keeps_its_key(scene: Played, way: str) -> None
     assert put(scene, "b") == "a"
 
 
-def test_a_failed_job_that_is_tried_again_does_not_take_the_key_from_another(scene: Played) -> None:
+def test_a_retried_failed_job_does_not_take_the_key_from_another_job(scene: Played) -> None:
     put(scene, "a", retries=0)
     scene(ops.Fail("a", scene.pop()[0].token, "g", ""))
     assert put(scene, "b") == "b"
@@ -138,7 +138,7 @@ def test_the_data_become_the_last_ones_and_the_delay_starts_again(scene: Played)
     assert scene.get("b") is None
 
 
-def test_a_debounced_job_is_not_put_off_for_ever(scene: Played) -> None:
+def test_a_debounced_job_is_not_delayed_forever(scene: Played) -> None:
     begun = scene.now
     for number in range(10):
         put(scene, f"j{number}", "debounce", delay_ms=1000, unique_max_ms=2500)
@@ -155,7 +155,7 @@ def test_a_job_in_backoff_is_neither_thrown_away_nor_changed(scene: Played) -> N
     assert scene.get("a") == before
 
 
-# ---- once more
+# ---- again: one more run after the current one
 
 
 def test_puts_during_the_holders_run_make_one_further_job_with_the_last_data(scene: Played) -> None:
@@ -200,7 +200,7 @@ def test_every_end_of_the_holder_admits_its_successor(scene: Played, end: str) -
     assert holder(scene) == (None if end == "release" else "b")
 
 
-def test_a_holder_and_its_next_are_canceled_in_one_step(scene: Played) -> None:
+def test_a_holder_and_its_successor_are_canceled_in_one_step(scene: Played) -> None:
     put(scene, "a", "again")
     scene.pop()
     put(scene, "b", "again")
@@ -209,7 +209,7 @@ def test_a_holder_and_its_next_are_canceled_in_one_step(scene: Played) -> None:
     assert scene.store.uniques == {}
 
 
-def test_the_next_one_may_be_canceled_and_another_one_is_kept(scene: Played) -> None:
+def test_a_successor_may_be_canceled_and_another_one_put(scene: Played) -> None:
     put(scene, "a", "again")
     scene.pop()
     put(scene, "b", "again")
@@ -226,10 +226,10 @@ def test_jobs_never_wait_for_each_other_by_a_key(scene: Played) -> None:
     assert put(scene, "b", "again").code == "DEPENDENCY_CYCLE"
 
 
-# ---- sending again, and many at once
+# ---- resends and batches
 
 
-def test_a_put_that_is_sent_again_is_never_a_second_put(scene: Played) -> None:
+def test_a_resent_put_is_never_a_second_put(scene: Played) -> None:
     put(scene, "a")
     assert put(scene, "b", request="r") == "a"
     scene(ops.Cancel(("a",)))

@@ -1,8 +1,7 @@
-"""The quirks of the original qless, numbered Q0 to Q36: none of them exists here.
+"""The quirks of the original qless, numbered Q0 to Q36; each test claims that qmodel does not have one.
 
-Those that are about Lua, the wire, keys or JSON (Q0, Q27, Q28 in part, Q29, Q30, Q35, Q36) have
-their tests with the library; recurring jobs (Q17 to Q19) and limits on concurrency (Q16) with
-theirs.
+Other files test the quirks of Lua, the wire, keys and JSON (Q0, Q27, Q28 in part, Q29, Q30, Q35, Q36), of recurring
+jobs (Q17 to Q19), and of limits on concurrency (Q16).
 """
 
 from __future__ import annotations
