@@ -96,7 +96,7 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     app = create(
         at.client if in_process else at.url, writable=writable, auth=auth, hosts=(*LOCAL, *hosts) if hosts else None
     )
-    how = "to be changed" if writable else "to be looked at"
+    how = "with changes allowed" if writable else "read-only"
     serve(
         app,
         where,

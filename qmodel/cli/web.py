@@ -36,7 +36,7 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     names = (*LOCAL, *hosts) if hosts else None
     given = at.client if in_process else at.url
     app = create(given, writable=writable, auth=auth, prefix=prefix, hosts=names)
-    how = "to be changed" if writable else "read-only; with --writable it has actions"
+    how = "with actions" if writable else "read-only; --writable adds actions"
     prefix = f"/{prefix.strip('/')}/" if prefix.strip("/") else "/"
     serve(
         app,

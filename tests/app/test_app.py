@@ -206,7 +206,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "a\nb"}, "A job type cannot be called"),
     ({"ttl": -1}, "ttl = -1"),
     ({"delay": "soon"}, "options of job cannot be used"),
-    ({"unique_mode": "window"}, "give unique=True"),
+    ({"unique_mode": "window"}, "needs unique: True"),
     ({"unique": True, "unique_mode": "windw", "unique_for": 1}, "one of pending, window"),
     ({"unique": True, "unique_mode": "window"}, "unique_for"),
     ({"unique": ["yy"]}, "Did you mean 'y'"),
@@ -225,7 +225,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tz": "UTC"}, "one of every, cron and after"),
     ({"every": 0}, "every = 0"),
     ({"every": 60, "arguments": {"z": 1}}, "unexpected keyword argument 'z'"),
-    ({"after": 60, "unique": True}, "Leave out unique"),
+    ({"after": 60, "unique": True}, "Remove unique"),
     ({"arguments": {"y": 1}}, "Give every, cron or after"),
 ]
 
@@ -257,7 +257,7 @@ def test_what_is_no_job_type_is_refused() -> None:
         (Empty, "no method perform"),
         (Needs, "without arguments"),
         ("emails", "name='emails'"),
-        (3, "not a function"),
+        (3, "neither a function nor a class"),
     ):
         with pytest.raises(DeclarationError, match=sentence):
             app.job(target)
@@ -299,7 +299,7 @@ def test_jobs_that_nobody_will_see_are_warned_of(
     for app, warned in ((App(), True), (App("memory://"), False)):
         app.job(name="work")(lambda: None).put_many([(), ()])
         app.client.newest()
-        assert [("in this process alone" in text) for text in caplog.messages] == [True] * warned
+        assert [("in the memory of this process" in text) for text in caplog.messages] == [True] * warned
         caplog.clear()
 
 
@@ -362,7 +362,7 @@ def test_a_partial_function_needs_a_name(app: App) -> None:
     def add(x: int, y: int) -> int:
         return x + y
 
-    with pytest.raises(DeclarationError, match="not a function"):
+    with pytest.raises(DeclarationError, match="neither a function nor a class"):
         app.job(functools.partial(add, 1))
     job = app.job(name="one_more")(functools.partial(add, 1)).put(2)
     assert perform_next(app) == Completed("3")

@@ -606,7 +606,7 @@ def test_wrong_hooks_are_refused() -> None:
         app.on("befor")(print)
     with pytest.raises(DeclarationError, match="hooks are not awaited"):
         app.on("before")(waits)
-    with pytest.raises(DeclarationError, match="yield once"):
+    with pytest.raises(DeclarationError, match="Yield once"):
         app.middleware(waits)
 
 

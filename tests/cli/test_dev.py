@@ -125,7 +125,7 @@ def test_jobs_are_performed_shown_and_kept_while_the_worker_begins_anew(
         assert first.wait(timeout=SECONDS) == 1
         (tmp_path / "jobs.py").write_text(JOBS.format(22), encoding="utf-8")
         dev.until("jobs.py changed: the worker restarts")
-        dev.until("job types")  # of the new one; the old one still takes jobs until it has its signal
+        dev.until(" job type")  # of the new one; the old one still takes jobs until it has its signal
         assert client.queues["numbers"].put("number", {}).wait(timeout=SECONDS) == 22
         (tmp_path / "jobs.py").write_text("def wrong(", encoding="utf-8")
         dev.until("SyntaxError")
