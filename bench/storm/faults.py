@@ -254,7 +254,12 @@ class OutOfMemory(Fault):
 
 
 class FullDisk(Fault):
-    """The append-only file cannot grow."""
+    """The append-only file cannot grow.
+
+    Afterwards the file is rewritten, as the docs say: the server cuts off half a write, but goes on writing where that
+    had ended. What it leaves between is zeros, and with those it does not start again (Valkey 9.1.2, in a file that it
+    began while it ran).
+    """
 
     name = "full-disk"
     allowed = frozenset(("MISCONF",))
@@ -273,7 +278,17 @@ class FullDisk(Fault):
         node: Node = self.world.primary
         node.limit_files(None)
         until(lambda: node.info("persistence")["aof_last_write_status"] == "ok", "the end of the full disk")
+        until(lambda: self._rewrites(node), "the beginning of a rewrite")
+        until(lambda: not node.info("persistence")["aof_rewrite_in_progress"], "the rewritten file")
         node.raw.config_set("appendfsync", "always")
+
+    def _rewrites(self, node: Node) -> bool:
+        """Begin to rewrite the append-only file; False if a child process prevents it."""
+        try:
+            node.raw.bgrewriteaof()
+        except redis.ResponseError:
+            return False
+        return bool(node.info("persistence")["aof_rewrite_scheduled"] == 0)
 
 
 class Denied(Fault):

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+import redis
+
 from bench.storm import faults as kinds
 from bench.storm.evidence import Evidence, Note, Window, read_notes
 from bench.storm.faults import Fault
@@ -23,6 +25,7 @@ from bench.storm.line import Network
 from bench.storm.load import (
     NARROW,
     NARROW_LIMIT,
+    QUEUES,
     SCHEDULES,
     THROTTLES,
     Producer,
@@ -113,8 +116,8 @@ class Play:
             for number, kind in enumerate(drawn, 1):
                 self._strike(number, kind, log)
             self._rest()
-        except Stuck as stuck:
-            self.crashes.append(str(stuck))
+        except (Stuck, QmodelError, redis.RedisError) as error:
+            self.crashes.append(f"{type(error).__name__}: {error}")
         finally:
             for producer in self.producers:
                 producer.end()
@@ -157,10 +160,7 @@ class Play:
     def _evidence(self) -> Evidence:
         limits = {**THROTTLES, f"queue/{NARROW}": NARROW_LIMIT}
         snapshot, broken = self._snapshot()
-        with Client(self.world.direct) as client:
-            events = list(_events(client))
-            differ = list(_audited(client, snapshot))
-            left = [f"{one} is left in {name}" for name in client.queues for one in _left(client, str(name))]
+        events, differ, left = self._read(snapshot)
         return Evidence(
             plans={jid: plan for one in self.producers for jid, plan in one.plans.items()},
             limits=limits,
@@ -175,10 +175,19 @@ class Play:
             crashes=[*self.crashes, *left[:SHOWN], *self._crashes()],
         )
 
+    def _read(self, snapshot: Snapshot | None) -> tuple[list[Event], list[str], list[str]]:
+        """Read the events; audit the journal; look what is left in the queues."""
+        try:
+            with Client(f"{self.world.direct}&connect_deadline=5") as client:
+                left = [f"{one} is left in {name}" for name in QUEUES for one in _left(client, name)]
+                return list(_events(client)), list(_audited(client, snapshot)), left
+        except QmodelError as error:
+            return [], [], [str(error)[:500]]
+
     def _snapshot(self) -> tuple[Snapshot | None, list[str]]:
         try:
             found = taken(self.world.direct)
-        except QmodelError as error:
+        except (QmodelError, redis.RedisError) as error:
             return None, [str(error)[:500]]
         return found, [f"{one.name}: {one.detail}"[:500] for one in invariants.check(found)]
 
