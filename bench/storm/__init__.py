@@ -128,6 +128,11 @@ def _tell(round: Round, found: Verdict, evidence: Evidence, seconds: float) -> N
     )
 
 
+def _shown(sentence: str) -> str:
+    """Make a cell of a finding: without the moment, so that findings that are the same are one."""
+    return " ".join(sentence.partition(" [")[0].replace("|", "/").split())[:300]
+
+
 def _report(options: Options, storm: Storm) -> Report:
     """Write the report: the counts, the faults by kind, and the first findings."""
     faults = Table("Faults", ["", "faults"])
@@ -137,8 +142,8 @@ def _report(options: Options, storm: Storm) -> Report:
     for name, found in storm.verdict.found.items():
         if found:
             table = Table(f"Found: {name}", ["", "times"])
-            for sentence in found[:SHOWN]:
-                table.add(" ".join(sentence.replace("|", "/").split())[:300], 1)
+            for sentence, times in Counter(map(_shown, found)).most_common(SHOWN):
+                table.add(sentence, f"{times:,}")
             tables.append(table)
     targets = [Target(name, len(storm.verdict.found[name]), 0) for name in COUNTED]
     targets.append(Target("acknowledged", storm.verdict.acknowledged, storm.jobs, "jobs", at_least=True))

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bench.storm.evidence import Evidence, Note, Window
+from bench.storm.evidence import Acknowledged, Evidence, Note
 from qmodel.contract.events import Event
 
 COUNTED = ("lost", "ended twice", "limits exceeded", "invariants broken", "differences in the audit", "errors")
@@ -58,23 +58,29 @@ def judge(evidence: Evidence) -> Verdict:
 # ---- what is lost
 
 
-def reason(windows: Iterable[Window], at: float, confirmed: bool) -> str:
-    """Say why something that was acknowledged at a moment may be lost; empty if it may not."""
-    for window in windows:
-        if window.loses and window.begins <= at <= window.ends and (window.loses_confirmed or not confirmed):
+def _excuse(evidence: Evidence, one: Acknowledged | Note) -> str:
+    """Say why something that was acknowledged may be lost; empty if it may not."""
+    for window in evidence.windows:
+        at_work = window.loses and window.begins <= one.at <= window.ends
+        if at_work and (window.loses_confirmed or not one.confirmed):
             return window.loses
     return ""
 
 
+def _completed(evidence: Evidence) -> set[tuple[str, str]]:
+    """Give the completions in the stream: the jobs and the tokens of their leases."""
+    return {(str(e.named["jid"]), str(e.named["token"])) for e in evidence.events if e.event == "completed"}
+
+
 def _lost(evidence: Evidence, verdict: Verdict) -> None:
     """Each acknowledged put is there, or declared lost; so is each acknowledged completion."""
-    completed = {(str(e.named["jid"]), str(e.named["token"])) for e in evidence.events if e.event == "completed"}
+    completed = _completed(evidence)
     missing = [(one.jid, "put", one) for one in evidence.acknowledged if one.jid not in evidence.jobs]
     for note in evidence.notes:
         if note.what == "acknowledged" and (note.jid, note.token) not in completed:
             missing.append((note.jid, "completion", note))
     for jid, what, one in missing:
-        if why := reason(evidence.windows, one.at, one.confirmed):
+        if why := _excuse(evidence, one):
             verdict.declared[why] += 1
         else:
             verdict.found["lost"].append(f"the {what} of {jid}, acknowledged at {one.at:.3f}")
@@ -85,6 +91,7 @@ def _lost(evidence: Evidence, verdict: Verdict) -> None:
 
 def _ended_twice(evidence: Evidence, verdict: Verdict) -> None:
     """A job has one completion in the stream, and one that was acknowledged, but for those that were declared lost."""
+    there = _completed(evidence)
     ended = Counter(str(event.named["jid"]) for event in evidence.events if event.event == "completed")
     twice = verdict.found["ended twice"]
     twice += [f"{jid}: {count} completions in the stream" for jid, count in ended.items() if count > 1]
@@ -93,8 +100,8 @@ def _ended_twice(evidence: Evidence, verdict: Verdict) -> None:
         if note.what == "acknowledged" and ended[note.jid] <= 1:
             holders[note.jid][note.token, note.pid] = note
     for jid, notes in holders.items():
-        kept = [note for note in notes.values() if not reason(evidence.windows, note.at, note.confirmed)]
-        if len(notes) > 1 and len(kept) > 1:
+        kept = [note for note in notes.values() if (jid, note.token) in there or not _excuse(evidence, note)]
+        if len(kept) > 1:
             twice.append(f"{jid}: acknowledged under the tokens {', '.join(note.token for note in kept)}")
 
 
@@ -154,4 +161,4 @@ def _not_allowed(evidence: Evidence) -> Iterator[str]:
         )
         lost = error.code == "DEPENDENCY_NOT_FOUND" and any(w.loses and w.begins <= error.at for w in evidence.windows)
         if not allowed and not lost:
-            yield f"{error.who} at {error.at:.3f}: {error.text}"
+            yield f"{error.text} [{error.code}, {error.who} at {error.at:.3f}]"

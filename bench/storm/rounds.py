@@ -36,6 +36,7 @@ from bench.storm.load import (
 from bench.storm.world import WORLDS, Stuck, World, until
 from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
+from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.errors import QmodelError
 from qmodel.model import invariants
@@ -161,14 +162,15 @@ class Play:
         limits = {**THROTTLES, f"queue/{NARROW}": NARROW_LIMIT}
         snapshot, broken = self._snapshot()
         events, differ, left = self._read(snapshot)
+        acknowledged = [one for producer in self.producers for one in producer.acknowledged]
         return Evidence(
             plans={jid: plan for one in self.producers for jid, plan in one.plans.items()},
             limits=limits,
-            acknowledged=[one for producer in self.producers for one in producer.acknowledged],
+            acknowledged=acknowledged,
             errors=[error for producer in self.producers for error in producer.errors],
             notes=list(self._notes()),
             windows=self.windows,
-            jobs=frozenset(snapshot.jobs) if snapshot else frozenset(),
+            jobs=frozenset(self._there([one.jid for one in acknowledged])),
             events=events,
             broken=broken,
             differences=differ,
@@ -183,6 +185,12 @@ class Play:
                 return list(_events(client)), list(_audited(client, snapshot)), left
         except QmodelError as error:
             return [], [], [str(error)[:500]]
+
+    def _there(self, jids: Sequence[str]) -> Iterator[str]:
+        """Ask the server which jobs it has."""
+        with contextlib.suppress(QmodelError), Client(f"{self.world.direct}&connect_deadline=5") as client:
+            for start in range(0, len(jids), MOST):
+                yield from (job.jid for job in client.jobs.get_many(jids[start : start + MOST]))
 
     def _snapshot(self) -> tuple[Snapshot | None, list[str]]:
         try:
