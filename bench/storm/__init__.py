@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,26 +48,31 @@ def run(options: Options) -> Report:
     except KeyError as unknown:
         raise SystemExit(f"bench: there is no kind of fault {unknown}; there are: {', '.join(KINDS)}, or all") from None
     folder = Path(tempfile.mkdtemp(prefix="storm-"))
-    verdict, struck = Verdict(), Counter[str]()
+    verdict, struck, events = Verdict(), Counter[str](), Counter[str]()
     with (folder / "faults.jsonl").open("w") as log:
         for one in rounds(jobs, faults, seed, kinds, candidates(options.server)):
             began, where = time.monotonic(), folder / f"round-{one.number}"
             evidence = played(one, kinds, where, log)
             found = judge(evidence)
             struck += Counter(window.kind for window in evidence.windows)
+            events += Counter(event.event for event in evidence.events)
             verdict.add(found, f"round {one.number}")
             _tell(one, found, evidence, time.monotonic() - began)
             if found.holds:
                 shutil.rmtree(where)
-    return _report(options, Storm(jobs, faults, seed, folder, verdict, struck))
+    return _report(options, Storm(jobs, seed, folder, verdict, struck, events))
 
 
+@dataclass
 class Storm:
-    """A storm that is over."""
+    """A storm that is over: what the oracles found, the faults by kind, and the events by kind."""
 
-    def __init__(self, jobs: int, faults: int, seed: int, folder: Path, verdict: Verdict, struck: Counter[str]) -> None:
-        self.jobs, self.faults, self.seed, self.folder = jobs, faults, seed, folder
-        self.verdict, self.struck = verdict, struck
+    jobs: int
+    seed: int
+    folder: Path
+    verdict: Verdict
+    struck: Counter[str]
+    events: Counter[str]
 
     def line(self) -> str:
         """Say it all in one line."""
@@ -84,6 +90,7 @@ class Storm:
             "jobs": self.jobs,
             "seed": self.seed,
             "faults": dict(sorted(self.struck.items())),
+            "events": dict(sorted(self.events.items())),
             "acknowledged": self.verdict.acknowledged,
             **{name.replace(" ", "_"): len(found) for name, found in self.verdict.found.items()},
             "declared_lost": dict(sorted(self.verdict.declared.items())),
@@ -135,10 +142,11 @@ def _shown(sentence: str) -> str:
 
 def _report(options: Options, storm: Storm) -> Report:
     """Write the report: the counts, the faults by kind, and the first findings."""
-    faults = Table("Faults", ["", "faults"])
-    for name, count in sorted(storm.struck.items()):
-        faults.add(name, f"{count:,}")
-    tables = [faults]
+    tables = []
+    for name, counted in (("Faults", storm.struck), ("Events", storm.events)):
+        tables.append(Table(name, ["", name.lower()]))
+        for kind, count in sorted(counted.items()):
+            tables[-1].add(kind, f"{count:,}")
     for name, found in storm.verdict.found.items():
         if found:
             table = Table(f"Found: {name}", ["", "times"])

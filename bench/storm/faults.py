@@ -17,12 +17,13 @@ from bench.storm.evidence import Window
 from bench.storm.load import GRACE_MS, LEASE_MS, SORTS, Workers
 from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, World, until
 from qmodel import errors
-from qmodel.backends.redis import resend, setup
+from qmodel.backends.redis import resend
+from qmodel.backends.redis.backend import options_of
 from qmodel.contract.events import EVENTS
 from qmodel.contract.refusals import REASONS
 
 FEATURES = {
-    "confirm": "confirm" in setup.OWN,
+    "confirm": "confirm" not in options_of("redis://localhost?confirm=1").connection,
     "epochs": "epoch_begun" in EVENTS,
     "repair": any("CORRUPT" in codes for codes in (REASONS, resend._NEXT)) or hasattr(errors, "Corrupt"),
     "moved slots": "ASK" in resend._PASSING,
@@ -34,15 +35,18 @@ EVERYSEC_SECONDS = 3.0
 
 WITHOUT_CONFIRM = "failover without confirm"
 
+UNCONFIRMED = frozenset(("NotConfirmed",))
+"""What a client that asks for confirmation may hear at any fault: it is told the truth, and asks again."""
+
 
 class Fault:
-    """A fault. `sets` says in which worlds it happens."""
+    """A fault. `worlds` says in which worlds it may happen, `needs` the feature without which it is left out."""
 
     name: ClassVar[str]
     worlds: ClassVar[frozenset[str]] = frozenset(("pair", "cluster"))
     needs: ClassVar[str] = ""
     allowed: ClassVar[frozenset[str]] = frozenset()
-    """The codes of the errors that clients may raise meanwhile."""
+    """The codes of the errors that clients may raise meanwhile, beside UNCONFIRMED."""
 
     def __init__(self, world: Any, workers: Workers, chance: random.Random) -> None:
         self.world, self.workers = world, workers
@@ -78,7 +82,7 @@ class Fault:
     def window(self) -> Window:
         """Tell what it declares."""
         begins = min(self.begins, self.loses_since) if self.loses else self.begins
-        return Window(self.name, begins, self.ends, self.allowed, self.loses, self.loses_confirmed)
+        return Window(self.name, begins, self.ends, self.allowed | UNCONFIRMED, self.loses, self.loses_confirmed)
 
     @classmethod
     def is_possible(cls) -> bool:
@@ -337,7 +341,6 @@ class Failover(Fault):
     name = "failover"
     worlds = frozenset(("pair",))
     needs = "epochs"
-    allowed = frozenset(("NotConfirmed", "NOT_CONFIRMED"))
 
     def draw(self) -> None:
         self.details["old primary"] = self.chance.choice(("dies", "follows"))
@@ -368,7 +371,6 @@ class ReplicaStopped(Fault):
     name = "replica-stopped"
     worlds = frozenset(("pair",))
     needs = "confirm"
-    allowed = frozenset(("NotConfirmed", "NOT_CONFIRMED"))
 
     def strike(self) -> None:
         self.world.replica.send(STOP)

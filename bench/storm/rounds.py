@@ -36,7 +36,6 @@ from bench.storm.load import (
 from bench.storm.world import WORLDS, Stuck, World, until
 from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
-from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.errors import QmodelError
 from qmodel.model import invariants
@@ -189,8 +188,7 @@ class Play:
     def _there(self, jids: Sequence[str]) -> Iterator[str]:
         """Ask the server which jobs it has."""
         with contextlib.suppress(QmodelError), Client(f"{self.world.direct}&connect_deadline=5") as client:
-            for start in range(0, len(jids), MOST):
-                yield from (job.jid for job in client.jobs.get_many(jids[start : start + MOST]))
+            yield from (job.jid for job in client.jobs.get_many(jids))
 
     def _snapshot(self) -> tuple[Snapshot | None, list[str]]:
         try:
