@@ -52,7 +52,7 @@ class Fault:
         self.world, self.workers = world, workers
         self.seconds = round(chance.uniform(0.1, 0.8), 2)
         self.chance = chance
-        self.details: dict[str, object] = {}
+        self.details: dict[str, Any] = {}
         self.begins = self.ends = 0.0
         self.loses, self.loses_since, self.loses_confirmed = "", 0.0, False
         self.draw()
@@ -156,7 +156,7 @@ class WorkerKilled(Fault):
         self.details["worker"] = self.chance.randrange(len(SORTS))
 
     def strike(self) -> None:
-        self.workers.replace(self.details["worker"], signal.SIGKILL)  # type: ignore[arg-type]
+        self.workers.replace(self.details["worker"], signal.SIGKILL)
 
 
 class WorkerStopped(Fault):
@@ -169,7 +169,7 @@ class WorkerStopped(Fault):
         self.seconds = round((LEASE_MS + GRACE_MS) / 1000 + self.chance.uniform(0, 1), 2)
 
     def strike(self) -> None:
-        worker = self.workers.now[self.details["worker"]]  # type: ignore[index]
+        worker = self.workers.now[self.details["worker"]]
         worker.send(STOP)
         time.sleep(self.seconds)
         worker.send(GO_ON)
@@ -218,7 +218,7 @@ class Delayed(Fault):
 
     def strike(self) -> None:
         for line in self.world.lines:
-            line.delay = self.details["delay"]  # type: ignore[assignment]
+            line.delay = self.details["delay"]
         time.sleep(self.seconds)
 
     def after(self) -> None:
@@ -396,7 +396,7 @@ class SlotMoved(Fault):
 
     def strike(self) -> None:
         world: Cluster = self.world
-        to = (world.first + int(str(self.details["step"]))) % len(world.nodes)
+        to = (world.first + self.details["step"]) % len(world.nodes)
         source, target = world.primary, world.nodes[to]
         if not self.details["atomic"] or not self._at_once(world, source, target):
             self.details["atomic"] = False

@@ -73,4 +73,4 @@ class Noted(connection.Connection):
         return found
 
 
-worker.Connection = Noted  # type: ignore[misc]
+worker.Connection = Noted  # type: ignore[attr-defined]

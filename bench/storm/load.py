@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.storm.evidence import Acknowledged, Error, Plan
 from bench.storm.world import PATIENCE, World, until
@@ -85,7 +84,8 @@ class Producer:
         with client:
             for number in range(self.jobs):
                 with self._wake:
-                    self._wake.wait_for(lambda number=number: self.over or number < self.allowed)
+                    while not self.over and number >= self.allowed:
+                        self._wake.wait()
                 if self.over:
                     return
                 self._put(client, self._made(f"{self.name}-{number}"))
@@ -136,17 +136,14 @@ class Producer:
 _FIELDS = tuple(argument.name for argument in ops.Put.spec.arguments)
 
 
-class Sort(NamedTuple):
-    """A sort of worker: the options of its command line."""
+Sort = tuple[str, ...]
 
-    options: tuple[str, ...]
-
-
-SORTS = (
-    Sort(("-q", f"plain,{NARROW}", "-c", "6")),
-    Sort(("-q", "async", "--runner", "async", "-c", "8")),
-    Sort(("-q", f"{NARROW},async,plain", "--order", "round-robin", "-c", "4")),
+SORTS: tuple[Sort, ...] = (
+    ("-q", f"plain,{NARROW}", "-c", "6"),
+    ("-q", "async", "--runner", "async", "-c", "8"),
+    ("-q", f"{NARROW},async,plain", "--order", "round-robin", "-c", "4"),
 )
+"""The sorts of workers: the options of their command lines."""
 
 
 class Worker:
@@ -159,7 +156,7 @@ class Worker:
         command = [sys.executable, "-m", "qmodel", "worker", "bench.storm.jobs:app", "--quiet", "--grace", "5"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--name", f"worker-{number}", *sort.options],
+                [*command, "--name", f"worker-{number}", *sort],
                 cwd=ROOT, env=environment, stdout=log, stderr=log, process_group=0,
             )  # fmt: skip
         self.ended_by: int | None = None

@@ -75,6 +75,7 @@ def _completed(evidence: Evidence) -> set[tuple[str, str]]:
 def _lost(evidence: Evidence, verdict: Verdict) -> None:
     """Each acknowledged put is there, or declared lost; so is each acknowledged completion."""
     completed = _completed(evidence)
+    missing: list[tuple[str, str, Acknowledged | Note]]
     missing = [(one.jid, "put", one) for one in evidence.acknowledged if one.jid not in evidence.jobs]
     for note in evidence.notes:
         if note.what == "acknowledged" and (note.jid, note.token) not in completed:

@@ -61,10 +61,10 @@ class Node:
         self.options += ["--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"]
         self.options += [*options, *USER]
         self.process: subprocess.Popen[bytes] | None = None
-        self._raw: redis.Redis | None = None
+        self._raw: Any = None
 
     @property
-    def raw(self) -> redis.Redis:
+    def raw(self) -> Any:
         """A client for the storm itself, past the line."""
         if self._raw is None:
             self._raw = redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0), socket_timeout=20)
@@ -106,8 +106,7 @@ class Node:
 
     def info(self, section: str) -> dict[str, Any]:
         """Give a section of INFO."""
-        found: Any = self.raw.info(section)
-        return dict(found)
+        return dict(self.raw.info(section))
 
 
 class World:
@@ -203,7 +202,8 @@ class Pair(World):
 
     def is_healthy(self) -> bool:
         first, second = self.primary.info("replication"), self.replica.info("replication")
-        return first["role"] == "master" and second["role"] == "slave" and second["master_link_status"] == "up"
+        follows = second["role"] == "slave" and second["master_link_status"] == "up"
+        return bool(first["role"] == "master" and follows)
 
     def synced(self) -> float:
         """Wait until the replica has everything from before a moment; give this moment."""
@@ -254,7 +254,7 @@ class Cluster(World):
 
     def is_healthy(self) -> bool:
         for node in self.nodes:
-            found: Any = node.raw.execute_command("CLUSTER", "INFO")
+            found = node.raw.execute_command("CLUSTER", "INFO")
             text = found.decode() if isinstance(found, bytes) else str(found)
             if "'cluster_state': 'ok'" not in text and "cluster_state:ok" not in text:
                 return False
