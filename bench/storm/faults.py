@@ -14,18 +14,16 @@ from typing import Any, ClassVar
 import redis
 
 from bench.storm.evidence import Window
-from bench.storm.load import GRACE_MS, LEASE_MS, SORTS, Workers
+from bench.storm.load import GRACE_MS, LEASE_MS, ROOT, SORTS, Workers
 from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, World, until
-from qmodel import errors
 from qmodel.backends.redis import resend
 from qmodel.backends.redis.backend import options_of
 from qmodel.contract.events import EVENTS
-from qmodel.contract.refusals import REASONS
 
 FEATURES = {
     "confirm": "confirm" not in options_of("redis://localhost?confirm=1").connection,
     "epochs": "epoch_begun" in EVENTS,
-    "repair": any("CORRUPT" in codes for codes in (REASONS, resend._NEXT)) or hasattr(errors, "Corrupt"),
+    "whole steps": (ROOT / "lua" / "state" / "writes.lua").exists(),
     "moved slots": "ASK" in resend._PASSING,
 }
 """What kinds may need, and whether this tree has it."""
@@ -261,8 +259,8 @@ class FullDisk(Fault):
     """The append-only file cannot grow.
 
     Afterwards the file is rewritten, as the docs say: the server cuts off half a write, but goes on writing where that
-    had ended. What it leaves between is zeros, and with those it does not start again (Valkey 9.1.2, in a file that it
-    began while it ran).
+    had ended. What it leaves between is zeros, and with those it does not start again (Valkey 9.1.2 and Redis
+    7.0.15, in a file that it began while it ran).
     """
 
     name = "full-disk"
@@ -299,8 +297,8 @@ class Denied(Fault):
     """A command that functions use is denied to the clients' user for a while."""
 
     name = "command-denied"
-    needs = "repair"
-    allowed = frozenset(("NOPERM", "CORRUPT"))
+    needs = "whole steps"
+    allowed = frozenset(("NOPERM",))
     COMMANDS = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "zcard", "set", "get", "mget", "del", "rpush", "incrby")
 
     def draw(self) -> None:
