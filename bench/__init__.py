@@ -17,9 +17,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a measurement: the number of runs, the servers, and whether a rough answer is enough."""
+    """The options of a measurement: the number of runs, the servers, and whether a rough answer is enough.
+
+    `jobs`, `faults`, `kinds` and `seed` are those of a storm; 0 and an empty text stand for its defaults.
+    """
 
     runs: int = 5
     server: str = "all"
     quick: bool = False
     peers: str = ""
+    jobs: int = 0
+    faults: int = 0
+    kinds: str = ""
+    seed: int | None = None

@@ -28,6 +28,7 @@ NAMES = (
     "kills",
     "runners",
     "audit",
+    "storm",
 )
 
 
@@ -41,10 +42,16 @@ def main() -> int:
     parser.add_argument(
         "--peers", default="", help="Pythons with the other queue libraries, by commas (throughput, worker)"
     )
+    storm = parser.add_argument_group("storm")
+    storm.add_argument("--jobs", type=int, default=0, help="how many jobs (default: 100,000)")
+    storm.add_argument("--faults", type=int, default=0, help="how many faults (default: 1,000)")
+    storm.add_argument("--kinds", default="", help="which faults, by commas, or `all` (default: those that must hold)")
+    storm.add_argument("--seed", type=int, help="draws the faults and the jobs (default: another one each time)")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
-    options = Options(given.runs, given.server, given.quick, given.peers)
+    storms = {"jobs": given.jobs, "faults": given.faults, "kinds": given.kinds, "seed": given.seed}
+    options = Options(given.runs, given.server, given.quick, given.peers, **storms)
     met, cpus = True, os.sched_getaffinity(0)
     for name in given.names or NAMES:
         os.sched_setaffinity(0, cpus)  # the measurement before may have pinned this process to one CPU
@@ -54,6 +61,8 @@ def main() -> int:
         met = met and all(verdict.met for verdict in report.verdicts)
         if not options.quick:
             print(f"kept in {report.keep()}\n")
+        if report.last:
+            print(report.last)
     return 0 if met else 1
 
 

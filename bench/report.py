@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.machine import describe
 
@@ -62,7 +64,7 @@ class Verdict:
 
 @dataclass
 class Report:
-    """A measurement's tables and targets, and its method."""
+    """A measurement's tables and targets, and its method; its result in one line, and as data, where it has those."""
 
     name: str
     command: str
@@ -70,6 +72,8 @@ class Report:
     tables: list[Table]
     verdicts: list[Verdict] = field(default_factory=list)
     versions: Iterable[str] = ()
+    last: str = ""
+    data: dict[str, Any] | None = None
 
     def markdown(self) -> str:
         """Format the page."""
@@ -81,8 +85,11 @@ class Report:
         return "\n\n".join(parts) + "\n"
 
     def keep(self) -> Path:
-        """Write the page."""
+        """Write the page, and the data beside it."""
         path = RESULTS / f"{self.name}.md"
+        if self.data is not None:
+            text = json.dumps(self.data, indent=1, ensure_ascii=False)
+            path.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
         path.write_text(self.markdown(), encoding="utf-8")
         return path
 
