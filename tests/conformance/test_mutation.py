@@ -20,6 +20,7 @@ from qmodel.model.snapshot import difference, of
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
@@ -84,6 +85,13 @@ def test_every_mutant_of_the_model_compiles() -> None:
     for file in python.MUTATED:
         for mutant in python.mutants(file)[::7]:
             compile(mutant.apply(python.read(file)), file, "exec")
+
+
+def test_a_sample_is_always_the_same() -> None:
+    mutants = lua.mutants("state/keys")
+    chosen = sampled("lua", mutants, 20)
+    assert chosen == sampled("lua", mutants, 20) != mutants[:20]
+    assert len(set(chosen)) == 20 and set(chosen) <= set(mutants)
 
 
 # ---- noticing
