@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Unpack
 
 from qmodel.client.convert import Duration, edges_of, encode_data, instant, milliseconds, names_of
-from qmodel.client.options import PutOptions, RecurOptions, SubscribeOptions
+from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
 from qmodel.contract.operations import Publish, Put, Recur, Subscribe
 from qmodel.errors import hint
 
@@ -53,6 +53,11 @@ PUT: Final[Mapping[str, Conversion]] = {
 }
 """The options of a put, without its id and data."""
 
+SUB_REQUEST: Final[Mapping[str, Conversion]] = {
+    option: PUT[option] for option in SubRequestOptions.__annotations__ if option in PUT
+}
+"""The options of a sub-request, without its name and data."""
+
 SUBSCRIBE: Final[Mapping[str, Conversion]] = {
     **{option: PUT[option] for option in SubscribeOptions.__annotations__ if option in PUT},
     **_unchanged("after"),
@@ -76,6 +81,7 @@ OPTION_OF: Final[Mapping[str, str]] = {argument: option for option, (argument, _
 _TAKES: Final[Mapping[str, Iterable[str]]] = {
     "put": PutOptions.__annotations__,
     "recur": RecurOptions.__annotations__,
+    "Request.add": SubRequestOptions.__annotations__,
     "add": SubscribeOptions.__annotations__,
 }
 """The option names of each method."""
@@ -103,6 +109,14 @@ def new_job(queue: str, klass: str, data: object = None, **options: Unpack[PutOp
     jid, text = options.pop("jid", None), options.pop("text", None)
     arguments = _arguments("put", PUT, options)
     return Put(queue, _random_jid() if jid is None else jid, klass, encode_data(data, text), **arguments)
+
+
+def new_sub_request(id: str, queue: str, klass: str, data: object = None, **options: Unpack[SubRequestOptions]) -> Put:
+    """Build the put of a sub-request. See `Request.add`."""
+    name, text = options.pop("name", None), options.pop("text", None)
+    arguments = _arguments("Request.add", SUB_REQUEST, options)
+    jid = f"{id}:{_random_jid() if name is None else name}"
+    return Put(queue, jid, klass, encode_data(data, text), **arguments)
 
 
 def new_recurring(queue: str, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> Recur:

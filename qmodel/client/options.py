@@ -13,11 +13,8 @@ from typing import Literal, TypedDict
 from qmodel.client.convert import Day, Duration, HasJid
 
 
-class RunOptions(TypedDict, total=False):
-    """Options of every job, whether a put, a schedule or a subscription makes it."""
-
-    priority: int | None
-    """Jobs with a lower number run sooner. Default: 0."""
+class CommonOptions(TypedDict, total=False):
+    """Options of every job, whether a put, a request, a schedule or a subscription makes it."""
 
     retries: int | None
     """How often the job may be tried again. Default: 5."""
@@ -26,8 +23,15 @@ class RunOptions(TypedDict, total=False):
     """The job's tags."""
 
 
-class StageOptions(RunOptions, total=False):
-    """Options of a put and of a subscription. They hold for one stage: each put sets them anew."""
+class RunOptions(CommonOptions, total=False):
+    """Options of every job but a sub-request, which has the priority of its request."""
+
+    priority: int | None
+    """Jobs with a lower number run sooner. Default: 0."""
+
+
+class AttemptOptions(CommonOptions, total=False):
+    """Options that hold for one stage: each put sets them anew."""
 
     delay: Duration | None
     """Time until the job is ready, in seconds or as a timedelta. Default: 0."""
@@ -48,8 +52,12 @@ class StageOptions(RunOptions, total=False):
     """The queue that gets a dead letter of the job when it fails for good."""
 
 
-class DeclarableOptions(StageOptions, total=False):
-    """Options of a put that a job type may declare for all its jobs."""
+class StageOptions(RunOptions, AttemptOptions, total=False):
+    """Options of a put and of a subscription."""
+
+
+class ClaimOptions(TypedDict, total=False):
+    """Options for the claims of a job, and for how long it is kept after its end."""
 
     throttles: Iterable[str] | str | None
     """Names of up to 8 throttles that each claim of the job must pass."""
@@ -62,6 +70,10 @@ class DeclarableOptions(StageOptions, total=False):
 
     keep_failed: Duration | None
     """How long the job is kept at most after it has failed; 0 deletes it at once."""
+
+
+class DeclarableOptions(StageOptions, ClaimOptions, total=False):
+    """Options of a put that a job type may declare for all its jobs."""
 
     unique_mode: Literal["pending", "window", "debounce", "again"] | None
     """How long the holder of the `unique` key stands for later jobs, and what a later put changes.
@@ -81,13 +93,17 @@ class DeclarableOptions(StageOptions, total=False):
     """With `debounce`: the longest time from the holder's put for which later puts may restart its delay."""
 
 
-class MoveOptions(DeclarableOptions, total=False):
-    """Options of a put but for its data and its id: `Job.move` takes these."""
+class DependencyOptions(TypedDict, total=False):
+    """What a job waits for."""
 
     depends: Iterable[HasJid | str] | HasJid | str | None
     """Jobs, or their ids, that must be complete before this job is ready. An `Edge` also says what the failure of one
     does to this job, and may name its result.
     """
+
+
+class MoveOptions(DeclarableOptions, DependencyOptions, total=False):
+    """Options of a put but for its data and its id: `Job.move` takes these."""
 
     ordered: str | None
     """Concurrency key. Jobs with the same key start one after the other, whatever their queues. A job holds the key
@@ -98,6 +114,16 @@ class MoveOptions(DeclarableOptions, total=False):
     """Uniqueness key (`qmodel.fingerprint` makes one of klass and data). If another job stands for this one under the
     key, nothing is put, and the job returned is that other one, with `deduplicated` True.
     """
+
+
+class SubRequestOptions(AttemptOptions, ClaimOptions, DependencyOptions, total=False):
+    """Options of `Request.add`: those of a put, without priority and keys."""
+
+    name: str | None
+    """The part of the job's id that follows the request's id and a colon. Default: a new random one."""
+
+    text: str | None
+    """The job's data as text that is stored as it is, instead of `data`, which is stored as JSON."""
 
 
 class PutOptions(MoveOptions, total=False):

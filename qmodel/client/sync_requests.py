@@ -6,15 +6,15 @@ Generated from `qmodel/client/aio_requests.py` by `./dev docs` (tools/sync_clien
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
-from qmodel.client.build import new_job
-from qmodel.client.convert import Duration, HasJid, seconds_of
+from qmodel.client.build import new_sub_request
+from qmodel.client.convert import Duration, seconds_of
 from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.options import SubRequestOptions
 from qmodel.client.sync_executor import Executor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
@@ -53,34 +53,15 @@ class Request:
         self._queue = known.queue
         return known
 
-    def add(
-        self,
-        klass: str,
-        data: object = None,
-        *,
-        name: str | None = None,
-        text: str | None = None,
-        delay: Duration = 0,
-        retries: int | None = None,
-        tags: Iterable[str] | None = None,
-        depends: Iterable[HasJid | str] | HasJid | str | None = None,
-    ) -> str:
-        """Add a sub-request, with options of `Queue.put`; give its jid, `<id>:<name>`.
+    def add(self, klass: str, data: object = None, **options: Unpack[SubRequestOptions]) -> str:
+        """Add a sub-request; give its jid, `<id>:<name>`.
 
-        `name`: by default a new random one. A name that was added before is skipped, so a restarted program may add all
-        of them again. Refused with RequestNotFound, RequestState, JobExists.
+        The other arguments are the options of `qmodel.client.options.SubRequestOptions`. A `name` that was added before
+        is skipped, so a restarted program may add all of them again. Refused with RequestNotFound, RequestState,
+        JobExists.
         """
-        op = new_job(
-            self._queue or (self.get()).queue,
-            klass,
-            data,
-            text=text,
-            delay=delay,
-            retries=retries,
-            tags=tags,
-            depends=depends,
-            jid=f"{self.id}:{os.urandom(16).hex() if name is None else name}",
-        )
+        queue = self._queue or (self.get()).queue
+        op = new_sub_request(self.id, queue, klass, data, **options)
         self.add_many([op])
         return op.jid
 

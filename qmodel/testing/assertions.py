@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TypedDict, Unpack
 
 from qmodel.client.convert import Duration
 from qmodel.client.defaults import KEEP
 from qmodel.client.sync import Client, Job
+from qmodel.errors import hint
 from qmodel.present.numbers import counted
 from qmodel.testing.apps import Apps
 from qmodel.testing.arguments import AnyJobType, Args, as_stored, data_of, klass_of, wanted_args
@@ -18,6 +20,34 @@ from qmodel.testing.jobs import ENQUEUED, EVERY, Wanted, every_job, nearest, tab
 LOOK_SECONDS = 0.01
 
 
+class Criteria(TypedDict, total=False):
+    """What a job must be like. A criterion that is left out matches any job, apart from `states`."""
+
+    queue: str | None
+    """The name of its queue."""
+
+    args: Args | None
+    """Some of its arguments, by name or the first ones in order."""
+
+    data: object
+    """Its whole data."""
+
+    tags: Iterable[str] | str
+    """Some of its tags."""
+
+    priority: int | None
+    """Its priority."""
+
+    delay: Duration | None
+    """The time until it is ready, in seconds or as a timedelta."""
+
+    at: datetime | int | None
+    """The time at which it is ready."""
+
+    states: Iterable[str] | str
+    """Its possible states. Default: those of waiting jobs (waiting, scheduled, depends, throttled); `"any"` for all."""
+
+
 class Assertions:
     """Assertions about jobs. They read through a client and change nothing."""
 
@@ -25,43 +55,22 @@ class Assertions:
     clock: VirtualClock
     performer: Apps
 
-    def all_enqueued(
-        self,
-        job_type: object = None,
-        *,
-        queue: str | None = None,
-        args: Args | None = None,
-        data: object = KEEP,
-        tags: Iterable[str] | str = (),
-        priority: int | None = None,
-        delay: Duration | None = None,
-        at: datetime | int | None = None,
-        states: Iterable[str] | str = ENQUEUED,
-    ) -> list[Job]:
+    def all_enqueued(self, job_type: object = None, **criteria: Unpack[Criteria]) -> list[Job]:
         """List the jobs that match all criteria, queue by queue in the order of pops.
 
-        `job_type`: a job type, or the name of a klass. `args`: some of the arguments, by name or the first ones in
-        order. `data`: the whole data. `tags`: some of the tags. `delay`: the time until the job is ready (seconds or
-        timedelta); `at`: the time at which it is ready. `states`: by default those of waiting jobs (waiting, scheduled,
-        depends, throttled); `"any"` for all states.
+        `job_type`: a job type, or the name of a klass. The other arguments are those of
+        `qmodel.testing.assertions.Criteria`.
         """
-        wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
+        wanted = self._wanted(job_type, criteria)
         return [job for job in self.jobs() if not self._mismatches(wanted, job)]
 
     def assert_enqueued(
         self,
         job_type: object = None,
         *,
-        queue: str | None = None,
-        args: Args | None = None,
-        data: object = KEEP,
-        tags: Iterable[str] | str = (),
-        priority: int | None = None,
-        delay: Duration | None = None,
-        at: datetime | int | None = None,
-        states: Iterable[str] | str = ENQUEUED,
         count: int | None = None,
         within: float = 0,
+        **criteria: Unpack[Criteria],
     ) -> Job:
         """Assert that a job matches all criteria of `all_enqueued`; give the first match.
 
@@ -71,7 +80,7 @@ class Assertions:
         __tracebackhide__ = True
         if count is not None and count < 1:
             raise ValueError(f"count must be at least 1, not {count}. refute_enqueued asserts that there is no job.")
-        wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
+        wanted = self._wanted(job_type, criteria)
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
@@ -82,23 +91,10 @@ class Assertions:
                 raise AssertionError(self._not_found(wanted, len(fits), count, there))
             time.sleep(LOOK_SECONDS)
 
-    def refute_enqueued(
-        self,
-        job_type: object = None,
-        *,
-        queue: str | None = None,
-        args: Args | None = None,
-        data: object = KEEP,
-        tags: Iterable[str] | str = (),
-        priority: int | None = None,
-        delay: Duration | None = None,
-        at: datetime | int | None = None,
-        states: Iterable[str] | str = ENQUEUED,
-        within: float = 0,
-    ) -> None:
+    def refute_enqueued(self, job_type: object = None, *, within: float = 0, **criteria: Unpack[Criteria]) -> None:
         """Assert that no job matches all criteria of `all_enqueued`, also not `within` so many seconds of real time."""
         __tracebackhide__ = True
-        wanted = self._wanted(job_type, queue, args, data, tags, priority, delay, at, states)
+        wanted = self._wanted(job_type, criteria)
         until = time.monotonic() + within
         while True:
             there = list(self.jobs())
@@ -131,31 +127,25 @@ class Assertions:
         )
         return "\n".join([*lines, *(["Nearest:", *near] if near else [])])
 
-    def _wanted(
-        self,
-        job_type: object,
-        queue: str | None,
-        args: Args | None,
-        data: object,
-        tags: Iterable[str] | str,
-        priority: int | None,
-        delay: Duration | None,
-        at: datetime | int | None,
-        states: Iterable[str] | str,
-    ) -> Wanted:
+    def _wanted(self, job_type: object, criteria: Criteria) -> Wanted:
+        for name in criteria:
+            if name not in Criteria.__annotations__:
+                advice = hint(name, sorted(Criteria.__annotations__), "Criteria:")
+                raise TypeError(f"{name!r} is not a criterion for jobs. {advice}")
         klass = klass_of(job_type)
         kind = self._kind(klass)
+        args, data, tags = criteria.get("args"), criteria.get("data", KEEP), criteria.get("tags", ())
         return Wanted(
             klass,
-            queue,
+            criteria.get("queue"),
             None if args is None else wanted_args(kind, args),
             None if data is KEEP else as_stored(data),
             data is not KEEP,
             (tags,) if isinstance(tags, str) else tuple(tags),
-            priority,
-            delay,
-            at,
-            _states(states),
+            criteria.get("priority"),
+            criteria.get("delay"),
+            criteria.get("at"),
+            _states(criteria.get("states", ENQUEUED)),
         )
 
     def _mismatches(self, wanted: Wanted, job: Job) -> list[str]:

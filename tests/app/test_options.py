@@ -7,7 +7,7 @@ import pytest
 import qmodel
 from qmodel.app import options as of_types
 from qmodel.client import build
-from qmodel.client.options import PutOptions, RecurOptions, SubscribeOptions
+from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
 from qmodel.contract.operations import Put, Recur, Subscribe
 
 PUT = set(PutOptions.__annotations__)
@@ -24,6 +24,7 @@ def test_every_option_has_a_conversion_to_an_argument() -> None:
     assert PUT - {"jid", "text"} == build.PUT.keys()
     assert RECUR - {"jid", "text", "interval", "cron", "tz", "after"} == build.RECUR.keys()
     assert set(SubscribeOptions.__annotations__) == build.SUBSCRIBE.keys()
+    assert set(SubRequestOptions.__annotations__) - {"name", "text"} == build.SUB_REQUEST.keys()
 
 
 def test_every_argument_of_the_catalogue_has_an_option() -> None:
@@ -34,6 +35,12 @@ def test_every_argument_of_the_catalogue_has_an_option() -> None:
     assert {name for name, _ in build.SUBSCRIBE.values()} == (
         arguments(Subscribe) - BESIDE - {"subscription", "patterns", "count"}
     )
+
+
+def test_a_sub_request_takes_the_options_of_a_put_but_for_priority_and_keys() -> None:
+    assert PUT - set(SubRequestOptions.__annotations__) == {
+        "jid", "priority", "ordered", "unique", "unique_mode", "unique_for", "unique_max",
+    }  # fmt: skip
 
 
 def test_the_options_of_a_job_are_those_of_put() -> None:

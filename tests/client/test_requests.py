@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -85,3 +86,13 @@ def test_who_waits_learns_of_the_end_that_comes_while_he_waits(client_url: str) 
         assert serve(client) == 2
         waiter.join(PATIENCE)
         assert [one.done for one in found] == [2]
+
+
+def test_a_sub_request_takes_the_options_of_a_put(client: qmodel.Client) -> None:
+    with client.request("R", "q", limit=9) as request:
+        jid = request.add("K", name="0", lease=7, timeout=timedelta(minutes=1), throttles="t", keep_complete=60)
+        with pytest.raises(TypeError, match=r"Request.add\(\) got an unexpected keyword argument 'priority'"):
+            request.add("K", priority=1)  # type: ignore[call-arg]
+    job = client.jobs[jid]
+    assert (job.lease, job.longest) == (timedelta(seconds=7), timedelta(minutes=1))
+    assert (job.throttles, job.keep_complete) == (("t",), timedelta(minutes=1))

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from qmodel.backends.bundle import read
+from qmodel.backends.bundle import FILES, read
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
@@ -20,6 +20,7 @@ from qmodel.model.snapshot import difference, of
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
@@ -70,10 +71,27 @@ def test_every_mutant_changes_its_file_and_no_two_are_the_same(side: str) -> Non
     assert total > 2500
 
 
+def test_generated_files_are_not_mutated_and_all_others_of_the_library_are() -> None:
+    generated = {name for name in FILES if "./dev docs" in read(name).partition("\n")[0]}
+    assert generated == {"contract/catalogue", "wire/verbs"}
+    assert set(lua.MUTATED) == set(FILES) - generated
+
+
+def test_the_defaults_of_options_are_mutated() -> None:
+    assert any("Option(59999, 1, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
+
+
 def test_every_mutant_of_the_model_compiles() -> None:
     for file in python.MUTATED:
         for mutant in python.mutants(file)[::7]:
             compile(mutant.apply(python.read(file)), file, "exec")
+
+
+def test_a_sample_is_always_the_same() -> None:
+    mutants = lua.mutants("state/keys")
+    chosen = sampled("lua", mutants, 20)
+    assert chosen == sampled("lua", mutants, 20) != mutants[:20]
+    assert len(set(chosen)) == 20 and set(chosen) <= set(mutants)
 
 
 # ---- noticing
@@ -102,6 +120,12 @@ MODEL = [
         "job.ready_at = min(job.ready_at, now)",
     ),
     ("model/state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
+    (
+        "contract/settings",
+        "constant",
+        '"heartbeat": Option(60_000, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
+        '"heartbeat": Option(59999, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
+    ),
 ]
 
 

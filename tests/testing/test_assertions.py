@@ -123,3 +123,8 @@ def test_what_is_no_job_type_and_no_state_is_refused(qm: Harness) -> None:
         qm.all_enqueued(7)
     with pytest.raises(ValueError, match="'ready' is not a state of a job"):
         qm.all_enqueued(states="ready")
+
+
+def test_an_unknown_criterion_is_refused_with_the_nearest_one(qm: Harness) -> None:
+    with pytest.raises(TypeError, match=r"'quee' is not a criterion for jobs\. Did you mean 'queue'\?"):
+        qm.refute_enqueued(quee="q")  # type: ignore[call-arg]

@@ -1,6 +1,6 @@
 """`./dev mutate`: break the Lua library and the model on purpose, and check that the suite notices.
 
-    python -m tools.mutation [--side lua|model] [--only FILE] [--seconds N] [--jobs 2] [--all] [--distil]
+    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seconds N] [--jobs 2] [--all] [--distil]
 
 Prints the share of killed mutants (without the known equivalent ones), how many operations the suite needed to notice
 them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
@@ -63,8 +63,15 @@ def _result(mutant: Mutant) -> Result:
     return Result(mutant, verdict, time.process_time() - began)
 
 
-def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Summary:
-    """Measure one side."""
+def sampled(side: str, mutants: Sequence[Mutant], count: int) -> list[Mutant]:
+    """Choose `count` mutants by chance, the same ones each time as long as the files do not change."""
+    found = list(mutants)
+    random.Random(f"fixed sample {side}").shuffle(found)
+    return found[:count]
+
+
+def run(side: str, only: str, jobs: int, seconds: float, everything: bool, sample: int | None = None) -> Summary:
+    """Measure one side: all its mutants, or a sample of them."""
     began = time.process_time()
     triage = Triage()
     summary = Summary(side)
@@ -74,6 +81,8 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool) -> Su
     known = {mutant.name: entry for mutant in mutants if (entry := triage.entry(mutant)) is not None}
     summary.stale = triage.stale({path(mutant) for mutant in mutants})
     chosen = [mutant for mutant in mutants if everything or mutant.name not in known]
+    if sample is not None:
+        chosen = sampled(side, chosen, sample)
     summary.equivalent = len(known)
     for result in hunt(chosen, recorded.judge, jobs, seconds):
         summary.add(result, result.mutant.name in known)
@@ -118,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mutate", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
     parser.add_argument("--only", default="", metavar="FILE", help="files with this in their name, as ops/put")
+    parser.add_argument("--sample", type=int, metavar="N", help="only N mutants, chosen by chance, always the same")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit; with --distil, the limit for learning")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too; none may be noticed")
@@ -128,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:
-        summary = run(side, given.only, given.jobs, given.seconds, given.all)
+        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample)
         print(show(summary), flush=True)
         good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
     return 0 if good else 1

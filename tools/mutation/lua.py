@@ -12,7 +12,7 @@
 Mutants with the same meaning are not made: swapped arguments of min and max, `return` without a value for false or nil,
 position 0 instead of 1 for the first character of a text.
 
-`catalogue.lua` is not mutated: it is generated, and its generator has its own tests.
+Generated files are not mutated: their generator has its own tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from typing import Any
 from qmodel.backends.bundle import FILES, read
 from tools.mutation.mutants import Maker, Mutant
 
-MUTATED = tuple(name for name in FILES if name != "catalogue")
+MADE = "-- Made by `./dev docs` "
+"""The beginning of a generated file."""
+
+MUTATED = tuple(name for name in FILES if not read(name).startswith(MADE))
 
 COMPARISON = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("~=",), "~=": ("==",),

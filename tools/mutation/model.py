@@ -31,7 +31,7 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
-"""The time limit of a history; on the right model a history takes about a hundredth of it."""
+"""The limit of CPU time of a history; on the right model a history takes about a hundredth of it."""
 
 
 class Shown(NamedTuple):
@@ -186,13 +186,13 @@ def _limited(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 # ---- planting

@@ -15,10 +15,13 @@ import qmodel
 from tools.mutation.mutants import Maker, Mutant
 
 ROOT = Path(qmodel.__file__).parent
-MUTATED = tuple(
-    f"model/{folder}/{path.stem}"
-    for folder in ("state", "rules", "ops")
-    for path in sorted((ROOT / "model" / folder).glob("[a-z]*.py"))
+MUTATED = (
+    "contract/settings",  # the defaults and ranges of options, which only the model applies
+    *(
+        f"model/{folder}/{path.stem}"
+        for folder in ("state", "rules", "ops")
+        for path in sorted((ROOT / "model" / folder).glob("[a-z]*.py"))
+    ),
 )
 
 COMPARISON: dict[type[ast.cmpop], tuple[str, ...]] = {
