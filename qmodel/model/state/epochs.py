@@ -44,15 +44,6 @@ def begin(store: Store, now: int, epoch: int) -> None:
     _forget_gone(store)
 
 
-def next_(store: Store, now: int, digits: int, above: int = 0) -> int:
-    """The epoch that a server begins by itself, with six digits that belong to the server: above the current one, and
-    above another one that it may have begun.
-    """
-    last = max(store.epoch, above)
-    epoch = now // 1000 * DIGITS + digits
-    return epoch if epoch > last else (last // DIGITS + 1) * DIGITS + digits
-
-
 def _forget_gone(store: Store) -> None:
     """Forget the epochs of events that are no longer kept."""
     while len(store.epochs) > 1 and store.epochs[1][0] <= _gone(store) + 1:
@@ -107,3 +98,15 @@ def _common(store: Store, after: int, epoch: int) -> int:
     if until <= _gone(store):
         return min(after, _gone(store))
     return until - 1 if until == after else until
+
+
+# ---- beginning one by oneself
+
+
+def next_(store: Store, now: int, digits: int, above: int = 0) -> int:
+    """The epoch that a server begins by itself, with six digits that belong to the server: above the current one, and
+    above another one that it may have begun.
+    """
+    last = max(store.epoch, above)
+    epoch = now // 1000 * DIGITS + digits
+    return epoch if epoch > last else (last // DIGITS + 1) * DIGITS + digits
