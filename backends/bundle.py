@@ -22,10 +22,10 @@ LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/store", "state/records",
-    "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
-    "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
-    "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/store", "state/epochs",
+    "state/records", "state/config", "state/history", "state/journal", "state/throttles", "state/parked",
+    "state/dependencies", "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses",
+    "state/schedules", "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
     "state/stats", "state/idempotency", "state/uniques", "state/options", "state/results", "state/cascade",
     "state/ttl", "state/retention", "state/jobs", "state/cursors", "state/metadata", "state/subjects",
     "state/messages", "state/subscriptions", "rules/selection", "rules/recurrence", "rules/concurrency",
@@ -178,10 +178,10 @@ def revision(version: str = __version__) -> int:
 def commands() -> tuple[str, ...]:
     """The commands that the library calls, and those that a client waits by: what a user must be allowed.
 
-    PUBLISH is called for the clients of a dialect alone.
+    PUBLISH is called for the clients of a dialect alone, and INFO may be missing (lua/state/epochs.lua).
     """
     quoted = set(re.findall(r"'([A-Z]+)'", body()))
-    return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH"}))
+    return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH", "INFO"}))
 
 
 def _denied() -> str:
@@ -198,11 +198,11 @@ def _denied() -> str:
 
 _QLESS_FUNCTIONS = (
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
-    "local reply, sentence = qless.call(keys[1], args) "
+    "local reply, sentence = qless.call(keys[1], args, keys[2] == 'simulated') "
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
     f"register_function('{LIBRARY}_qless_document', function(keys, args) if not redis then bound() end "
     "local document, operation = table.remove(args, 1), table.remove(args, 1) "
-    "local reply, sentence = qless_documents.call(keys[1], document, operation, args) "
+    "local reply, sentence = qless_documents.call(keys[1], document, operation, args, keys[2] == 'simulated') "
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
 )
 
@@ -219,7 +219,8 @@ def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
     return (
         f"{DOCUMENT_HEAD} {document} {operation}, made by qmodel {__version__}.\n"
         + body(names=FILES + DIALECTS)
-        + "bound()\nlocal args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
+        + "bound() epochs.forget()\n"
+        + "local args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
         + "    args[#args + 1] = one\n  end\nend\n"
         + f"local reply, sentence = qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
@@ -230,16 +231,18 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None) -> str:
+def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None, simulated: bool = False) -> str:
     """The script that a binding of qless loads in place of its own qless.lua: EVALSHA <sha> 0 <command> <now> ...
 
-    The place before a sentence is the one that bindings look for, to tell it from an error of Redis.
+    The place before a sentence is the one that bindings look for, to tell it from an error of Redis. With `simulated`,
+    the moments are not real, and no epoch begins by itself.
     """
     return (
         f"{QLESS_HEAD} {__version__}. It needs nothing but a server with scripts.\n"
         + body(texts, (*FILES, *(name for name in DIALECTS if name != "dialects/qless_documents")))
-        + "bound()\nif #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
-        + f"local reply, sentence = qless.call({_quoted(prefix)}, ARGV)\n"
+        + "bound() epochs.forget()\n"
+        + "if #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
+        + f"local reply, sentence = qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 
@@ -262,6 +265,6 @@ def script(texts: dict[str, str] | None = None) -> str:
     """The same as one script, for servers without functions: its first argument names the operation."""
     return (
         body(texts)
-        + "bound()\nlocal args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
+        + "bound() epochs.forget()\nlocal args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
         + "return register.call(ARGV[1], KEYS[1], args)\n"
     )

@@ -12,15 +12,17 @@ the wake-up. This file changes nothing in the store but that count; it stands fo
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
-from qmodel.contract.operations import Operation
+from qmodel.contract.operations import BeginEpoch, Operation
 from qmodel.errors import ConnectError
 from qmodel.model.engine import step
+from qmodel.model.state import epochs
 from qmodel.model.state.store import Store
 
 Clock = Callable[[], int]
@@ -38,6 +40,9 @@ class Namespace:
     def __init__(self, clock: Clock) -> None:
         self.store = Store()
         self.clock = clock
+        if clock is system_clock:  # another process, or another connection, has issued tokens of earlier epochs
+            now = clock()
+            step(self.store, now, BeginEpoch(epochs.next_(self.store, now, secrets.randbelow(epochs.DIGITS))))
         self.lock = threading.Lock()
         self._waiting: dict[str, dict[Waiter, None]] = {}
         self._following = EventWaiters()

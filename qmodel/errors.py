@@ -232,6 +232,20 @@ class LockLost(RefusedError):
     worker: str
 
 
+class Forked(RefusedError):
+    code = "FORKED"
+    after: str
+    epoch: str
+    current: str
+    common: str
+
+
+class EpochPassed(RefusedError):
+    code = "EPOCH_PASSED"
+    epoch: str
+    current: str
+
+
 class WrongState(RefusedError):
     code = "WRONG_STATE"
     jid: str

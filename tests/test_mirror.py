@@ -39,6 +39,9 @@ IN_LUA_ALONE = {
     "config.text": "numbers are text until something computes with them",
     "config.owns": "which queues have a throttle of their own every operation must know without asking",
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
+    "epochs.forget": "a script keeps nothing from call to call",
+    "epochs.is_foreign": "the owner of a store of the model knows when it may have lost the end of its log",
+    "epochs.remember": "the owner of a store of the model knows when it may have lost the end of its log",
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
     "messages.load": "the texts of messages are read only when somebody wants to know",
@@ -66,6 +69,7 @@ STORAGE = ("store", "records")
 records that are packed into texts."""
 
 IN_PYTHON_ALONE = {
+    "epochs.kept": "a snapshot is read from the raw keys",
     "failures.of": "the group as a sorted list, which in Lua is a key",
     "history.stages": "in Lua a history is shown as the text that it is",
     "options.view": "in Lua the record is shown, which holds them as one text",

@@ -10,6 +10,7 @@ from qmodel.contract.arguments import (
     TIME,
     Choice,
     Dependency,
+    Digits,
     Flag,
     Id,
     Kind,
@@ -40,7 +41,7 @@ def _kind(kind: Kind, optional: bool = False) -> str:
     match kind:
         case Text(most) | Name(most) | Id(most) | Label(most):
             said.append(f"most = {most}")
-        case Whole(low, high):
+        case Whole(low, high) if not isinstance(kind, Digits):
             said.append(f"low = {low}, high = {high}")
         case ListOf(item, least, most):
             said.append(f"item = {_kind(item)}, least = {least}")
@@ -52,7 +53,7 @@ def _kind(kind: Kind, optional: bool = False) -> str:
             said.append(f"of = '{of.lower()}', least = 1")
         case Choice(words):
             said.append(f"words = {{{', '.join(f'{word} = true' for word in words)}}}")
-        case Flag() | Dependency():
+        case Flag() | Dependency() | Digits():
             pass
     return "{" + ", ".join(said) + "}"
 
@@ -79,6 +80,8 @@ def _check(argument: Argument, kinds: _Kinds) -> str:
             return f"not (arguments.names[{name}] or arguments.is_name({name}, {most}))"
         case Id(most):
             return f"not arguments.is_id({name}, {most})"
+        case Digits():
+            return f"not arguments.is_digits({name})"
     return f"{name} == nil"
 
 
@@ -100,9 +103,9 @@ def _decode(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
             f"      local {', '.join(a.name for a in placed)} = {', '.join(f'args[{place}]' for place in places)}",
         ]
     for a in placed:
-        if isinstance(a.kind, Whole):
+        if isinstance(a.kind, Whole) and not isinstance(a.kind, Digits):
             lines.append(f"      {a.name} = arguments.whole({a.name}, {a.kind.low}, {a.kind.high})")
-        elif not isinstance(a.kind, Text | Name | Id):
+        elif not isinstance(a.kind, Text | Name | Id | Digits):
             lines.append(f"      {a.name} = {a.name} and arguments.accept({kinds(a.kind)}, {a.name})")
         lines.append(f"      if {_check(a, kinds)} then arguments.refuse(operation, '{a.name}') end")
     lines.append(f"      local op = {{{', '.join(f'{a} = {value}' for a, value in given.items())}}}")

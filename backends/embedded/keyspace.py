@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import re
+import secrets
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
@@ -513,6 +514,7 @@ class Keyspace:
 
     def __init__(self, clock: Clock = time.time) -> None:
         self.clock = clock
+        self.run_id = secrets.token_hex(20).encode()
         self.touched: set[bytes] = set()
         self.calls: Counter[str] = Counter()
         # An exception other than a refusal: a bug in this file, which Lua would hide.
@@ -680,6 +682,9 @@ class Keyspace:
     def _time(self) -> Any:
         seconds, micros = divmod(round(self.clock() * 1_000_000), 1_000_000)
         return b"%d" % seconds, b"%d" % micros
+
+    def _info(self, *sections: bytes) -> bytes:
+        return b"# Server\r\nrun_id:%b\r\n" % self.run_id
 
     def _type(self, key: bytes) -> bytes:
         value = self._data.get(key)
@@ -1133,7 +1138,8 @@ LTRIM 3 w value; SADD 2+ w value; SREM 2+ w value; SMEMBERS 1 r list; SISMEMBER 
 SCARD 1 r value; ZADD 3+ w value; ZREM 2+ w value; ZCARD 1 r value; ZSCORE 2 r value;
 ZMSCORE 2+ r list; ZCOUNT 3 r value; ZINCRBY 3 w value; ZRANK 2 r value; ZPOPMIN 1-2 w list;
 ZRANGE 3+ r list; ZRANGEBYSCORE 3+ r list; ZREVRANGE 3+ r list; ZREMRANGEBYRANK 3 w value;
-ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XTRIM 3-4 w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree
+ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XTRIM 3-4 w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree;
+INFO 0-1 r value
 """
 
 

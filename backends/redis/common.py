@@ -19,6 +19,9 @@ from qmodel.wire.codec import Unencodable, decode, encode
 CHUNK: Final = 500
 """Operations in one round trip: the server keeps all their replies in memory until they are read."""
 
+ANY_EPOCH: Final = (1 << 64) - 1
+"""The greatest second part of the id of an event: a wait after event 41 ends with 42, whatever their epochs are."""
+
 LONGEST_WAIT: Final = 86_400.0
 SHORTEST_WAIT: Final = 0.01
 """Limits of a wait, in seconds. BLPOP waits for ever at 0, and Redis 6 rounds less than a millisecond down to 0."""
@@ -101,7 +104,8 @@ def blocking_pop(prefix: str, queues: Sequence[str], timeout: float) -> tuple[st
 
 def blocking_read(prefix: str, after: int, timeout: float) -> tuple[str, ...]:
     """Write the command that waits for an event after a sequence number."""
-    return ("XREAD", "COUNT", "1", "BLOCK", f"{timeout * 1000:.0f}", "STREAMS", events_key(prefix), f"{after}-0")
+    last = f"{after}-{ANY_EPOCH}"
+    return ("XREAD", "COUNT", "1", "BLOCK", f"{timeout * 1000:.0f}", "STREAMS", events_key(prefix), last)
 
 
 def wait_of(timeout: float) -> float:

@@ -77,9 +77,10 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
-        seq, tracked_count, first_event, _, sweep_at, left, keeping_at = map(
-            int, self.text("counters", "0\t0\t1\t0\t0\t0\t0").split("\t")
-        )
+        counters = [int(one) for one in self.text("counters", "0\t0\t0\t1\t0\t0\t0\t0").split("\t")]
+        if len(counters) == 7:  # written before there were epochs
+            counters.insert(1, 0)
+        seq, epoch, tracked_count, first_event, _, sweep_at, left, keeping_at = counters
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
         journaled = int(self.text("journaled", "0"))
@@ -104,9 +105,12 @@ class _Reader:
         cascade = tuple((int(entry[1:15]), entry[15:], entry[0] == "c") for _, entry in stack)
         if [-place for place, _ in stack] != list(range(1, left + 1)):
             raise Corrupt(f"{left} jobs are counted as left of the cascade, they are {stack[:3]}...")
+        events, epochs = self.events(seq, epoch, first_event, config)
         snapshot = Snapshot(
             seq=seq,
-            events=self.events(seq, first_event, config),
+            epoch=epoch,
+            epochs=epochs,
+            events=events,
             queues=self.queues(),
             requested={id: self.request(id) for id in self.names("rq:")},
             request_states={state: self.places(f"rq-{state}") for state in self.names("rq-")},
@@ -139,9 +143,14 @@ class _Reader:
             raise Corrupt(f"nothing accounts for {sorted(self.left)}")
         return snapshot
 
-    def events(self, seq: int, first_event: int, config: dict[str, int]) -> int:
+    def events(
+        self, seq: int, epoch: int, first_event: int, config: dict[str, int]
+    ) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """Count the kept events, and read their epochs; the stream may hold a few more events."""
         entries, last = self.take("events", "stream", ([], b"0-0"))
         ids = [_id(entry[0]) for entry in entries]
+        if entries and _epoch(last) != epoch:
+            raise Corrupt(f"the last event is {last!r}, the epoch is {epoch}")
         if seq and (_id(last) != seq or ids != list(range(seq - len(ids) + 1, seq + 1))):
             raise Corrupt(f"the events are {ids[:3]}... up to {last!r}, the sequence is {seq}")
         if any(fields[:1] != (b"e",) or len(fields) != 2 for _, fields in entries):
@@ -149,9 +158,11 @@ class _Reader:
         kept = config.get("max-events", OPTIONS["max-events"].default)
         if len(ids) > kept + UNTRIMMED:
             raise Corrupt(f"{len(ids)} events are in the stream, where {kept} are kept")
-        return min(seq - first_event + 1, kept, seq)
+        count = min(seq - first_event + 1, kept, seq)
+        epochs = [(_id(id), _epoch(id)) for id, _ in entries if _id(id) > seq - count]
+        return count, tuple(one for i, one in enumerate(epochs) if i == 0 or one[1] != epochs[i - 1][1])
 
-    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str], ...]:
+    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str, int], ...]:
         """Read the kept entries; the stream may hold a few more."""
         entries, _ = self.take("journal", "stream", ([], b"0-0"))
         ids = [_id(entry[0]) for entry in entries]
@@ -163,7 +174,9 @@ class _Reader:
         if any(fields[::2] != (b"o", b"e", b"c", b"r") for _, fields in entries):
             raise Corrupt("an entry of the journal has other fields than o, e, c and r")
         shown = [entry for entry in entries if _id(entry[0]) > last - kept]
-        return tuple((*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7]]),) for id, said in shown)
+        return tuple(
+            (*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7], _epoch(id)]),) for id, said in shown
+        )
 
     def tag(self, tag: str) -> tuple[tuple[int, str], ...]:
         return tuple((int(score), jid) for score, jid in self.members(f"t:{tag}"))
@@ -517,10 +530,12 @@ def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] 
 
 
 def _id(text: bytes) -> int:
-    seq, _, rest = text.partition(b"-")
-    if rest != b"0":
-        raise Corrupt(f"an event has the id {text!r}")
-    return int(seq)
+    return int(text.partition(b"-")[0])
+
+
+def _epoch(text: bytes) -> int:
+    """Read the epoch of an event or of an entry of the journal: the second part of its id."""
+    return int(text.partition(b"-")[2])
 
 
 def _reply(text: str) -> Any:

@@ -28,7 +28,7 @@ local kinds = {
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
-  {kind = 'whole', low = 0, high = 89999999999999},
+  {kind = 'digits'},
   {kind = 'operations', of = 'complete', least = 1},
   {kind = 'name', most = 160},
   {kind = 'text', most = 65536},
@@ -45,11 +45,14 @@ local kinds = {
   {kind = 'id', most = 112},
   {kind = 'choice', words = {interval = true, cron = true, after = true}},
   {kind = 'list', item = {kind = 'whole', low = 0, high = 89999999999999}, least = 0, optional = true},
+  {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'choice', words = {all = true, one = true, none = true}},
   {kind = 'choice', words = {allow = true, skip = true}},
   {kind = 'name', most = 134},
   {kind = 'whole', low = 1, high = 10000},
   {kind = 'whole', low = 1, high = 86400000},
+  {kind = 'whole', low = 0, high = 8999999999999999},
+  {kind = 'whole', low = 1, high = 8999999999999999},
   {kind = 'whole', low = -99999999999999, high = 99999999999999},
 }
 
@@ -176,8 +179,7 @@ catalogue.operations = {
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       local op = {jid = jid, token = token, result = '', delay_ms = 0, depends = NONE}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.complete, op, args, at + 2, last) end
       return op
@@ -209,8 +211,7 @@ catalogue.operations = {
       if last < at + 3 then args = arguments.only(args, at, last) end
       local jid, token, queue, worker = args[at], args[at + 1], args[at + 2], args[at + 3]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
       local op = {jid = jid, token = token, queue = queue, worker = worker, count = 1, wait = false, result = '', delay_ms = 0, depends = NONE, request = ''}
@@ -238,8 +239,7 @@ catalogue.operations = {
       if last < at + 3 then args = arguments.only(args, at, last) end
       local jid, token, group, message = args[at], args[at + 1], args[at + 2], args[at + 3]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
       if not (message and #message <= 65536) then arguments.refuse(operation, 'message') end
       local op = {jid = jid, token = token, group = group, message = message}
@@ -260,8 +260,7 @@ catalogue.operations = {
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       local op = {jid = jid, token = token, delay_ms = 0, message = ''}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.retry, op, args, at + 2, last) end
       return op
@@ -280,8 +279,7 @@ catalogue.operations = {
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       local op = {jid = jid, token = token, delay_ms = 0, depends = NONE}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.release, op, args, at + 2, last) end
       return op
@@ -300,8 +298,7 @@ catalogue.operations = {
       if last < at + 1 then args = arguments.only(args, at, last) end
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       local op = {jid = jid, token = token}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.heartbeat, op, args, at + 2, last) end
       return op
@@ -427,8 +424,7 @@ catalogue.operations = {
       if last < at + 2 then args = arguments.only(args, at, last) end
       local jid, token, progress = args[at], args[at + 1], args[at + 2]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      token = arguments.whole(token, 0, 89999999999999)
-      if token == nil then arguments.refuse(operation, 'token') end
+      if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       if not (progress and #progress <= 1024) then arguments.refuse(operation, 'progress') end
       local op = {jid = jid, token = token, progress = progress, request = ''}
       if last >= at + 3 then arguments.named(operation, catalogue.operations.progress, op, args, at + 3, last) end
@@ -958,12 +954,12 @@ catalogue.operations = {
       kind = kinds[33],
       cron = kinds[23],
       due_at = kinds[34],
-      start_at = kinds[18],
-      end_at = kinds[18],
+      start_at = kinds[35],
+      end_at = kinds[35],
       limit = kinds[29],
-      missed = kinds[35],
+      missed = kinds[36],
       catchup_ms = kinds[5],
-      overlap = kinds[36],
+      overlap = kinds[37],
       restart = kinds[9],
       request = kinds[14],
     },
@@ -1110,7 +1106,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[32],
-      after = kinds[18],
+      after = kinds[35],
       due_at = kinds[34],
     },
   },
@@ -1169,13 +1165,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[37],
+      throttle = kinds[38],
       concurrency = kinds[12],
-      rate = kinds[38],
+      rate = kinds[39],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[39],
+      refill_ms = kinds[40],
       request = kinds[14],
     },
   },
@@ -1190,7 +1186,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[37],
+      throttle = kinds[38],
       request = kinds[14],
     },
   },
@@ -1205,7 +1201,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[37],
+      throttle = kinds[38],
     },
   },
   throttles = {
@@ -1265,8 +1261,8 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       dead_queue = kinds[1],
       ordered = kinds[1],
-      after = kinds[18],
-      since = kinds[18],
+      after = kinds[35],
+      since = kinds[35],
       count = kinds[16],
       request = kinds[14],
     },
@@ -1336,7 +1332,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[18],
+      after = kinds[35],
       count = kinds[16],
     },
   },
@@ -1595,7 +1591,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[18],
+      at = kinds[35],
     },
   },
   metrics = {
@@ -1610,7 +1606,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[18],
+      at = kinds[35],
       count = kinds[16],
     },
   },
@@ -1622,8 +1618,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[18],
+      after = kinds[35],
       count = kinds[16],
+      epoch = kinds[41],
     },
   },
   newest = {
@@ -1644,7 +1641,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[18],
+      after = kinds[35],
       count = kinds[16],
     },
   },
@@ -1737,7 +1734,7 @@ catalogue.operations = {
     end,
     arguments = {
       option = kinds[20],
-      value = kinds[18],
+      value = kinds[35],
       request = kinds[14],
     },
   },
@@ -1754,6 +1751,21 @@ catalogue.operations = {
     arguments = {
       option = kinds[20],
       request = kinds[14],
+    },
+  },
+  begin_epoch = {
+    reads = false, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local epoch = args[at]
+      epoch = arguments.whole(epoch, 1, 8999999999999999)
+      if epoch == nil then arguments.refuse(operation, 'epoch') end
+      local op = {epoch = epoch}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.begin_epoch, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      epoch = kinds[42],
     },
   },
   metadata_get = {
@@ -1803,7 +1815,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[40],
+      by = kinds[43],
       request = kinds[14],
     },
   },

@@ -108,8 +108,10 @@ function qless.guarded(called, ...)
   return nil, not (raised.by_state and qless_session.document) and raised.sentence or nil
 end
 
--- Execute one call of the unified interface under a prefix; give its reply, or the sentence of its refusal.
-function qless.call(prefix, args)
+-- Execute one call of the unified interface under a prefix; give its reply, or the sentence of its refusal. Clients bring
+-- their own moment, but live in real time; a simulated call does not.
+function qless.call(prefix, args, simulated)
+  qless_session.simulated = simulated
   keys.begin(prefix)
   qless_session.document = false
   local name = table.remove(args, 1)

@@ -111,8 +111,9 @@ local function execute(translation, given)
 end
 
 -- Execute one call in a document's form, keys first; give its reply, or the sentence of its refusal.
-function qless_documents.call(prefix, document, operation, given)
+function qless_documents.call(prefix, document, operation, given, simulated)
   keys.begin(prefix)
+  qless_session.simulated = simulated
   local own = documents()[document]
   local translation = own and (own[operation] or shared()[operation])
   if not translation then

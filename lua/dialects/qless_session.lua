@@ -77,7 +77,8 @@ end
 local function step(operation, args)
   table.insert(args, 1, qless_session.moment)
   table.insert(args, 2, '')
-  return register.call(operation, keys.prefix, args)
+  local real = not qless_session.simulated
+  return register.call(operation, keys.prefix, args, real)
 end
 
 -- Execute an operation; a refusal becomes a sentence of the command, or the one given for its code.

@@ -119,3 +119,16 @@ function administer.unpause(now, op)
   end
   return changed
 end
+
+-- Begin an epoch; the current one is begun already.
+function administer.begin_epoch(now, op)
+  local current = tonumber(store.epoch)
+  if op.epoch < current then
+    refusals.refuse('EPOCH_PASSED', store.text(op.epoch), store.epoch)
+  end
+
+  if op.epoch > current then
+    epochs.begin(now, op.epoch)
+  end
+  return op.epoch
+end

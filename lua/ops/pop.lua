@@ -99,7 +99,7 @@ end
 local function claim(now, job, worker, request)
   local wait_ms = math.max(now - job.ready_at, 0)
   stats.waited(now, job.queue, wait_ms)
-  job.token = store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms)
+  job.token = epochs.token(store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms))
   admission.claimed(now, job)
   job.worker = worker
   job.grant = request

@@ -154,14 +154,18 @@ function read.metrics(now, op)
   return stats.metrics(now, op.queue, op.at or now, op.count)
 end
 
--- List the events after a sequence number.
+-- List the events after a sequence number; with the epoch of that event, only if it is part of this history.
 function read.events(_, op)
+  if op.epoch then
+    epochs.check(op.after, op.epoch)
+  end
+
   return store.events_after(op.after, op.count)
 end
 
--- Give the sequence of the newest event.
+-- Give the sequence and the epoch of the newest event, as text.
 function read.newest(_, _)
-  return store.last()
+  return {store.text(store.last()), store.epoch}
 end
 
 -- List the entries of the journal after a number.

@@ -38,7 +38,7 @@ end
 
 -- Whether a job has been handed out since it got its slot.
 function concurrency_keys.has_begun(job)
-  return tonumber(job.token) > tonumber(options.get(job, 'line') or 0)
+  return tonumber(epochs.claim(job.token)) > tonumber(options.get(job, 'line') or 0)
 end
 
 -- Whether a ready job is parked at its key.

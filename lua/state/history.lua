@@ -53,7 +53,7 @@ end
 function history.outcome(job, token, what)
   local outcome
   for stage, of, fact in string.gmatch(job.history .. job.added, '([^\t\n]*)\t%d+\t([^\t\n]*)\t?([^\n]*)\n') do
-    if stage == what and tonumber(of) == token then
+    if stage == what and of == token then
       outcome = fact
     end
   end

@@ -34,10 +34,10 @@ function jobs.held(jid, token, what)
   if not job then
     return nil, gone(jid, token, what)
   end
-  if job.state == 'running' and tonumber(job.token) == token then
+  if job.state == 'running' and job.token == token then
     return job, nil
   end
-  local outcome = what and token > 0 and history.outcome(job, token, what) -- no lease has the token 0
+  local outcome = what and token ~= '0' and history.outcome(job, token, what) -- no lease has the token 0
   if not outcome and what then -- the lease of an earlier job with this id that was not kept
     outcome = idempotency.recall(lease(what, jid, token))
   end

@@ -1,7 +1,7 @@
 -- The journal: every operation that may change something, with its call and its outcome
 -- (qmodel/model/state/journal.py).
 --
--- An entry is in the stream under its number, `<number>-0`. Its fields: `o` the operation; `e` the sequence of the last
+-- An entry is in the stream under its number and the epoch, `<number>-<epoch>`. Its fields: `o` the operation; `e` the sequence of the last
 -- event after it; `c` the strings of the call: the moment, the request and the arguments; `r` the reply. The last two
 -- are written in the protocol's own form (RESP2), for which every client has a reader.
 
@@ -38,11 +38,12 @@ end
 -- Append an operation and its outcome. `args` are the moment, the request and the arguments.
 function journal.record(operation, args, outcome)
   local number = redis.call('INCRBY', keys.journaled, 1)
+  local id = number .. '-' .. store.epoch
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
   if number % TRIM == 0 then
-    redis.call('XADD', keys.journal, 'MAXLEN', '~', config.text('max-journal'), number .. '-0', unpack(said))
+    redis.call('XADD', keys.journal, 'MAXLEN', '~', config.text('max-journal'), id, unpack(said))
   else
-    redis.call('XADD', keys.journal, number .. '-0', unpack(said))
+    redis.call('XADD', keys.journal, id, unpack(said))
   end
 end
 
@@ -52,14 +53,15 @@ function journal.keep(most)
   redis.call('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end
 
--- The entries after a number, oldest first; each as it is in the stream.
+-- The entries after a number, oldest first; each as it is in the stream, and its epoch.
 function journal.after(number, count)
   local last = tonumber(redis.call('GET', keys.journaled) or 0)
   local first = math.max(number, last - config.value('max-journal')) + 1
   local page = {}
   for i, entry in ipairs(redis.call('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
     local said = entry[2]
-    page[i] = {string.match(entry[1], '^%d+'), said[4], said[2], said[6], said[8]}
+    local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
+    page[i] = {at, said[4], said[2], said[6], said[8], epoch}
   end
   return page
 end

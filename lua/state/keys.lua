@@ -1,10 +1,10 @@
 -- The key schema. No other file builds a key. <p> is the prefix, `ql:` by default; the names are those of the qless
 -- documents, and new ones follow their style. Values are packed where it pays:
 --
---   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
+--   <p>counters                  text: sequence, epoch, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
---   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
---   <p>journal                   stream: ids `<number>-0`; a call and its outcome (state/journal.lua)
+--   <p>events                    stream: ids `<sequence>-<epoch>`; one field, `e`: the moment, the event and its facts
+--   <p>journal                   stream: ids `<number>-<epoch>`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, if too long to rewrite with every step
@@ -30,8 +30,8 @@
 --   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
---   <p>th:<throttle>-held        zset: running and stalled jobs that name it, score token
---   <p>th:<throttle>-claims      zset: the claims of its window; score when, member <token:14>
+--   <p>th:<throttle>-held        zset: running and stalled jobs that name it, score the sequence of the claim
+--   <p>th:<throttle>-claims      zset: the claims of its window; score when, member <sequence:14>
 --   <p>th:<throttle>-queues      zset: queues with jobs parked at it, score 0
 --   <p>r:<jid>                   hash: a recurring job (state/schedules.lua)
 --   <p>recur-crons               zset: schedules that need more due times; score last known, member <sequence:14><jid>

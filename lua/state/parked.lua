@@ -12,7 +12,7 @@ local parked = {}
 -- Count a leased job in each throttle that it names.
 function parked.hold(job)
   for _, name in ipairs(throttles.named(job)) do
-    redis.call('ZADD', keys.throttle(name, '-held'), job.token, job.jid)
+    redis.call('ZADD', keys.throttle(name, '-held'), epochs.claim(job.token), job.jid)
   end
 end
 

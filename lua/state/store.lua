@@ -18,6 +18,7 @@ local store = {}
 local DEFAULT_EVENTS = '10000' -- as text, because every event needs it
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
 local TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
+local NOTHING = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
 local KNOWN = 500 -- how many texts of numbers are cached
 
 -- Numbers are expensive here: reading one from text, or writing one, costs as much as making a table. So the moment
@@ -96,9 +97,10 @@ local function with_pair(all, key, one, two)
   return all
 end
 
--- ---- counters: `<sequence of the last event> <bounds>`
+-- ---- counters: `<sequence of the last event> <epoch> <bounds>`
 
-local known_counters, known_seq, known_bounds_text -- the counters decoded last
+local known_counters, known_seq, known_epoch, known_bounds_text -- the counters decoded last
+local suffix_for, suffix = '0', '' -- an epoch, and what it adds to the id of an event; the server adds `-0`
 local known_text, known_bounds -- the bounds decoded last
 
 -- Read the counters and the options, and one or two texts more, with one command; give those texts.
@@ -114,10 +116,15 @@ function store.open(one, two)
   store.counters, store.config = found[1], found[2]
   if store.counters ~= known_counters then
     known_counters = store.counters
-    known_seq, known_bounds_text = string.match(known_counters or '0\t0\t1\t0\t0\t0\t0', '^(%d+)\t(.*)$')
+    known_seq, known_epoch, known_bounds_text =
+      string.match(known_counters or NOTHING, '^(%d+)\t(%d+)\t(%d+\t%d+\t%d+\t%d+\t%d+\t%d+)$')
+    if not known_seq then -- written before there were epochs
+      known_seq, known_bounds_text = string.match(known_counters, '^(%d+)\t(.*)$')
+      known_epoch = '0'
+    end
     known_seq = tonumber(known_seq)
   end
-  store.seq, store.began, store.bounds_text = known_seq, known_seq, known_bounds_text
+  store.seq, store.began, store.epoch, store.bounds_text = known_seq, known_seq, known_epoch, known_bounds_text
   if known_bounds_text ~= known_text then
     store.bounds()
   end
@@ -127,6 +134,11 @@ end
 -- The sequence of the last event.
 function store.last()
   return store.seq
+end
+
+-- Set the epoch; it is text, as all numbers that are mostly written.
+function store.set_epoch(epoch)
+  store.epoch = epoch
 end
 
 -- Decode the bounds: how many jobs are tracked; the first event that is still kept; the sequence and the time before
@@ -162,8 +174,8 @@ end
 
 local function flush_counters()
   if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
-    known_counters = store.text(store.seq) .. '\t' .. store.bounds_text
-    known_seq, known_bounds_text = store.seq, store.bounds_text
+    known_counters = store.text(store.seq) .. '\t' .. store.epoch .. '\t' .. store.bounds_text
+    known_seq, known_epoch, known_bounds_text = store.seq, store.epoch, store.bounds_text
     store.save(keys.counters, known_counters)
   end
 end
@@ -379,7 +391,11 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   else
     said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
   end
-  local id = store.text(seq) -- the server adds `-0`
+  if store.epoch ~= suffix_for then
+    suffix_for = store.epoch
+    suffix = suffix_for == '0' and '' or '-' .. suffix_for
+  end
+  local id = store.text(seq) .. suffix
   if seq % TRIM == 0 or store.trims then
     local most = store.config and config.text('max-events') or DEFAULT_EVENTS
     redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', said)
@@ -396,13 +412,18 @@ function store.keep_events(most)
   store.trims = true
 end
 
--- The events after a sequence number, oldest first; each as its sequence and its text.
+-- The first event that is kept.
+function store.first_kept()
+  return math.max(store.bounds().first_event, store.last() - config.value('max-events') + 1)
+end
+
+-- The events after a sequence number, oldest first; each as its sequence, its text and its epoch.
 function store.events_after(after, count_)
-  local kept = store.last() - config.value('max-events') + 1
-  local first = math.max(after + 1, store.bounds().first_event, kept)
+  local first = math.max(after + 1, store.first_kept())
   local page = {}
   for i, event in ipairs(redis.call('XRANGE', keys.events, store.text(first) .. '-0', '+', 'COUNT', count_)) do
-    page[i] = {string.match(event[1], '^%d+'), event[2][2]}
+    local seq, epoch = string.match(event[1], '^(%d+)-(%d+)$')
+    page[i] = {seq, event[2][2], epoch}
   end
   return page
 end

@@ -230,7 +230,7 @@ function throttles.spend(now, name, cost, token)
   local throttle = throttles.of(name)
   if throttle.rate > 0 then
     redis.call('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', now - throttle.rate_ms)
-    redis.call('ZADD', key(name, '-claims'), now, keys.member(token, ''))
+    redis.call('ZADD', key(name, '-claims'), now, keys.member(epochs.claim(token), ''))
   end
   if throttle.capacity > 0 then
     throttle.level = level(throttle, now) - math.min(cost, throttle.capacity) * throttle.refill_ms

@@ -85,7 +85,7 @@ end
 
 -- Read a text as a whole number within these bounds, or nil.
 function arguments.whole(value, low, high)
-  if value and #value <= 15 and (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
+  if value and #value <= 16 and (value == '0' or string.find(value, '^%-?[1-9]%d*$')) then
     local number = tonumber(value)
     return number >= low and number <= high and number or nil
   end
@@ -93,6 +93,15 @@ end
 
 function accept.whole(kind, value)
   return arguments.whole(value, kind.low, kind.high)
+end
+
+-- Whether a value is a whole number that Lua keeps as text; it may be nil.
+function arguments.is_digits(value)
+  return value and #value <= 30 and (value == '0' or string.find(value, '^[1-9]%d*$')) and true or false
+end
+
+function accept.digits(_, value)
+  return arguments.is_digits(value) and value or nil
 end
 
 function accept.flag(_, value)

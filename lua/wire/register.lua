@@ -81,7 +81,20 @@ end
 -- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
 local understood, journals, moment_text, request
 
-local function execute(operation, args)
+-- Begin an epoch in the step of another operation, if the last step may have been lost or made by another server. The
+-- journal records it as an operation of its own.
+local function begin_epoch(now, text)
+  local epoch = epochs.next_(now)
+  local journaled = store.config and journal.is_on()
+  epochs.begin(now, epoch)
+  store.flush()
+  epochs.remember(true)
+  if journaled then
+    journal.record('begin_epoch', {text, '', store.epoch}, {'OK', epoch})
+  end
+end
+
+local function execute(operation, args, simulated)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
   local op = spec.decode(operation, args, 3, #args)
@@ -93,8 +106,14 @@ local function execute(operation, args)
     end
     op.request = request -- overrides an argument of that name, which is for nested operations
   end
-  store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
+  local many = op.jobs or op.jids or op.count and op.count > 1
+  store.begin(now, text, many)
   prefetch(op)
+  if not (spec.reads or simulated or operation == 'begin_epoch') and epochs.is_foreign() then
+    begin_epoch(now, text)
+    store.begin(now, text, many)
+    prefetch(op)
+  end
   if not spec.reads then
     understood, journals, moment_text = true, store.config and journal.is_on(), text
   end
@@ -107,6 +126,7 @@ local function execute(operation, args)
   end
   if not spec.reads then
     flush(spec, now)
+    epochs.remember(not simulated)
   end
   return reply
 end
@@ -122,11 +142,12 @@ local function refusal_of(fault)
   return refusals.raised
 end
 
--- Execute one operation under a prefix; give the reply for the wire.
-function register.call(operation, prefix, args)
+-- Execute one operation under a prefix; give the reply for the wire. A call whose moment is not that of the clock is
+-- simulated, unless a dialect says that it is not.
+function register.call(operation, prefix, args, real)
   keys.begin(prefix)
   refusals.raised, understood = false, false
-  local done, reply = pcall(execute, operation, args)
+  local done, reply = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
   if reply == nil then
     reply = false -- false becomes a nil on the wire; a nil in a list would end the list
   end

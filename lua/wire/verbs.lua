@@ -107,6 +107,7 @@ verbs.config = administer.config
 verbs.config_get = administer.config_get
 verbs.config_set = administer.config_set
 verbs.config_unset = administer.config_unset
+verbs.begin_epoch = administer.begin_epoch
 verbs.metadata_get = annotate.metadata_get
 verbs.metadata_set = annotate.metadata_set
 verbs.metadata_increment = annotate.metadata_increment

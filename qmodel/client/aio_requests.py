@@ -18,7 +18,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import RequestNotEnded, RequestNotFound
+from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
 
 
 class AsyncRequest:
@@ -95,7 +95,7 @@ class AsyncRequest:
         """
         until = time.monotonic() + seconds_of(timeout)
         while True:
-            after = await self.client.newest()
+            after, epoch = await self.client.position()
             known = await self.get()
             if known.ended_at:
                 return known
@@ -105,10 +105,13 @@ class AsyncRequest:
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
                 woken = await self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
-                async for event in self.client.events(after):
-                    after = event.seq
-                    if event.event == "request_done" and event.facts[0] == self.id:
-                        return await self.get()
+                try:
+                    async for event in self.client.events(after, epoch=epoch):
+                        after, epoch = event.seq, event.epoch
+                        if event.event == "request_done" and event.facts[0] == self.id:
+                            return await self.get()
+                except Forked:  # read the request itself
+                    break
 
     async def __aenter__(self) -> Self:
         if self._opening is not None:

@@ -11,6 +11,7 @@ from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import AsyncSignal, Ended, Waiter, Watch, check
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
+from qmodel.errors import Forked
 
 FETCHED = 100
 """How many jobs one operation fetches: each comes with its data and its result."""
@@ -34,7 +35,7 @@ class AsyncResults:
         known = self._watch.enter(waiter)
         try:
             if not known:
-                self._watch.begin(await self._client.newest())
+                self._watch.begin(await self._client.position())
             await self._fetch(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
                 signal.clear()
@@ -53,16 +54,24 @@ class AsyncResults:
             if await self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 await self._read(after)
             else:
-                self._watch.restart(await self._client.newest())
-                await self._fetch(self._watch.waited_for())
+                await self._restart()
+
+    async def _restart(self, forked: bool = False) -> None:
+        """Fetch all jobs, and go on from the newest event if events were lost."""
+        self._watch.restart(await self._client.position(), forked)
+        await self._fetch(self._watch.waited_for())
 
     async def _read(self, after: int) -> None:
         """Read the events after a sequence number, and fetch the jobs that they name."""
-        while page := await self._client.execute(ops.Events(after, MOST)):
-            await self._fetch(self._watch.take(after, page))
-            after = page[-1].seq
-            if len(page) < MOST:
-                return
+        epoch = self._watch.epoch
+        try:
+            while page := await self._client.execute(ops.Events(after, MOST, epoch)):
+                await self._fetch(self._watch.take(after, page))
+                after, epoch = page[-1].seq, page[-1].epoch
+                if len(page) < MOST:
+                    return
+        except Forked:
+            await self._restart(forked=True)
 
     async def _fetch(self, jids: Sequence[str]) -> None:
         for start in range(0, len(jids), FETCHED):

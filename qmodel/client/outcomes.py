@@ -134,6 +134,7 @@ class Watch:
         self._last_event: dict[str, str] = {}
         self._leader: Waiter | None = None
         self.after: int | None = None
+        self.epoch = 0
 
     def enter(self, waiter: Waiter) -> bool:
         """Add a waiter; say whether the position in the events is known already."""
@@ -145,17 +146,17 @@ class Watch:
                 self._by_jid.setdefault(jid, {})[waiter] = None
             return self.after is not None
 
-    def begin(self, newest: int) -> None:
+    def begin(self, newest: replies.Newest) -> None:
         """Start at the newest event, unless the position is known."""
         with self._lock:
             if self.after is None:
-                self.after = newest
+                self.after, self.epoch = newest
 
-    def restart(self, newest: int) -> None:
-        """Go back to the newest event if it is before the position: the server has lost the events between."""
+    def restart(self, newest: replies.Newest, forked: bool = False) -> None:
+        """Go to the newest event if it is before the position, or others were lost: fetch all jobs then."""
         with self._lock:
-            if self.after is None or newest < self.after:
-                self.after = newest
+            if self.after is None or newest.seq < self.after or forked:
+                self.after, self.epoch = newest
 
     def lead(self, waiter: Waiter) -> bool:
         """Make a waiter the leader if there is none; say whether it leads now."""
@@ -190,7 +191,7 @@ class Watch:
         """Read a page of events; give the ids of the jobs to fetch."""
         with self._lock:
             if self.after == after and page:
-                self.after = page[-1].seq
+                self.after, self.epoch = page[-1].seq, page[-1].epoch
             ended: dict[str, None] = {}
             for event in page:
                 if event.event in ENDS and (jid := str(event.facts[0])) in self._by_jid:

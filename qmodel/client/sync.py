@@ -6,6 +6,7 @@ Generated from `qmodel/client/aio.py` by `./dev docs` (tools/sync_client.py). Ed
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +41,7 @@ from qmodel.client.outcomes import result_of
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import ConfigItems, from_setting, to_setting
+from qmodel.client.spans import Spans
 from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.sync_executor import Executor
 from qmodel.client.sync_requests import Request, Requests
@@ -52,6 +54,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import (
+    Forked,
     JobNotFound,
     LockLost,
     QmodelError,
@@ -321,24 +324,54 @@ class Client(Executor):
         known = self.execute_many(sent)
         return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
-    def follow(self, after: int = 0, *, timeout: Duration = math.inf) -> Iterator[Event]:
+    def follow(
+        self,
+        after: int = 0,
+        *,
+        epoch: int | None = None,
+        timeout: Duration = math.inf,
+        on_fork: Callable[[Forked], object] | None = None,
+    ) -> Iterator[Event]:
         """Iterate over the events after a sequence number, oldest first, and wait for new ones.
 
         It ends when no event has come for `timeout` (seconds or timedelta); by default it never ends. To go on later,
-        pass the sequence number of the last event seen. If events come faster than they are handled, use a separate
-        client for this.
+        pass the sequence number and the epoch of the last event seen. If events come faster than they are handled, use
+        a separate client for this.
+
+        If the server has lost events that were read already, Forked is raised. With `on_fork`, that function gets the
+        error instead: the events after its `common` are taken back, and the server's own events after it come next. It
+        may be called again, with an earlier one.
         """
         patience = seconds_of(timeout)
         until = time.monotonic() + patience
+        read = Spans(after, epoch)
         while True:
-            for event in self.events(after):
-                after = event.seq
-                yield event
-                until = time.monotonic() + patience
+            try:
+                for event in self.events(read.after, epoch=read.epoch):
+                    read.add(event)
+                    yield event
+                    until = time.monotonic() + patience
+            except Forked as fork:
+                if on_fork is None:
+                    raise
+                on_fork(fork)
+                read.take_back(int(fork.common))
+                continue
             left = until - time.monotonic()
             if left <= 0:
                 return
-            self.backend.wait_events(after, min(left, LONGEST_SLEEP))
+            self.backend.wait_events(read.after, min(left, LONGEST_SLEEP))
+
+    def begin_epoch(self, epoch: int | None = None) -> int:
+        """Begin an epoch, so that no token and no id of an event is issued again; give its number.
+
+        Do this after a backup was restored into a running server, if the server cannot notice it: see semantics.md. By
+        default the number is made from the time. Refused with EpochPassed unless it is greater than the current one.
+        """
+        if epoch is None:
+            current = (self.position()).epoch
+            epoch = max(self._now() // 1000 * 10**6 + secrets.randbelow(10**6), current + 10**6)
+        return int(self.execute(ops.BeginEpoch(epoch)))
 
     def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:
         """Sleep until all given jobs have ended, or `timeout` (seconds or timedelta) has passed; give their results in

@@ -14,6 +14,7 @@ from qmodel.backends import Backend, open_backend
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
 from qmodel.contract import operations as ops
+from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
@@ -52,22 +53,28 @@ class Executor:
         sent = self.backend.execute_many([with_request(op) for op in operations])
         return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
 
-    def events(self, after: int = 0) -> Iterator[Event]:
+    def events(self, after: int = 0, *, epoch: int | None = None) -> Iterator[Event]:
         """Iterate over the events after a sequence number, oldest first, up to the newest.
 
         Sequence numbers have no gaps: a jump means that older events are no longer kept (option max-events). To go on
-        later, pass the sequence number of the last event seen.
+        later, pass the sequence number and the epoch of the last event seen. Raises Forked if that event is not part
+        of the server's history any more, because the server lost the end of its log.
         """
-        while page := self.execute(ops.Events(after, MOST)):
+        while page := self.execute(ops.Events(after, MOST, epoch)):
             for event in page:
-                after = event.seq
+                after, epoch = event.seq, event.epoch
                 yield event
             if len(page) < MOST:
                 return
 
     def newest(self) -> int:
         """Give the sequence number of the newest event. `follow` from there gives only later events."""
-        return int(self.execute(ops.Newest()))
+        return (self.position()).seq
+
+    def position(self) -> replies.Newest:
+        """Give the sequence number and the epoch of the newest event. `follow` from there notices a fork."""
+        found: replies.Newest = self.execute(ops.Newest())
+        return found
 
     def _now(self) -> int:
         """Give the time in milliseconds by the backend's clock if it has one, else by this machine's."""

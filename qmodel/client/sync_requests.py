@@ -21,7 +21,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import RequestNotEnded, RequestNotFound
+from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
 
 
 class Request:
@@ -98,7 +98,7 @@ class Request:
         """
         until = time.monotonic() + seconds_of(timeout)
         while True:
-            after = self.client.newest()
+            after, epoch = self.client.position()
             known = self.get()
             if known.ended_at:
                 return known
@@ -108,10 +108,13 @@ class Request:
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
                 woken = self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
-                for event in self.client.events(after):
-                    after = event.seq
-                    if event.event == "request_done" and event.facts[0] == self.id:
-                        return self.get()
+                try:
+                    for event in self.client.events(after, epoch=epoch):
+                        after, epoch = event.seq, event.epoch
+                        if event.event == "request_done" and event.facts[0] == self.id:
+                            return self.get()
+                except Forked:  # read the request itself
+                    break
 
     def __enter__(self) -> Self:
         if self._opening is not None:

@@ -14,6 +14,7 @@ from qmodel.client.outcomes import Ended, Signal, Waiter, Watch, check
 from qmodel.client.sync_executor import Executor
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
+from qmodel.errors import Forked
 
 FETCHED = 100
 """How many jobs one operation fetches: each comes with its data and its result."""
@@ -37,7 +38,7 @@ class Results:
         known = self._watch.enter(waiter)
         try:
             if not known:
-                self._watch.begin(self._client.newest())
+                self._watch.begin(self._client.position())
             self._fetch(list(waiter.missing))
             while waiter.missing and (left := until - time.monotonic()) > 0:
                 signal.clear()
@@ -56,16 +57,24 @@ class Results:
             if self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 self._read(after)
             else:
-                self._watch.restart(self._client.newest())
-                self._fetch(self._watch.waited_for())
+                self._restart()
+
+    def _restart(self, forked: bool = False) -> None:
+        """Fetch all jobs, and go on from the newest event if events were lost."""
+        self._watch.restart(self._client.position(), forked)
+        self._fetch(self._watch.waited_for())
 
     def _read(self, after: int) -> None:
         """Read the events after a sequence number, and fetch the jobs that they name."""
-        while page := self._client.execute(ops.Events(after, MOST)):
-            self._fetch(self._watch.take(after, page))
-            after = page[-1].seq
-            if len(page) < MOST:
-                return
+        epoch = self._watch.epoch
+        try:
+            while page := self._client.execute(ops.Events(after, MOST, epoch)):
+                self._fetch(self._watch.take(after, page))
+                after, epoch = page[-1].seq, page[-1].epoch
+                if len(page) < MOST:
+                    return
+        except Forked:
+            self._restart(forked=True)
 
     def _fetch(self, jids: Sequence[str]) -> None:
         for start in range(0, len(jids), FETCHED):

@@ -4,7 +4,8 @@ Every check here has a twin in `lua/wire/arguments.lua`. The generated `lua/cont
 argument is of. A value that fails its check is refused with BAD_ARGUMENT before the operation reads anything.
 
 Limits bound work (law 8): names and ids become part of keys, counts bound loops, texts bound memory. Whole numbers stay
-below 10^14 because Lua prints at most fourteen digits.
+below 10^14 because Lua prints at most fourteen digits. Two kinds are longer: an epoch stays below 9 * 10^15, which
+Lua's numbers hold exactly; a token is a text of digits in Lua.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ TIME_END = 9 * 10**13
 """Times are whole milliseconds since the epoch, below this moment in the year 4821. A time ten years later still has 14
 digits.
 """
+
+EPOCH_END = 9 * 10**15
+"""Epochs stay below this number: the seconds of the year 2255, times a million. Lua's numbers are exact up to 2^53, so
+there is room above it for epochs that a server begins by itself.
+"""
+
+TOKEN_EPOCH = 10**14
+"""A token is the epoch of a claim times this number, plus the sequence of the claim."""
 
 LONGEST_MS = 10 * 366 * 86_400_000
 RESERVED = ("-data", "-dependencies", "-dependents", "-results")
@@ -189,6 +198,15 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Digits(Whole):
+    """A whole number that may be too long for Lua and for JSON: Lua keeps its digits as text."""
+
+    wire: ClassVar[str] = "digits"
+    low: int = 0
+    high: int = 10**30 - 1
+
+
+@dataclass(frozen=True, slots=True)
 class Flag(Kind):
     """Yes or no; `1` or `0` on the wire."""
 
@@ -348,7 +366,9 @@ LogLine = Annotated[str, Text(1024)]
 PriorityLevel = Annotated[int, Whole(-(2**31), 2**31 - 1)]
 Retries = Annotated[int, Whole(0, 1_000_000)]
 Backlog = Annotated[int, Whole(0, 1_000_000)]
-Token = Annotated[int, Whole(0, TIME_END - 1)]
+Token = Annotated[int, Digits()]
+Epoch = Annotated[int, Whole(0, EPOCH_END - 1)]
+NewEpoch = Annotated[int, Whole(1, EPOCH_END - 1)]
 Milliseconds = Annotated[int, Whole(0, LONGEST_MS)]
 Interval = Annotated[int, Whole(1, LONGEST_MS)]
 IntervalOrNone = Annotated[int, Whole(0, LONGEST_MS)]

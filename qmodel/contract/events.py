@@ -2,6 +2,9 @@
 
 Every transition of a job, and every other change except a heartbeat, is one event. Its sequence is assigned in the step
 that makes the change, without gaps: a reader that has seen 41 and then 43 knows that it missed 42.
+
+A server that loses the end of its log (failover, power failure, restored backup) gives the lost sequences again. Its
+first step after that begins a new epoch, so the pair of epoch and sequence identifies an event among all servers.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "unthrottled": ("jid", "queue", "throttle"),
     "dead_lettered": ("jid", "queue", "letter", "to"),  # the letter is the job whose `put` follows
     # a lease begins and ends
-    "popped": ("jid", "queue", "worker", "wait_ms"),  # its sequence is the token of the lease
+    "popped": ("jid", "queue", "worker", "wait_ms"),  # its epoch and sequence are the token of the lease
     "completed": ("jid", "queue", "worker", "token", "run_ms"),
     "advanced": ("jid", "queue", "worker", "token", "run_ms", "to", "state"),
     "failed": ("jid", "queue", "worker", "token", "group"),
@@ -79,13 +82,15 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "unnoted": ("klass", "key"),
     "deregistered": ("worker",),
     "configured": ("option", "value"),
+    "epoch_begun": ("epoch", "previous"),  # the first event of its epoch
 }
 
 
 WHOLE = frozenset(
     {
-        "canceled", "capacity", "completed", "concurrency", "dependencies", "due_at", "failed", "last", "last_at",
-        "left", "limit", "messages", "next_at", "priority", "rate", "rate_ms", "ready_at", "refill", "refill_ms",
+        "canceled", "capacity", "completed", "concurrency", "dependencies", "due_at", "epoch", "failed",
+        "last", "last_at", "left", "limit", "messages", "next_at", "previous", "priority", "rate", "rate_ms",
+        "ready_at", "refill", "refill_ms",
         "remaining", "run_ms", "runs", "subscriptions", "times", "token", "until", "value", "wait_ms",
     }
 )  # fmt: skip
@@ -95,12 +100,13 @@ Fact = str | int
 
 
 class Event(NamedTuple):
-    """One event: its sequence, its time, its kind, and its facts in the catalogue's order."""
+    """One event: its sequence, its time, its kind, its facts in the catalogue's order, and its epoch."""
 
     seq: int
     at: int
     event: str
     facts: tuple[Fact, ...]
+    epoch: int = 0
 
     @property
     def named(self) -> dict[str, Fact]:

@@ -35,6 +35,17 @@ REASONS: dict[str, Reason] = {
         "Job {jid} is not leased under token {token}: it is {state}, its worker is '{worker}'.",
         "Stop working on it; its history shows which worker took it, and when.",
     ),
+    "FORKED": Reason(
+        ("after", "epoch", "current", "common"),
+        "Event {after} of epoch {epoch} is not part of this history, whose epoch is {current}: the server lost the end "
+        "of its log, and the events after {common} are others now.",
+        "Take back what was read after event {common}, and read on from there.",
+    ),
+    "EPOCH_PASSED": Reason(
+        ("epoch", "current"),
+        "Epoch {epoch} cannot begin: the current epoch is {current}.",
+        "Epochs only grow: give a greater number, such as the time in microseconds.",
+    ),
     "WRONG_STATE": Reason(
         ("jid", "state"),
         "Job {jid} is {state}, which does not allow this operation.",

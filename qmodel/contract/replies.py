@@ -541,13 +541,21 @@ class TrackedJobs(NamedTuple):
 
 class Recorded(NamedTuple):
     """An entry of the journal: its number, the sequence of the last event after it, the call as `qmodel run` takes it,
-    and the outcome. The outcome is JSON: `reply`, or `refused` with a code and its facts.
+    the outcome, and the epoch. The outcome is JSON: `reply`, or `refused` with a code and its facts.
     """
 
     number: int
     seq: int
     call: str
     outcome: str
+    epoch: int = 0
+
+
+class Newest(NamedTuple):
+    """The sequence of the newest event, 0 before the first, and the current epoch."""
+
+    seq: int
+    epoch: int
 
 
 class Setting(NamedTuple):
@@ -593,6 +601,7 @@ SHAPES: dict[str, Any] = {
     "stats": Stats,
     "metrics": tuple[Minute, ...],
     "events": tuple[Event, ...],
+    "newest": Newest,
     "recorded": tuple[Recorded, ...],
     "settings": tuple[Setting, ...],
 }

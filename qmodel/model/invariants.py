@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from qmodel.contract.arguments import POLICIES
+from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
@@ -174,13 +175,26 @@ def sequences_are_unique_and_past(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def tokens_are_unique_and_past(s: Snapshot) -> Iterator[str]:
-    """Every token is the sequence of a claim: no two jobs share one, and none is in the future."""
+    """Every token is the epoch and the sequence of a claim: no two jobs share one, and none is in the future."""
     counts = Counter(job["token"] for job in s.jobs.values() if job["token"])
     for jid, job in s.jobs.items():
-        if counts[job["token"]] > 1 or not 0 <= job["token"] <= s.seq:
-            yield f"{jid} has token {job['token']} of {s.seq}"
-        if job["state"] == "running" and job["token"] != job["seq"]:
+        if counts[job["token"]] > 1 or not (
+            0 <= job["token"] % TOKEN_EPOCH <= s.seq and job["token"] // TOKEN_EPOCH <= s.epoch
+        ):
+            yield f"{jid} has token {job['token']} of {s.seq} in epoch {s.epoch}"
+        if job["state"] == "running" and job["token"] % TOKEN_EPOCH != job["seq"]:
             yield f"{jid} runs under token {job['token']} from sequence {job['seq']}"
+
+
+@invariant
+def epochs_grow_with_the_events(s: Snapshot) -> Iterator[str]:
+    """The epochs of the kept events grow, up to the current one; each begins within the kept events."""
+    spans = [*s.epochs, (s.seq + 1, s.epoch + 1)]
+    if s.events and s.epochs and (s.epochs[0][0] != s.seq - s.events + 1 or s.epochs[-1][1] != s.epoch):
+        yield f"the epochs are {s.epochs}, of {s.events} events up to {s.seq} in epoch {s.epoch}"
+    for (before, previous), (first, epoch) in pairwise(spans):
+        if first <= before or epoch <= previous:
+            yield f"epoch {epoch} from {first} on does not follow epoch {previous} from {before} on"
 
 
 @invariant
@@ -417,12 +431,12 @@ def jobs_with_their_own_retention_are_listed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def leased_jobs_hold_their_throttles(s: Snapshot) -> Iterator[str]:
-    """The holders of a throttle are the running and stalled jobs that name it, with their tokens."""
+    """The holders of a throttle are the running and stalled jobs that name it, with their claims."""
     wanted: dict[str, list[tuple[int, str]]] = {}
     for jid, job in s.jobs.items():
         if job["state"] in ("running", "stalled"):
             for name in set(dict(job["options"]).get("throttles", "").split()):
-                wanted.setdefault(name, []).append((job["token"], jid))
+                wanted.setdefault(name, []).append((job["token"] % TOKEN_EPOCH, jid))
     for name in wanted.keys() | s.throttles.keys():
         held = s.throttles[name]["held"] if name in s.throttles else ()
         if list(held) != sorted(wanted.get(name, [])):

@@ -36,7 +36,7 @@ from qmodel.model.state.records import (
 )
 from qmodel.model.state.store import Store
 
-SAME = ("seq", "journaled", "workers_passed")
+SAME = ("seq", "epoch", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
 
 QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses"))
@@ -57,6 +57,7 @@ def store(of: Snapshot) -> Store:
         setattr(made, name, Ordered(getattr(of, name)))
     made.settings = made.settings | of.config
     made.events = deque([(0, "")] * of.events, value(made, "max-events"))
+    made.epochs = list(of.epochs) or [(0, of.epoch)]
     made.recorded = deque(maxlen=value(made, "max-journal"))
     made.messages = Ordered(Message(*one) for one in of.messages)
     made.metadata = {klass: dict(notes) for klass, notes in of.metadata.items()}

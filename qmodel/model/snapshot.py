@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from qmodel.model.state import journal, subscriptions
+from qmodel.model.state import epochs, journal, subscriptions
 from qmodel.model.state.history import stages
 from qmodel.model.state.records import Day, Job, Position, Queue, Request, Sample, Subscription, Throttle, Worker
 from qmodel.model.state.store import Store
@@ -73,6 +73,9 @@ class Snapshot:
     """One namespace.
 
     seq         the sequence of the last event
+    epoch       the current epoch
+    epochs      ((sequence, epoch), ...): the first kept event and its epoch, and each event that began a later one;
+                empty if only the number of the events is known
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
@@ -93,14 +96,14 @@ class Snapshot:
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
-    throttles   name -> {each of LIMITS, level, level_at, held: ((token, jid), ...),
-                claims: ((moment, token), ...), queues: names of the queues with jobs parked there, sorted}
+    throttles   name -> {each of LIMITS, level, level_at, held: ((sequence of the claim, jid), ...),
+                claims: ((moment, sequence), ...), queues: names of the queues with jobs parked there, sorted}
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept}, where a
                 sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
                 {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted
     uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, if set
-    journal     the kept entries: ((number, sequence, call, outcome), ...), as qmodel.contract.replies.Recorded
+    journal     the kept entries: ((number, sequence, call, outcome, epoch), ...), as qmodel.contract.replies.Recorded
     journaled   the number of the last entry
     metadata    klass -> {key: text}
     cascade     ((sequence, jid, whether it is to be canceled), ...): failed jobs with dependents still to process, the
@@ -132,12 +135,14 @@ class Snapshot:
     days: dict[tuple[int, str], Record]
     uniques: dict[str, Record]
     config: dict[str, int]
-    journal: tuple[tuple[int, int, str, str], ...]
+    journal: tuple[tuple[int, int, str, str, int], ...]
     journaled: int
     metadata: dict[str, dict[str, str]]
     cascade: tuple[tuple[int, str, bool], ...]
     results: dict[str, tuple[tuple[str, str, str, str], ...]]
     requests: tuple[tuple[str, Any], ...]
+    epoch: int = 0
+    epochs: tuple[tuple[int, int], ...] = ()
 
 
 def of(store: Store) -> Snapshot:
@@ -178,6 +183,8 @@ def of(store: Store) -> Snapshot:
         cascade=tuple(store.cascade),
         results={jid: tuple((other, *one) for other, one in kept.items()) for jid, kept in store.results.items()},
         requests=tuple((request, plain(reply)) for request, reply in store.requests.items()),
+        epoch=store.epoch,
+        epochs=epochs.kept(store),
     )
 
 

@@ -6,15 +6,17 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from qmodel.backends.bundle import LIBRARY, function_name
-from qmodel.contract.operations import CATALOGUE, Operation, Spec
+from qmodel.contract.operations import CATALOGUE, BeginEpoch, Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
 from qmodel.dialects.qless import Answer
+from qmodel.model.state import epochs
 from qmodel.serve.namespaces import Space, Spaces, Waiter
 from qmodel.serve.replies import Raw, reply
 from qmodel.wire import parse
@@ -77,6 +79,7 @@ class ModelExecutor:
         self.clock = clock
         self.log = log
         self.watch: Watch | None = None
+        self._digits = secrets.randbelow(epochs.DIGITS)
         self.spaces = Spaces(self._log_wake)
 
     def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Raw:
@@ -89,6 +92,8 @@ class ModelExecutor:
         op, now = found
         reads = spec.resend == "read"
         space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
+        if not reads and not space.is_begun and not (at < len(words) and words[at]):
+            self.begin_epoch(space)
         recorded = space.store.journaled
         outcome = space.execute(op, now)
         if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
@@ -104,9 +109,25 @@ class ModelExecutor:
             space.settle()
         return raw
 
+    def begin_epochs(self) -> None:
+        """Begin an epoch of each namespace: this process may have lost the end of the log of an earlier one."""
+        for space in self.spaces:
+            self.begin_epoch(space)
+
+    def begin_epoch(self, space: Space) -> None:
+        """Begin an epoch of a namespace, before it is changed for the first time by this process."""
+        now = self.clock()
+        epoch = epochs.next_(space.store, now, self._digits, self.spaces.cleared_epoch)
+        space.execute(BeginEpoch(epoch), now)
+        space.is_begun = True
+        if self.log is not None:
+            self.log.operation(space, BeginEpoch.spec.name, now, ["", str(epoch)])
+
     def qless(self, db: int, prefix: str, words: Sequence[str]) -> Answer:
         """Execute a call of the qless dialect, as one entry of the journal. Raises QlessError."""
         space = self.spaces.of(db, prefix)
+        if not space.is_begun:
+            self.begin_epoch(space)
         answer, refused = None, None
         try:
             answer = qless.call(space.store, words)

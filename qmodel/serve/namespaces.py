@@ -33,14 +33,18 @@ class Waiter:
 
 
 class Space:
-    """A store, and the waiters for its queues and its events. `on_wake` is called for each consumed wake-up."""
+    """A store, and the waiters for its queues and its events. `on_wake` is called for each consumed wake-up.
 
-    __slots__ = ("_waiting", "db", "on_wake", "prefix", "readers", "store")
+    `is_begun` says whether this process has begun an epoch of the store.
+    """
+
+    __slots__ = ("_waiting", "db", "is_begun", "on_wake", "prefix", "readers", "store")
 
     def __init__(self, db: int, prefix: str, on_wake: Callable[[Space, str], object]) -> None:
         self.db = db
         self.prefix = prefix
         self.store = Store()
+        self.is_begun = False
         self.on_wake = on_wake
         self.readers: dict[object, Callable[[], object]] = {}
         self._waiting: dict[str, dict[Waiter, str]] = {}
@@ -102,6 +106,7 @@ class Spaces:
 
     def __init__(self, on_wake: Callable[[Space, str], object]) -> None:
         self._on_wake = on_wake
+        self.cleared_epoch = 0  # no namespace that was emptied had a later one
         self._all: dict[int, dict[str, Space]] = {}
 
     def __iter__(self) -> Iterator[Space]:
@@ -136,6 +141,7 @@ class Spaces:
         """Empty the namespaces of a database, or of all; `prefix` limits it to matching prefixes. Waiters stay."""
         for space in list(self):
             if db in (None, space.db) and space.prefix.startswith(prefix or ""):
-                space.store = Store()
+                self.cleared_epoch = max(self.cleared_epoch, space.store.epoch)
+                space.store, space.is_begun = Store(), False
                 if not space.is_awaited:
                     del self._all[space.db][space.prefix]

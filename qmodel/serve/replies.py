@@ -150,7 +150,7 @@ def _recorded(one: replies.Recorded) -> Raw:
     """Convert an entry of the journal, with its call and its outcome as they are written for the wire."""
     now, op = as_json.read(one.call)
     outcome = reply(op.spec.reply, as_json.found(op, one.outcome))
-    return [str(one.number), str(one.seq), op.spec.name, write(codec.encode(op, now)), write(outcome)]
+    return [str(one.number), str(one.seq), op.spec.name, write(codec.encode(op, now)), write(outcome), str(one.epoch)]
 
 
 SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
@@ -187,7 +187,8 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "worker": _same,
     "stats": _stats,
     "metrics": _same,
-    "events": _each(lambda one: [str(one.seq), event(one)]),
+    "events": _each(lambda one: [str(one.seq), event(one), str(one.epoch)]),
+    "newest": lambda value, _: [str(value.seq), str(value.epoch)],
     "recorded": _each(_recorded),
     "settings": _each(lambda setting: [setting.option, setting.value, 1 if setting.is_set else 0]),
 }

@@ -40,6 +40,9 @@ def _with_journal(options: Options) -> Host:
     try:
         executor = _recovered(journal, options.salvage)
         executor.log = journal
+        executor.begin_epochs()
+        if journal.dirty:
+            journal.commit()
     except BaseException:
         journal.close()
         raise

@@ -19,7 +19,8 @@ from qmodel.serve.resp import NO_LIST, Fault, Pairs
 from qmodel.serve.session import LATER, Session
 
 EVENTS: Final = "events"
-_ID: Final = re.compile(r"\(?(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+_ID: Final = re.compile(r"\(?(\d{1,18})(?:-(\d{1,20}))?", re.ASCII)
+_END: Final = 1 << 64
 _NO_STREAM: Final = Fault("ERR another backend stores the events of this server: use FCALL qmodel_v1_events")
 
 
@@ -94,24 +95,25 @@ def _space(session: Session, key: str) -> Space | Fault:
     return executor.spaces.of(session.db, key.removesuffix(EVENTS))
 
 
-def _entries(space: Space, first: int, last: int, most: int) -> list[Any]:
-    """Give events by sequence number, as entries of a stream."""
-    found = events_after(space.store, first - 1, most)
-    return [[f"{one.seq}-0", ["e", event(one)]] for one in found if one.seq <= last]
+Id = tuple[int, int]
 
 
-def _sequence(word: str, *, first: bool) -> int | None:
-    """Convert an id, which is `<sequence>-0`, to the first or last sequence number of a range."""
+def _entries(space: Space, first: Id, last: Id, most: int) -> list[Any]:
+    """Give events as entries of a stream, whose ids are `<sequence>-<epoch>`."""
+    found = events_after(space.store, first[0] - 1, most + 1)
+    inside = [one for one in found if first <= (one.seq, one.epoch) <= last]
+    return [[f"{one.seq}-{one.epoch}", ["e", event(one)]] for one in inside[:most]]
+
+
+def _bound(word: str, *, first: bool) -> Id | None:
+    """Read the first or last id of a range; without its second part, an id stands for all with its first part."""
     if word in "-+":
-        return 0 if word == "-" else 1 << 62
+        return (0, 0) if word == "-" else (1 << 62, 0)
     found = _ID.fullmatch(word)
     if found is None:
         return None
-    seq, part = int(found[1]), int(found[2]) if found[2] else (0 if first else 1)
-    open_ = word.startswith("(")
-    if first:
-        return seq + 1 if part > 0 or open_ else seq
-    return seq - 1 if open_ and part == 0 else seq
+    part = int(found[2]) if found[2] else (0 if first else _END)
+    return int(found[1]), part + (word.startswith("(") * (1 if first else -1))
 
 
 _BAD_ID: Final = Fault("ERR Invalid stream ID specified as stream command argument")
@@ -123,7 +125,7 @@ def xrange(session: Session, words: list[str]) -> Any:
     space = _space(session, words[1])
     if isinstance(space, Fault):
         return space
-    first, last = _sequence(words[2], first=True), _sequence(words[3], first=False)
+    first, last = _bound(words[2], first=True), _bound(words[3], first=False)
     if first is None or last is None:
         return _BAD_ID
     most = 1 << 30
@@ -149,7 +151,7 @@ def xread(session: Session, words: list[str]) -> Any:
         found = _ID.fullmatch(word)
         if found is None and word != "$":
             return _BAD_ID
-        wanted.append((key, space, int(found[1]) if found else space.store.seq))
+        wanted.append((key, space, (int(found[1]), int(found[2] or 0)) if found else (space.store.seq, _END)))
     reading = _Reading(session, wanted, most)
     ready = reading.found()
     if ready is not None or block is None or session.in_exec:
@@ -175,17 +177,18 @@ def _options(words: list[str]) -> tuple[int, int | None, list[str], list[str]] |
 
 
 class _Reading:
-    """One XREAD: the streams that it reads, each with the last sequence number that the client has."""
+    """One XREAD: the streams that it reads, each with the last id that the client has."""
 
-    def __init__(self, session: Session, wanted: list[tuple[str, Space, int]], most: int) -> None:
+    def __init__(self, session: Session, wanted: list[tuple[str, Space, Id]], most: int) -> None:
         self.session = session
         self.wanted = wanted
         self.most = most
         self.waiting: _Waiting | None = None
 
     def found(self) -> Any:
-        """Read the events after those numbers; None if there are none."""
-        streams = [(key, _entries(space, after + 1, 1 << 62, self.most)) for key, space, after in self.wanted]
+        """Read the events after those ids; None if there are none."""
+        last = 1 << 62, 0
+        streams = [(key, _entries(space, (seq, part + 1), last, self.most)) for key, space, (seq, part) in self.wanted]
         if not any(entries for _, entries in streams):
             return None
         if self.session.version == 3:

@@ -157,7 +157,7 @@ class Top(App[None]):
             if place is self.place and not self._jid:  # the view has not changed in the meantime
                 self._show(place, page)
         newest, groups = await self._client.execute_many((ops.Newest(), ops.FailedGroups(0, 1000)))
-        self._say_head(newest, groups)
+        self._say_head(newest.seq, groups)
         self.drawn += 1
 
     async def _draw_job(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qmodel.contract import replies
-from qmodel.contract.arguments import Flag, ListOf, Operations
+from qmodel.contract.arguments import Flag, ListOf, Operations, Whole
 from qmodel.contract.events import EVENTS, WHOLE, Event, Fact
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.reasons import Reason
@@ -49,7 +49,7 @@ def _encoder(spec: Spec) -> Callable[[Any], list[str]]:
     lines = ["def arguments(op):", " out = ["]
     for a in positional(spec):
         known[f"kind_{a.name}"] = a.kind
-        plain = "str(v) if type(v := op.{0}) is int" if a.kind.wire == "whole" else _PLAIN
+        plain = "str(v) if type(v := op.{0}) is int" if isinstance(a.kind, Whole) else _PLAIN
         lines.append(f"  {plain} else scalar(kind_{{0}}, v),".format(a.name))
     lines.append(" ]")
     for a in named(spec):
@@ -95,8 +95,8 @@ def _write(out: list[str], name: str, kind: Any, default: Any, value: Any) -> No
 
 def _scalar(kind: Any, value: Any) -> str:
     if type(value) is str:
-        return _text(value) if kind.wire not in ("whole", "flag") else _raise(kind.wire)
-    if kind.wire == "whole" and type(value) is int:
+        return _text(value) if kind.wire not in ("whole", "digits", "flag") else _raise(kind.wire)
+    if kind.wire in ("whole", "digits") and type(value) is int:
         return str(value)
     if type(kind) is Flag and type(value) is bool:
         return "1" if value else "0"
@@ -218,11 +218,11 @@ def _fact(name: str, text: str) -> Fact:
 
 
 def event(raw: Raw) -> Event:
-    """Read an event: its sequence, and its text."""
+    """Read an event: its sequence, its text, and its epoch."""
     at, kind, *facts = raw[1].decode().split("\t")
     for place in _WHOLE[kind]:
         facts[place] = int(facts[place])
-    return record(Event, (int(raw[0]), int(at), kind, tuple(facts)))
+    return record(Event, (int(raw[0]), int(at), kind, tuple(facts), int(raw[2])))
 
 
 _WHOLE = {kind: tuple(place for place, name in enumerate(names) if name in WHOLE) for kind, names in EVENTS.items()}
@@ -346,6 +346,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "stats": _stats,
     "metrics": _each(lambda raw: replies.Minute(*raw)),
     "events": _each(event),
+    "newest": lambda raw: replies.Newest(int(raw[0]), int(raw[1])),
     "recorded": _each(recorded),
     "settings": _each(lambda raw: replies.Setting(raw[0].decode(), raw[1], raw[2] == 1)),
 }

@@ -14,12 +14,12 @@ Raw = Any
 
 
 def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recorded:
-    """Decode an entry of the journal; `decode` decodes its outcome."""
-    number, seq, name, call, outcome = raw
+    """Decode an entry of the journal (number, sequence, operation, call, outcome, epoch); `decode` decodes its outcome."""
+    number, seq, name, call, outcome, epoch = raw
     words = [word.decode() for word in _resp(call)]
     op = parse.operation(name.decode(), words)
     found = decode(op, _resp(outcome))
-    return replies.Recorded(int(number), int(seq), as_json.call(int(words[0]), op), as_json.outcome(found))
+    return replies.Recorded(int(number), int(seq), as_json.call(int(words[0]), op), as_json.outcome(found), int(epoch))
 
 
 def resp(text: bytes) -> Raw:

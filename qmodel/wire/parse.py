@@ -33,14 +33,14 @@ class Bad(Exception):
 
 def whole(word: str, kind: Kind) -> int | None:
     """Read a whole number in the form that lua/wire/arguments.lua accepts; None if the kind does not accept it."""
-    if len(word) > 15 or not (word == "0" or _WHOLE.fullmatch(word)):
+    if len(word) > 30 or not (word == "0" or _WHOLE.fullmatch(word)):
         return None
     value = int(word)
     return value if kind.accepts(value) else None
 
 
 def _accepting(kind: Kind, strictly: bool) -> Accept:
-    if kind.wire == "whole":
+    if isinstance(kind, Whole):
         return lambda word: whole(word, kind)
     if kind.wire == "flag":
         return _FLAGS.get

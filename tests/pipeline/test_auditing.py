@@ -160,7 +160,7 @@ def _first_of(subject: LuaSubject) -> tuple[int, tuple[Recorded, ...]]:
 
 
 def _last(subject: LuaSubject) -> int:
-    return int(subject.step(0, ops.Newest()))
+    return int(subject.step(0, ops.Newest()).seq)
 
 
 def test_one_altered_answer_is_found_and_only_that() -> None:

@@ -74,6 +74,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "stats": ("a Stats", replies.Stats),
     "metrics": ("a list of Minutes", replies.Minute),
     "events": ("a list of Events", Event),
+    "newest": ("a Newest", replies.Newest),
     "recorded": ("a list of Recorded", replies.Recorded),
     "settings": ("a list of Settings", replies.Setting),
 }

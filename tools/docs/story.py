@@ -16,6 +16,7 @@ from qmodel.backends.embedded.keyspace import Keyspace
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.model import engine
+from qmodel.model.state import epochs
 from qmodel.model.state.store import Store
 from qmodel.wire.codec import decode, encode
 from tools import lua_catalogue
@@ -166,16 +167,17 @@ STORY: tuple[Operation, ...] = (
     ops.UniqueRelease("sync"),
     ops.Stats("emails"),
     ops.Metrics("emails", count=2),
-    ops.Events(13, 3),
+    ops.Events(14, 3),
     ops.Newest(),
     ops.PutNew((ops.Put("rows", "row-1", "Load", "1"), ops.Put("rows", "row-2", "Load", "2")), "r99"),
     ops.ConfigSet("journal", 1),
     ops.Get("j1"),
     ops.Journal(),
+    ops.BeginEpoch(1_800_000_000_000_000),
 )
 
 REFUSED: tuple[Operation, ...] = (
-    ops.Complete("j1", 21),
+    ops.Complete("j1", 176722560100000000000000000021),
     ops.Put("emails", "no blanks", "SendEmail", ""),
     ops.Put("emails", "j5", "SendEmail", "", depends=("j6",)),
 )
@@ -202,6 +204,7 @@ class World:
     def __init__(self) -> None:
         self._now = BEGIN
         self.keyspace = Keyspace(lambda: float(self._now))
+        self.keyspace.run_id = b"0" * 40  # a part of the epoch
         self._host = LuaHost(lambda: float(self._now), limit=0, keyspace=self.keyspace)
         generated = {"contract/catalogue": lua_catalogue.catalogue(), "wire/verbs": lua_catalogue.verbs()}
         self._host.load(bundle.library(generated))
@@ -213,6 +216,8 @@ class World:
         self._now += 1
         arguments = encode(op)
         raw = self._host.fcall(bundle.function_name(op.spec.name), [PREFIX], arguments)
+        if not self._model.epoch:
+            engine.step(self._model, self._now * 1000, ops.BeginEpoch(epochs.next_(self._model, self._now * 1000, 0)))
         expected = engine.step(self._model, self._now * 1000, op)
         assert decode(op, raw) == expected, (op, decode(op, raw), expected)
         return Step(self._now * 1000, op, arguments, raw)

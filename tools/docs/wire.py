@@ -177,8 +177,10 @@ SHAPES = {
     "stats": "queue, day, wait, run, failures, failed, retries; wait and run are: count, mean and squares as text in "
     "`%.17g`, and the 287 counts of the histogram, or none if it is too old",
     "metrics": "a list of: at, completed, failed, retried, run_ms",
-    "events": "a list of pairs: the sequence as text, and the event as below",
-    "recorded": "a list of: the number as text, the sequence as text, the operation, the call, the outcome, as below",
+    "events": "a list of: the sequence as text, the event as below, and the epoch as text",
+    "newest": "the sequence and the epoch, as texts",
+    "recorded": "a list of: the number as text, the sequence as text, the operation, the call and the outcome as "
+    "below, and the epoch as text",
     "settings": "a list of: option, value, 1 if it was set or else 0",
 }
 """The form of each kind of reply on the wire."""
@@ -199,7 +201,7 @@ def markdown() -> str:
         put=example(examples["put"]),
         put_many=example(examples["put_many"]),
         get=example(examples["get"]),
-        first_event=shown(world.keyspace.execute("XRANGE", PREFIX.encode() + b"events", b"1-0", b"1-0")),
+        first_event=shown(world.keyspace.execute("XRANGE", PREFIX.encode() + b"events", b"2", b"2")),
         refused="\n".join(example(world.execute(op)) for op in REFUSED),
         shapes=_shapes(),
         fields=_fields("text_fields"),
@@ -236,7 +238,7 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 - `prefix` is the prefix of all keys of a namespace, by default `ql:`. It is the only key of the call. On a cluster give
   it a hash tag: `{{shop}}:ql:`.
 - `now` is the moment of the operation in milliseconds since the epoch, or empty for the server's clock. Leave it
-  empty.
+  empty: only then does the server begin an epoch where one is needed ([the event stream](#the-event-stream)).
 - `request` is an id that you choose, and use again when you send the same call again: then a lost reply does no harm.
   It may be empty. Operations without an argument `request` ignore it. (The pair `request <id>` counts only in an
   operation within another one.) See "how a resend is recognised" in [catalogue.md](catalogue.md).
@@ -249,6 +251,7 @@ Values:
 | --- | --- |
 | text, names, ids, words | unchanged, in UTF-8 |
 | whole number | digits, without leading zeros or a plus sign: `0`, `-5`, `1767225600000` |
+| token | likewise, up to 30 digits: keep it as text where numbers have fewer |
 | flag | `1` or `0` |
 | list | the name before each value: `tags a tags b`. An empty list: `no tags` |
 | operations | for each: the name, the number of its strings, and these strings, without `now` and `request` |
@@ -301,12 +304,18 @@ may be any text: in it, a line end is written `\\n` and a backslash `\\\\`.
 {history}
 ## The event stream
 
-The stream `<prefix>events` has the ids `<sequence>-0`. Sequences have no gaps, so a reader that has seen 41 and then 43
-knows that it missed 42. Each entry has one field, `e`: the moment, the event and its facts, separated by tabs. Read it
+The stream `<prefix>events` has the ids `<sequence>-<epoch>`. Sequences have no gaps, so a reader that has seen 41 and
+then 43 knows that it missed 42. A server that may have lost the end of its log (a failover, a restored backup) begins a
+new epoch, a greater number, with its next change: it may give a sequence again, but never with the same epoch. The
+first event of an epoch is `epoch_begun`. So a reader keeps both numbers, and passes them to [events](#events), which
+refuses it with `FORKED` if what it has read was lost. The token of a lease is made of both: the epoch, followed by the
+sequence of the event `popped` in fourteen digits; in epoch 0 it is the sequence alone.
+
+Each entry has one field, `e`: the moment, the event and its facts, separated by tabs. Read it
 with `XREAD` or `XRANGE`, or by the operation [events](#events), and never write to it.
 
 ```console
-$ redis-cli XRANGE ql:events 1-0 1-0
+$ redis-cli XRANGE ql:events 2 2
 {first_event}
 ```
 
@@ -316,7 +325,7 @@ Facts are texts, here and in the history of a job. These are whole numbers: {who
 ## The journal
 
 While the option `journal` is 1, the stream `<prefix>journal` has an entry for every operation that may change
-something, with the id `<number>-0`; numbers have no gaps. Its fields are `o`, the operation; `e`, the sequence of the
+something, with the id `<number>-<epoch>`; numbers have no gaps. Its fields are `o`, the operation; `e`, the sequence of the
 last event after it; `c`, the call; and `r`, the reply. The last two are in RESP2: a list of texts, and a reply as
 above. The call begins with the moment, even if the caller left it empty.
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
-from qmodel.contract.arguments import Choice, Flag, ListOf, Name, Text, Whole
+from qmodel.contract.arguments import TOKEN_EPOCH, Choice, Flag, ListOf, Name, Text, Whole
 from qmodel.contract.arguments import Operations as OperationsKind
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
@@ -117,8 +117,8 @@ class _Leases:
         for event in events_after(self._store, before, self._store.seq - before):
             if event.event == "popped":
                 jid = str(event.facts[0])
-                self._tokens.setdefault(jid, []).append(event.seq)
-                self._owner[event.seq] = jid
+                self._tokens.setdefault(jid, []).append(event.epoch * TOKEN_EPOCH + event.seq)
+                self._owner[self._tokens[jid][-1]] = jid
 
     def symbol(self, token: Any) -> Any:
         """Turn a token into its symbol; give any other number back."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.contract.events import Event
 from qmodel.contract.operations import CompleteAndPop, Events, Operation, Pop, PopAny
 from qmodel.contract.refusals import Refusal
@@ -94,10 +95,10 @@ class Unplaced:
 class Makers:
     """The operations that may have emitted each event, by the event's sequence number, as far as replies show.
 
-    The token of a lease is the sequence number of the event that granted it. So a reply with the token shows that its
-    operation emitted the event, or that an operation with the same request id and a lost reply did. A reply that shows
-    an event gives the event's moment, which is the moment of the operation that emitted it, and its kind. These rules
-    only save time: in an order with another emitter, the model's reply would differ from the recorded one later.
+    The token of a lease holds the sequence number of the event that granted it. So a reply with the token shows that
+    its operation emitted the event, or that an operation with the same request id and a lost reply did. A reply that
+    shows an event gives the event's moment, which is the moment of the operation that emitted it, and its kind. These
+    rules only save time: in an order with another emitter, the model's reply would differ from the recorded one later.
     """
 
     def __init__(self, history: Sequence[Call], start: int) -> None:
@@ -115,7 +116,7 @@ class Makers:
         for n, call in enumerate(history):
             for token in granted(call):
                 op = call.op
-                self._keep(token, asked.get((op.worker, op.request), (n,)))  # type: ignore[attr-defined]
+                self._keep(token % TOKEN_EPOCH, asked.get((op.worker, op.request), (n,)))  # type: ignore[attr-defined]
         for event in {event for call in history for event in shown(call)}:
             able = (n for n in at.get(event.at, ()) if event.event in history[n].op.spec.events)
             self._keep(event.seq, tuple(able))

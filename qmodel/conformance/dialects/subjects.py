@@ -20,6 +20,8 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 
 PREFIX = "ql:"
+SIMULATED = "simulated"
+"""The second key of a call of a dialect whose moments are not real: no epoch begins by itself."""
 
 
 class Call(NamedTuple):
@@ -131,7 +133,7 @@ class LuaSubject:
             name, words = f"{bundle.LIBRARY}_qless", one.arguments
             if one.document:
                 name, words = f"{name}_document", (one.document, *words)
-            return _texts(self._host.fcall(name, (PREFIX,), words))
+            return _texts(self._host.fcall(name, (PREFIX, SIMULATED), words))
         name = bundle.function_name(one.op.spec.name)
         return _texts(self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now))[0])
 
@@ -161,7 +163,7 @@ class ServerSubject:
         self._listener: Any = redis.client.PubSub(self._client.connection_pool)
         self._listener.psubscribe(f"{self._prefix}*")
         self._listener.get_message(timeout=5)
-        self._script = self._client.script_load(bundle.qless_script(self._prefix)) if script else None
+        self._script = self._client.script_load(bundle.qless_script(self._prefix, simulated=True)) if script else None
         self._dump = dump.dump_command(self._prefix)
         self._dump_of = dump.dump_of
 
@@ -189,7 +191,7 @@ class ServerSubject:
             return ("FCALL", name, "1", self._prefix, *codec.encode(one.op, one.now))
         if self._script is not None:
             return ("EVALSHA", self._script, "0", *one.arguments)
-        return ("FCALL", f"{bundle.LIBRARY}_qless", "1", self._prefix, *one.arguments)
+        return ("FCALL", f"{bundle.LIBRARY}_qless", "2", self._prefix, SIMULATED, *one.arguments)
 
     def _outcome(self, one: Call | Step, raw: Any) -> Any:
         if isinstance(raw, Exception):

@@ -1343,7 +1343,8 @@ class Generator:
     def events(self) -> Operation:
         seq = self._store.seq
         after = pick(self._chooser, (0, max(seq - 1, 0), max(seq - 3, 0), seq, seq + 1, seq // 2))
-        return ops.Events(after, pick(self._chooser, COUNTS))
+        known = [self._store.epoch, *(epoch + more for _, epoch in self._store.epochs for more in (0, 0, 1))]
+        return ops.Events(after, pick(self._chooser, COUNTS), self._maybe(tuple(known)))
 
     def newest(self) -> Operation:
         return ops.Newest()
@@ -1407,6 +1408,11 @@ class Generator:
     def config_unset(self) -> Operation:
         return ops.ConfigUnset(self._option(), self._request())
 
+    def begin_epoch(self) -> Operation:
+        """Begin an epoch, mostly the next one; the numbers are small, so that tokens can be read."""
+        current = self._store.epoch
+        return ops.BeginEpoch(max(current + pick(self._chooser, (1, 1, 2) if self._aimed else (0, -1)), 1))
+
 
 _BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}
 
@@ -1426,8 +1432,9 @@ _TYPED: tuple[Any, ...] = (None, 1, 1.5, True, "x", ("x",))
 def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
     """List bad values of a kind that any language can send: numbers, texts and lists of texts."""
     if isinstance(kind, Whole):
+        numbers = (kind.low - 1, kind.high + 1, -(10**15), 10**15, 10**30, 2**63)
         return (
-            kind.low - 1, kind.high + 1, -(10**15), 10**15, 10**30, 2**63,
+            *(number for number in numbers if not kind.accepts(number)),
             "", "x", "1.5", "1e3", "0x10", " 1", "+1", "01", "-0", "inf", "nan", "\u0661",
         )  # fmt: skip
     if isinstance(kind, Flag):

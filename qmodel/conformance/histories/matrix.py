@@ -51,9 +51,8 @@ SITUATIONS = {
 
 JOBLESS = {
     "metadata_get", "metadata_set", "metadata_increment", "metadata_unset",
-    "config", "config_get", "config_set", "config_unset", "deregister", "pause", "unpause", "top_tags", "events",
-    "metrics",
-    "newest", "journal", "unique_get", "unique_release", "replay",
+    "config", "config_get", "config_set", "config_unset", "begin_epoch", "deregister", "pause", "unpause", "top_tags",
+    "events", "metrics", "newest", "journal", "unique_get", "unique_release", "replay",
     "request_open", "request_add", "request_close", "request_put", "request_get", "requests", "request_tune",
     "request_cancel", "request_forget",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",

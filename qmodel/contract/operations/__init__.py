@@ -146,6 +146,7 @@ from qmodel.contract.operations.administer import (
     ConfigGet as ConfigGet,
     ConfigSet as ConfigSet,
     ConfigUnset as ConfigUnset,
+    BeginEpoch as BeginEpoch,
 )
 from qmodel.contract.operations.annotate import (
     MetadataGet as MetadataGet,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import Milliseconds, Option, QueueNames, Reason, RequestId, Value, WorkerNames
+from qmodel.contract.arguments import Milliseconds, NewEpoch, Option, QueueNames, Reason, RequestId, Value, WorkerNames
 from qmodel.contract.operations.spec import Operation, operation
 
 
@@ -72,3 +72,14 @@ class ConfigUnset(Operation):
 
     option: Option
     request: RequestId = ""
+
+
+@operation("number", "same", "EPOCH_PASSED", "epoch_begun")
+class BeginEpoch(Operation):
+    """Begin an epoch, greater than the current one; replies it. The current epoch again changes nothing.
+
+    Tokens and ids of events after it differ from all earlier ones. A server begins an epoch by itself when it finds
+    that it may have lost the end of its log. Do it by hand after restoring a backup where it cannot: see semantics.md.
+    """
+
+    epoch: NewEpoch

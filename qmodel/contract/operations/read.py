@@ -5,6 +5,7 @@ from __future__ import annotations
 from qmodel.contract.arguments import (
     Count,
     Cursor,
+    Epoch,
     Group,
     Instant,
     Jid,
@@ -182,17 +183,22 @@ class Metrics(Operation):
     count: Count = 60
 
 
-@operation("events", "read")
+@operation("events", "read", "FORKED")
 class Events(Operation):
-    """List the events after a sequence number, oldest first; only the last max-events are kept."""
+    """List the events after a sequence number, oldest first; only the last max-events are kept.
+
+    With `epoch`, that of the event `after`, the page is checked: if that event is not part of the server's history,
+    because the server has lost the end of its log, the read is refused. Without it, the reader does not notice.
+    """
 
     after: Sequence = 0
     count: Count = 100
+    epoch: Epoch | None = None
 
 
-@operation("number", "read")
+@operation("newest", "read")
 class Newest(Operation):
-    """Give the sequence of the newest event, 0 before the first: a reader that starts there misses nothing."""
+    """Give the sequence and the epoch of the newest event: a reader that starts there misses nothing."""
 
 
 @operation("recorded", "read")

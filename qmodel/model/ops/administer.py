@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmodel.contract.operations import Config, ConfigGet, ConfigSet, ConfigUnset, Deregister, Forget, Pause, Unpause
+from qmodel.contract.operations import (
+    BeginEpoch,
+    Config,
+    ConfigGet,
+    ConfigSet,
+    ConfigUnset,
+    Deregister,
+    Forget,
+    Pause,
+    Unpause,
+)
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Setting
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.rules.suspension import end, holds
-from qmodel.model.state import config, journal, pauses, queues, schedules, workers
+from qmodel.model.state import config, epochs, journal, pauses, queues, schedules, workers
 from qmodel.model.state.store import Store, emit, keep_events
 
 
@@ -102,3 +112,13 @@ def unpause(store: Store, now: int, op: Unpause) -> int:
         if holds(store, now, name) and (op.reason is None or op.reason in pauses.of(store, name)):
             changed += end(store, now, name, op.reason)
     return changed
+
+
+def begin_epoch(store: Store, now: int, op: BeginEpoch) -> int:
+    """Begin an epoch; the current one is begun already."""
+    if op.epoch < store.epoch:
+        raise refuse("EPOCH_PASSED", op.epoch, store.epoch)
+
+    if op.epoch > store.epoch:
+        epochs.begin(store, now, op.epoch)
+    return op.epoch

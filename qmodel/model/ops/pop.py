@@ -15,7 +15,7 @@ from qmodel.model.rules.concurrency import admit, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
-from qmodel.model.state import config, history, jobs, options, parked, queues, stats, throttles, ttl, workers
+from qmodel.model.state import config, epochs, history, jobs, options, parked, queues, stats, throttles, ttl, workers
 from qmodel.model.state.records import Job, Queue
 from qmodel.model.state.store import Store, emit
 
@@ -187,7 +187,7 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
 def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
     """Lease a lifted job to a worker."""
     wait_ms = now - job.ready_at if now > job.ready_at else 0
-    job.token = emit(store, now, "popped", job.jid, job.queue, worker, wait_ms)
+    job.token = epochs.token(store, emit(store, now, "popped", job.jid, job.queue, worker, wait_ms))
     claimed(store, now, job)
     job.worker = worker
     job.grant = request

@@ -32,7 +32,7 @@ from qmodel.contract.operations import (
 from qmodel.contract.reasons import Reason
 from qmodel.contract.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
 from qmodel.model.rules import admission, explanation, selection
-from qmodel.model.state import completed, config, jobs, journal, pauses, queues, schedules, stats, workers
+from qmodel.model.state import completed, config, epochs, jobs, journal, pauses, queues, schedules, stats, workers
 from qmodel.model.state.store import Store, events_after
 
 
@@ -167,13 +167,16 @@ def metrics(store: Store, now: int, op: Metrics) -> tuple[replies.Minute, ...]:
 
 
 def events(store: Store, now: int, op: Events) -> tuple[Event, ...]:
-    """List the events after a sequence number."""
+    """List the events after a sequence number; with the epoch of that event, only if it is part of this history."""
+    if op.epoch is not None:
+        epochs.check(store, op.after, op.epoch)
+
     return events_after(store, op.after, op.count)
 
 
-def newest(store: Store, now: int, op: Newest) -> int:
-    """Give the sequence of the newest event."""
-    return store.seq
+def newest(store: Store, now: int, op: Newest) -> replies.Newest:
+    """Give the sequence and the epoch of the newest event."""
+    return replies.Newest(store.seq, store.epoch)
 
 
 def journal_(store: Store, now: int, op: Journal) -> tuple[replies.Recorded, ...]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import options, requests
+from qmodel.model.state import epochs, options, requests
 from qmodel.model.state.records import ConcurrencyKey, Job
 from qmodel.model.state.store import Store
 
@@ -50,7 +50,7 @@ def has_slot(job: Job) -> bool:
 
 def has_begun(job: Job) -> bool:
     """Whether a job has been handed out since it got its slot."""
-    return job.token > int(options.get(job, "line") or 0)
+    return epochs.claim(job.token) > int(options.get(job, "line") or 0)
 
 
 def is_parked(job: Job) -> bool:

@@ -5,8 +5,8 @@ it off the last. So with the state before the first entry, all of it can be exec
 the same state: an operation depends only on the state, its moment and its arguments. Not recorded are operations that
 read, because they change nothing, and calls refused for their form, because they are no operations.
 
-An entry is a number, without gaps; the sequence of the last event after the operation; the moment; the operation; and
-its outcome.
+An entry is a number, without gaps; the sequence of the last event after the operation; the moment; the operation; its
+outcome; and the epoch. As of events, the pair of epoch and number identifies an entry among all servers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_on(store: Store) -> bool:
 def record(store: Store, now: int, op: Operation, outcome: Any) -> None:
     """Append an operation and its outcome."""
     store.journaled += 1
-    store.recorded.append((store.seq, now, op, outcome))
+    store.recorded.append((store.seq, now, op, outcome, store.epoch))
 
 
 def keep(store: Store, most: int) -> None:
@@ -42,6 +42,6 @@ def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
     first = store.journaled - len(store.recorded)
     skip = max(number - first, 0)
     return tuple(
-        Recorded(first + at, seq, as_json.call(now, op), as_json.outcome(outcome))
-        for at, (seq, now, op, outcome) in enumerate(islice(store.recorded, skip, skip + count), skip + 1)
+        Recorded(first + at, seq, as_json.call(now, op), as_json.outcome(outcome), epoch)
+        for at, (seq, now, op, outcome, epoch) in enumerate(islice(store.recorded, skip, skip + count), skip + 1)
     )

@@ -14,7 +14,7 @@ in Redis keep that name.
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import options, queues
+from qmodel.model.state import epochs, options, queues
 from qmodel.model.state.records import NEVER, Job, ParkedJobs, Queue
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, named, of, own, queue_of
@@ -23,14 +23,14 @@ from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, na
 def hold(store: Store, job: Job) -> None:
     """Count a leased job in each throttle that it names."""
     for name in named(job):
-        made(store, name).held.add((job.token, job.jid))
+        made(store, name).held.add((epochs.claim(job.token), job.jid))
 
 
 def release(store: Store, job: Job) -> None:
     """Stop counting a job in its throttles."""
     for name in named(job):
         throttle = store.throttles[name]
-        throttle.held.remove((job.token, job.jid))
+        throttle.held.remove((epochs.claim(job.token), job.jid))
         if throttle.concurrency:
             free(store, name)
         forget_if_empty(store, name)

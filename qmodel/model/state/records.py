@@ -261,4 +261,4 @@ class Day:
         self.swept = False  # whether its minutes were deleted
 
 
-Entry = tuple[int, int, "Operation", Any]
+Entry = tuple[int, int, "Operation", Any, int]

@@ -37,14 +37,15 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "concurrency_keys", "config", "crons", "days", "events", "failed", "groups", "jobs",
-        "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states", "requested", "requests",
-        "results", "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends",
-        "uniques", "workers", "workers_passed",
+        "cascade", "completed", "concurrency_keys", "config", "crons", "days", "epoch", "epochs", "events", "failed",
+        "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states",
+        "requested", "requests", "results", "schedules", "seq", "settings", "subscriptions", "tags", "throttles",
+        "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.seq = self.journaled = self.workers_passed = 0
+        self.seq = self.epoch = self.journaled = self.workers_passed = 0
+        self.epochs = [(0, 0)]  # the epochs of the kept events, each with its first event
         self.events: deque[Told] = deque(maxlen=10_000)
         self.recorded: deque[Entry] = deque(maxlen=100_000)
         self.jobs: dict[str, Job] = {}
@@ -91,5 +92,13 @@ def events_after(store: Store, after: int, count: int) -> tuple[Event, ...]:
     """The events after a sequence number, oldest first."""
     gone = store.seq - len(store.events)
     skip = max(after - gone, 0)
-    told = enumerate(islice(store.events, skip, skip + count), gone + skip + 1)
-    return tuple([record(Event, (seq, one[0], one[1], one[2:])) for seq, one in told])
+    told = list(enumerate(islice(store.events, skip, skip + count), gone + skip + 1))
+    spans = [span for span in store.epochs if span[0] <= gone + skip + len(told)]
+    at, epoch = 0, 0
+    found = []
+    for seq, one in told:
+        while at < len(spans) and spans[at][0] <= seq:
+            epoch = spans[at][1]
+            at += 1
+        found.append(record(Event, (seq, one[0], one[1], one[2:], epoch)))
+    return tuple(found)

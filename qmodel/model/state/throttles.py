@@ -22,7 +22,7 @@ jobs instead. Its concurrency counts the queue's leases.
 from __future__ import annotations
 
 from qmodel.contract.operations import ThrottleSet
-from qmodel.model.state import options, queues
+from qmodel.model.state import epochs, options, queues
 from qmodel.model.state.records import NEVER, Job, Throttle
 from qmodel.model.state.store import Store
 
@@ -217,7 +217,7 @@ def spend(store: Store, now: int, name: str, cost: int, token: int) -> None:
     throttle = of(store, name)
     if throttle.rate:
         throttle.claims.take(throttle.claims.count_until(now - throttle.rate_ms))
-        throttle.claims.add((now, token))
+        throttle.claims.add((now, epochs.claim(token)))
     if throttle.capacity:
         throttle.level = _level(throttle, now) - min(cost, throttle.capacity) * throttle.refill_ms
         throttle.level_at = max(throttle.level_at, now)

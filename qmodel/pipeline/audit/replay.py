@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from qmodel.contract.operations import Get, Operation
+from qmodel.contract.operations import BeginEpoch, Get, Operation
 from qmodel.contract.replies import Job, Recorded
 from qmodel.errors import QmodelError
 from qmodel.model import restore, snapshot
@@ -74,12 +74,12 @@ class Audit:
         """Execute entries in order; yield those that differ. Raises AuditError if an entry does not follow."""
         store, recent, is_on = self.store, self._recent, journal.is_on
         for entry in entries:
-            number, seq, call, outcome = entry
+            number, seq, call, outcome, epoch = entry
             if number != self.number + 1:
                 raise AuditError(_gap(self.number, number))
             now, op = compare.read_call(call)
             if not is_on(store):
-                self._check_start(seq)
+                self._check_start(seq, epoch, now)
             try:
                 found = step(store, now, op)
             except Exception as error:  # production reached a state that the model cannot reach
@@ -101,17 +101,22 @@ class Audit:
         self.store.journaled = self.number
         return replace(snapshot.of(self.store), journal=())
 
-    def _check_start(self, seq: int) -> None:
-        """Refuse an entry if operations before it were not recorded: their effects are unknown."""
-        if self.entries or self._begun or seq > 1:
+    def _check_start(self, seq: int, epoch: int, now: int) -> None:
+        """Refuse an entry if operations before it were not recorded: their effects are unknown.
+
+        The first operation of a namespace may have begun an epoch in its step, before it turned the journal on.
+        """
+        if epoch and seq == 2 and not (self.entries or self._begun):
+            step(self.store, now, BeginEpoch(epoch))
+        elif self.entries or self._begun or seq > 1:
             raise AuditError(
                 f"Before entry {self.number + 1} the namespace was in use, and nothing was recorded: the journal was "
                 f"not on from its first operation, or was turned off. Begin with a snapshot of a moment when it was on."
             )
 
     def _difference(self, entry: Recorded, now: int, op: Operation, expected: str) -> Difference:
-        number, seq, call, outcome = entry
-        before = tuple(f"{call} {outcome}" for _, _, call, outcome in self._recent)
+        number, seq, call, outcome, _ = entry
+        before = tuple(f"{one.call} {one.outcome}" for one in self._recent)
         named = dict.fromkeys([*_named(op), *_shown(op, outcome), *_shown(op, expected)])
         jobs = tuple(as_json.outcome(step(self.store, now, Get(jid))) for jid in list(named)[:10])
         return Difference(number, call, outcome, expected, seq, self.store.seq, before, jobs)

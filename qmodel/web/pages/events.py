@@ -16,7 +16,7 @@ EVENTS = 100
 def index(request: Request) -> Response:
     """List the events, newest first, up to the one before `before`."""
     site = site_of(request)
-    before = queries.whole(request, "before", most=10**13) or site.source.ask(ops.Newest()) + 1
+    before = queries.whole(request, "before", most=10**13) or site.source.ask(ops.Newest()).seq + 1
     first = max(before - EVENTS, 1)
     found = [event for event in site.source.ask(ops.Events(first - 1, EVENTS)) if event.seq < before]
     return site.page(request, "events.html", events=found[::-1], first=first if first > 1 and found else 0)

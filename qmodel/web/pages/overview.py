@@ -26,7 +26,7 @@ def show(request: Request) -> Response:
     workers, newest = site.source.ask_all([ops.Workers(0, 9), ops.Newest()])
     busiest = sorted(queues, key=_size, reverse=True)[:BUSIEST]
     *metrics, events = site.source.ask_all(
-        [*(ops.Metrics(queue.name, None, span) for queue in busiest), ops.Events(max(newest - 12, 0), 12)]
+        [*(ops.Metrics(queue.name, None, span) for queue in busiest), ops.Events(max(newest.seq - 12, 0), 12)]
     )
     totals = {state: sum(getattr(queue, state) for queue in queues) for state in COUNTED}
     totals["failed"] = sum(group.jobs for group in groups)
