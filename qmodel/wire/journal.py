@@ -14,7 +14,7 @@ Raw = Any
 
 
 def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recorded:
-    """Decode an entry of the journal (number, sequence, operation, call, outcome, epoch); `decode` decodes its outcome."""
+    """Decode an entry: number, sequence, operation, call, outcome, epoch; `decode` decodes the outcome."""
     number, seq, name, call, outcome, epoch = raw
     words = [word.decode() for word in _resp(call)]
     op = parse.operation(name.decode(), words)
