@@ -101,7 +101,7 @@ class Storm:
 def rounds(
     jobs: int, faults: int, seed: int, kinds: Sequence[type[Fault]], servers: Sequence[Candidate]
 ) -> Iterator[Round]:
-    """Share the jobs and faults among rounds; the servers take turns."""
+    """Share the jobs and faults among rounds; the servers take turns in each world."""
     worlds = _worlds(kinds)
     count = max(-(-jobs // MOST_JOBS), -(-faults // MOST_FAULTS), len(set(worlds)))
     programs = [one.program for one in servers if one.program]
@@ -109,7 +109,7 @@ def rounds(
         yield Round(
             number + 1,
             worlds[number % len(worlds)],
-            programs[number % len(programs)],
+            programs[(number + number // len(worlds)) % len(programs)],
             jobs // count + (number < jobs % count),
             faults // count + (number < faults % count),
             f"{seed}-{number + 1}",

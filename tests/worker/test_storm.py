@@ -148,9 +148,11 @@ def test_the_last_line_says_what_was_found(evidence: Evidence) -> None:
 
 def test_a_seed_draws_the_same_rounds_and_kinds() -> None:
     found = candidates("all") or pytest.skip(NOTHING_FOUND)
-    drawn = [list(storm.rounds(12_000, 100, 5, chosen("all"), found)) for _ in range(2)]
-    assert drawn[0] == drawn[1] and sum(one.jobs for one in drawn[0]) == 12_000
-    assert {one.world for one in drawn[0]} == {"pair", "cluster"}
+    drawn = [list(storm.rounds(40_000, 100, 5, chosen("all"), found)) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert (sum(one.jobs for one in drawn[0]), sum(one.faults for one in drawn[0])) == (40_000, 100)
+    servers = len({one.program for one in found if one.program})
+    assert len({(one.world, one.program) for one in drawn[0]}) == 2 * servers
 
 
 def test_an_unknown_kind_is_refused_with_those_that_exist() -> None:
