@@ -123,7 +123,8 @@ class Terminal:
         return SERVER.sub(lambda _: self.url, text)
 
     def shown(self, text: str) -> str:
-        """Replace the server and ports of the test with those of the page."""
+        """Replace the server and ports of the test with those of the page; drop the note of a slow connection."""
+        text = re.sub(r"^\S+ does not answer yet; trying again \.\.\.\n", "", text, flags=re.M)
         for port, free in self.ports.items():
             text = re.sub(rf"\b{free}\b", port, text)
         return text.replace(self.url, URL)
