@@ -244,10 +244,13 @@ def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, note
 
 
 @pytest.mark.parametrize("number", [TERMINATE, INTERRUPT], ids=["terminated", "interrupted"])
-def test_an_idle_worker_whose_server_is_gone_ends_in_time(number: int, private: Starter) -> None:
+@pytest.mark.parametrize("tries", [False, True], ids=["at-once", "while-it-tries"])
+def test_an_idle_worker_whose_server_is_gone_ends_in_time(number: int, tries: bool, private: Starter) -> None:
     with private() as server, Process(f"{server.url}?deadline={10 * PATIENCE}", "--grace", "500ms") as worker:
         worker.says("queues default")
         server.kill()
+        if tries:
+            worker.says("keeps trying")
         worker.send(number)
         assert worker.wait() == 0  # the test does not wait for so long as the deadline
         assert "Traceback" not in worker.output
