@@ -15,7 +15,10 @@ from tests import tester
 from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
 
 FIRST = ("test_scenarios.py", "test_historical_faults.py", "test_coverage.py", "test_reference.py", "test_dialects.py")
-"""Files with a long first step. They start first, so that no process waits for one at the end."""
+"""Files with long tests. They start first, so that no process waits for one at the end."""
+
+TOGETHER = ("test_historical_faults.py", "test_coverage.py")
+"""Files whose tests share a long first step: one process runs all of them. A test of another file says so itself."""
 
 pytest_plugins = ["pytester", "qmodel.testing.plugin"]
 
@@ -61,11 +64,12 @@ def url(place: Server) -> str:
 # ---- the order of the tests
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the long files; leave out the tests of a verified tester, unless a file of theirs was named."""
     items.sort(key=lambda item: item.path.name not in FIRST)
     for item in items:
-        if item.path.name in FIRST:
+        if item.path.name in TOGETHER:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
     if any(".py" in argument for argument in config.invocation_params.args) or tester.is_due():
         return

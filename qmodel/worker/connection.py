@@ -29,7 +29,9 @@ DEADLINE: Final = 2.0
 """Seconds for which the backend retries by itself, before the outage is logged."""
 
 FAREWELL: Final = 5.0
-"""Maximum seconds for which a worker that ends tries to deregister. A worker that cannot is off the list later."""
+"""Maximum seconds for which a worker that ends, and holds no job, waits for the server. A worker that cannot deregister
+is off the list later.
+"""
 
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 3.0
@@ -139,10 +141,16 @@ class Connection:
 
     def execute_last(self, operations: Sequence[Operation]) -> None:
         """Execute the last operations, unless the server is away for longer than the end of a worker may take."""
-        self.until = min(self.until, time.monotonic() + FAREWELL)
+        self.end_soon()
         with contextlib.suppress(GivenUp):
             if not self.gave_up:
                 self.execute_many(operations)
+
+    def end_soon(self, now: bool = False) -> None:
+        """Give up now, or when the server is away for longer than the end of a worker may take."""
+        self.until = min(self.until, time.monotonic() + (0 if now else FAREWELL))
+        if now:
+            self.giving_up.set()
 
     def _sleep(self, pause: float) -> float:
         """Sleep, with jitter so that many workers do not return at once; give the next pause."""

@@ -226,12 +226,12 @@ class Worker:
             self._health[0].tick()
 
     def _while_away(self) -> None:
-        """Handle the inbox while the server does not answer; above all, the end of the grace period."""
+        """Handle the inbox while the server does not answer; above all, a stop and the end of the grace period."""
         self._tick()
         if self._open:
             self._receive(0)
-            if self._stopping == "now":
-                self.connection.giving_up.set()
+            if self._stopping == "now" or (self._stopping and not self._held):
+                self.connection.end_soon(self._stopping == "now")
 
     # ---- the inbox
 

@@ -17,7 +17,7 @@ import redis
 import qmodel
 from qmodel.serve.commands import COMMANDS
 from qmodel.serve.dispatch import TABLES
-from tests.serve.support import Serving, eventually, run_to_its_end, serving
+from tests.serve.support import PATIENCE, Serving, eventually, run_to_its_end, serving
 from tests.servers import Server
 
 PREFIX = "ql:"
@@ -227,18 +227,24 @@ def put_at(server: Serving, jid: str) -> None:
 
 
 def test_many_tasks_wait_and_are_woken(served: Serving) -> None:
-    async def work(client: qmodel.AsyncClient, done: list[str]) -> None:
-        while (job := await client.queues["q"].pop(timeout=1)) is not None:
-            done.append(job.jid)
+    async def work(client: qmodel.AsyncClient, done: list[str], all_done: asyncio.Event) -> None:
+        while (job := await client.queues["q"].pop(timeout=10 * PATIENCE)) is not None:
             await job.complete()
+            done.append(job.jid)
+            if len(done) == 100:
+                all_done.set()
 
     async def main() -> list[str]:
         done: list[str] = []
+        all_done = asyncio.Event()
         async with qmodel.AsyncClient(served.url) as client:
-            workers = [asyncio.create_task(work(client, done)) for _ in range(20)]
+            workers = [asyncio.create_task(work(client, done, all_done)) for _ in range(20)]
             for number in range(100):
                 await client.queues["q"].put("K", jid=f"j{number}")
-            await asyncio.gather(*workers)
+            await asyncio.wait_for(all_done.wait(), PATIENCE)
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
         return done
 
     assert sorted(asyncio.run(main())) == sorted(f"j{number}" for number in range(100))

@@ -99,12 +99,14 @@ def test_a_worker_takes_jobs_of_all_queues_of_its_app(url: str, client: Client, 
 
 def test_what_a_killed_worker_held_is_performed_by_another(url: str, client: Client, notes: Path) -> None:
     client.config["heartbeat"] = 0.5
-    client.config["grace-period"] = 0
+    client.config["grace-period"] = PATIENCE  # while its worker lives, it does not lapse, however busy the machine is
     with Process(url) as worker:
         jid = put(client, "rest", notes, 60)
         until(lambda: lines(notes))
         worker.send(KILL)
         worker.wait()
+    client.config["heartbeat"] = 60
+    client.config["grace-period"] = 0
     Path(f"{notes}.enough").touch()
     with Process(url):
         until(lambda: client.jobs[jid].state == "complete")
@@ -242,14 +244,16 @@ def test_a_worker_whose_server_is_gone_still_ends_in_time(private: Starter, note
 
 
 @pytest.mark.parametrize("number", [TERMINATE, INTERRUPT], ids=["terminated", "interrupted"])
-def test_an_idle_worker_whose_server_is_gone_ends_in_time(number: int, private: Starter) -> None:
-    with private() as server, Process(f"{server.url}?deadline=60", "--grace", "500ms") as worker:
+@pytest.mark.parametrize("tries", [False, True], ids=["at-once", "while-it-tries"])
+def test_an_idle_worker_whose_server_is_gone_ends_in_time(number: int, tries: bool, private: Starter) -> None:
+    with private() as server, Process(f"{server.url}?deadline={10 * PATIENCE}", "--grace", "500ms") as worker:
         worker.says("queues default")
         server.kill()
-        began = time.monotonic()
+        if tries:
+            worker.says("keeps trying")
         worker.send(number)
-        assert worker.wait() == 0
-        assert time.monotonic() - began < 40 and "Traceback" not in worker.output
+        assert worker.wait() == 0  # the test does not wait for so long as the deadline
+        assert "Traceback" not in worker.output
 
 
 @TWO

@@ -126,6 +126,7 @@ def test_a_lost_lock_aborts_the_job_and_says_who_has_it(
     with working(app, runner=runner):
         job = kind.put(60, str(notes))
         until(lambda: lines(notes))
+        client.config["heartbeat"] = 60  # the other's lease outlasts the test
         client.jobs.timeout(job.jid)
         taken = client.queues["default"].pop(worker="the-other")
         assert taken is not None

@@ -106,7 +106,7 @@ def run(
         found = first_difference(history, subject)
         summary.histories += 1
         summary.steps += len(history)
-        _count(summary, history)
+        summary.tally += tally(history)
         summary.seconds = time.monotonic() - began
         progress(summary)
         if found is not None:
@@ -115,10 +115,12 @@ def run(
     return summary
 
 
-def _count(summary: Summary, history: Calls) -> None:
-    store = Store()
+def tally(history: Calls) -> Counter[tuple[str, bool]]:
+    """Count the commands of a history on the model, by whether they were refused."""
+    store, counted = Store(), Counter[tuple[str, bool]]()
     for one in history:
         outcome, _ = perform(store, one)
         if isinstance(one, Call) and one.arguments:
             refused = str(outcome).startswith("ERR ") or (one.document != "" and outcome is None)
-            summary.tally[one.document + one.arguments[0], refused] += 1
+            counted[one.document + one.arguments[0], refused] += 1
+    return counted

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
+from qmodel.model.copies import copy
 from qmodel.model.state import config
 from qmodel.model.state.history import stages
 from qmodel.model.state.records import Job
@@ -138,18 +139,23 @@ def _replayed(history: History) -> Store:
     return store
 
 
-def _key(store: Store, now: int) -> tuple[Any, ...]:
-    """Give the key of a state. The search drops a history if its key was reached before."""
+def _keys(store: Store, moments: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Give the key of a state at each of some moments. The search drops a history if its key was reached before."""
     job = store.jobs.get("a")
-    return (_circumstances(store, now), tuple(_ended(job)[-2:]) if job is not None else ())
+    lasting = (_lasting(store), tuple(_ended(job)[-2:]) if job is not None else ())
+    return [(lasting, _situations(store, now)) for now in moments]
 
 
 def _ended(job: Job) -> list[str]:
     return [what for what, _, _ in stages(job) if what in _ENDS]
 
 
-def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
-    """Give the part of the key that matters to all operations, apart from the ends of earlier leases."""
+def _situations(store: Store, now: int) -> tuple[str, str]:
+    return situation(store, now), situation(store, now, "b")
+
+
+def _lasting(store: Store) -> tuple[Any, ...]:
+    """Give the part of the key that matters to all operations, apart from the situations and earlier leases' ends."""
     found: list[Any] = [bool(store.queues)]
     for jid in ("a", "b"):
         job = store.jobs.get(jid)
@@ -157,7 +163,7 @@ def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
             found.append(None)
             continue
         failure = job.failure.group if job.state == "failed" and job.failure is not None else ""
-        found.append((situation(store, now, jid), bool(job.dependencies), bool(job.dependents), "line" in job.options))
+        found.append((bool(job.dependencies), bool(job.dependents), "line" in job.options))
         found.append((failure, bool(_ended(job))))
         if jid == "a":
             found.append((job.queue, job.worker, job.remaining == 0))
@@ -167,7 +173,7 @@ def _circumstances(store: Store, now: int) -> tuple[Any, ...]:
 _ENDS = ("completed", "failed", "retried", "released")
 """The stages that answer a resend; the last two leases are tried."""
 
-_WAITS = (1000, 60_000, 70_000)
+_WAITS = (0, 1000, 60_000, 70_000)
 
 
 def _moves(store: Store) -> Iterator[Operation]:
@@ -203,17 +209,16 @@ def _nodes() -> Iterator[_Node]:
         found = []
         for node in level:
             store = _replayed(node.history)
+            moments = [node.now + wait for wait in _WAITS]
             for op in list(_moves(store)):
-                grown = _Node((*node.history, Step(node.now, op)), node.now)
-                after = _replayed(grown.history)
+                after = copy(store)
+                engine.step(after, node.now, op)
                 if after.seq == store.seq:
                     continue
-                for wait in (0, *_WAITS):
-                    later = grown._replace(now=grown.now + wait)
-                    key = _key(after, later.now)
+                for moment, key in zip(moments, _keys(after, moments), strict=True):
                     if key not in seen:
                         seen.add(key)
-                        found.append(later)
+                        found.append(_Node((*node.history, Step(node.now, op)), moment))
         yield from level
         level = found
 
@@ -226,23 +231,24 @@ def scenarios() -> dict[Cell, Scenario]:
     found: dict[Cell, Scenario] = {}
     seen: set[tuple[Any, ...]] = set()
     for node in _nodes():
-        store = _replayed(node.history)
-        tried = list(resends(store))
-        circumstances = _circumstances(store, node.now)
+        before = _replayed(node.history)
+        tried = list(resends(before))
+        both = _situations(before, node.now)
+        circumstances = _lasting(before), both
         if circumstances not in seen:
             seen.add(circumstances)
-            tried = list(probes(store))
-        both = situation(store, node.now), situation(store, node.now, "b")
+            tried = list(probes(before))
         if both not in seen:
             seen.add(both)
             tried += probes_of_no_job()
+        store = copy(before)
         for probe in tried:
             steps = tuple(Step(node.now, op) for op in probe)
             for step in steps[:-1]:
                 engine.step(store, *step)
             unchanged = _try(found, (*node.history, *steps), store)
             if len(steps) > 1 or not unchanged:
-                store = _replayed(node.history)
+                store = copy(before)
     return dict(sorted(found.items(), key=_in_order))
 
 
