@@ -94,6 +94,18 @@ local function begin_epoch(now, text)
   end
 end
 
+-- Read what an operation names; begin an epoch before it, if one is needed.
+local function open(operation, spec, now, text, op, simulated)
+  local many = op.jobs or op.jids or op.count and op.count > 1
+  store.begin(now, text, many)
+  prefetch(op)
+  if not (spec.reads or simulated or operation == 'begin_epoch') and epochs.is_foreign() then
+    begin_epoch(now, text)
+    store.begin(now, text, many)
+    prefetch(op)
+  end
+end
+
 local function execute(operation, args, simulated)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
@@ -106,14 +118,7 @@ local function execute(operation, args, simulated)
     end
     op.request = request -- overrides an argument of that name, which is for nested operations
   end
-  local many = op.jobs or op.jids or op.count and op.count > 1
-  store.begin(now, text, many)
-  prefetch(op)
-  if not (spec.reads or simulated or operation == 'begin_epoch') and epochs.is_foreign() then
-    begin_epoch(now, text)
-    store.begin(now, text, many)
-    prefetch(op)
-  end
+  open(operation, spec, now, text, op, simulated)
   if not spec.reads then
     understood, journals, moment_text = true, store.config and journal.is_on(), text
   end

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmodel.contract.arguments import REQUEST, Flag, Kind, ListOf, Operations, Whole
+from qmodel.contract.arguments import REQUEST, Digits, Flag, Kind, ListOf, Operations, Whole
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import error_of
@@ -82,9 +82,13 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
 
 
 def _value(kind: Kind, value: Any, key: str | None) -> Any:
-    """Read an argument from JSON: arrays become tuples, objects in them operations, and 7.0 a whole number."""
+    """Read an argument from JSON: arrays become tuples, objects in them operations, 7.0 a whole number; a token may be
+    a string of digits.
+    """
     if isinstance(value, float) and isinstance(kind, Whole) and value.is_integer():
         return int(value)
+    if isinstance(kind, Digits) and isinstance(value, str):
+        return word(kind, value)
     if not isinstance(value, list):
         return value
     if isinstance(kind, Operations):
@@ -141,7 +145,7 @@ def word(kind: Kind | None, text: str) -> Any:
     >>> word(Whole(0, 9), "7"), word(Flag(), "true"), word(Whole(0, 9), "seven")
     (7, True, 'seven')
     """
-    if isinstance(kind, Whole) and text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20:
+    if isinstance(kind, Whole) and text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 30:
         return int(text)
     if isinstance(kind, Flag):
         return {"true": True, "1": True, "false": False, "0": False}.get(text, text)

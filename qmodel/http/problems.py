@@ -27,6 +27,8 @@ STATUS: Final[dict[str, int]] = {
         "DEPENDENCY_CYCLE",
         "DEPENDENCY_LIMIT",
         "DEPENDENCY_NOT_FOUND",
+        "EPOCH_PASSED",
+        "FORKED",
         "HAS_DEPENDENTS",
         "JOB_EXISTS",
         "LIMIT_REACHED",

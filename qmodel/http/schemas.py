@@ -13,6 +13,7 @@ from qmodel.contract.arguments import (
     POLICIES,
     Choice,
     Dependency,
+    Digits,
     Flag,
     Id,
     Kind,
@@ -33,6 +34,8 @@ Schema = dict[str, Any]
 ANY: Schema = {}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 TEXT: Schema = {"type": "string"}
+DIGITS: Schema = {"type": "string", "pattern": "^[0-9]{1,30}$"}
+"""A token: longer than the numbers of JavaScript."""
 
 FILLED = {("put", "jid"), ("put", "data")}
 """Required arguments that may be left out: a new job gets an id, and empty data."""
@@ -64,6 +67,8 @@ def of_kind(kind: Kind) -> Schema:
         return {"type": "array", "items": ref(f"{name}_inside"), "minItems": 1, "maxItems": 1000}
     if isinstance(kind, ListOf):
         return {"type": "array", "items": of_kind(kind.item), "minItems": kind.least, "maxItems": kind.most}
+    if isinstance(kind, Digits):
+        return DIGITS | {"type": ["string", "integer"], "minimum": 0}
     if isinstance(kind, Whole):
         return {"type": "integer", "minimum": kind.low, "maximum": kind.high}
     if isinstance(kind, Flag):
@@ -149,6 +154,7 @@ def components() -> dict[str, Schema]:
     facts = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
     for name in ("Event", "Stage"):
         found[name]["properties"]["facts"] = facts
+    found["Job"]["properties"]["token"] = DIGITS
     found["Sample"] = record(
         found["Sample"]["properties"] | {"variance": {"type": "number"}, "std": {"type": "number"}}
     )
@@ -174,7 +180,9 @@ def _job(job: Schema) -> Schema:
 
 def _event(event: str) -> Schema:
     facts = {name: {"type": "integer"} if name in WHOLE else TEXT for name in EVENTS[event]}
-    return record({"seq": COUNT, "at": COUNT, "event": {"const": event}, "facts": record(facts)})
+    facts |= {"token": DIGITS} if "token" in facts else {}
+    properties = {"seq": COUNT, "at": COUNT, "event": {"const": event}, "facts": record(facts), "epoch": COUNT}
+    return record(properties)
 
 
 def _problem() -> Schema:

@@ -444,7 +444,7 @@ def test_the_comparison_sees_a_difference() -> None:
 
 def test_every_command_of_the_keyspace_is_drawn() -> None:
     drawn = {name for family in FAMILIES.values() for name in family} | set(ANYWHERE)
-    assert drawn | {"TIME"} == set(COMMANDS)
+    assert drawn | {"TIME", "INFO"} == set(COMMANDS)
 
 
 def test_a_command_that_the_library_does_not_use_is_refused_by_name() -> None:

@@ -77,6 +77,7 @@ class Stream:
 
 
 def test_events_come_as_they_happen(api: str, jobs: Client) -> None:
+    jobs.queues["q"].put("K")
     newest = jobs.newest()
     stream = Stream(api)
     job = jobs.queues["q"].put("K")

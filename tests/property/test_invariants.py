@@ -90,6 +90,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "nothing_is_kept_empty": _set("tags", "y", ()),
     "sequences_are_unique_and_past": _set("jobs", "w", "seq", 10**6),
     "tokens_are_unique_and_past": _set("jobs", "w", "token", 10**6),
+    "epochs_grow_with_the_events": _set("epochs", ((1, 7),)),
     "events_are_kept_within_bounds": _set("events", 10**6),
     "a_lease_is_what_a_running_job_has": _set("jobs", "w", "worker", "u"),
     "a_leased_job_is_held_by_its_worker_alone": _set("workers", "v", {"seen_at": 1, "held": {"r": 5}, "grants": {}}),

@@ -325,9 +325,9 @@ Facts are texts, here and in the history of a job. These are whole numbers: {who
 ## The journal
 
 While the option `journal` is 1, the stream `<prefix>journal` has an entry for every operation that may change
-something, with the id `<number>-<epoch>`; numbers have no gaps. Its fields are `o`, the operation; `e`, the sequence of
-the last event after it; `c`, the call; and `r`, the reply. The last two are in RESP2: a list of texts, and a reply as
-above. The call begins with the moment, even if the caller left it empty.
+something, with the id `<number>-<epoch>`; numbers have no gaps. Its fields are `o`, the operation; `e`, the sequence
+of the last event after it; `c`, the call; and `r`, the reply. The last two are in RESP2: a list of texts, and a reply
+as above. The call begins with the moment, even if the caller left it empty.
 
 ## Waiting for work
 

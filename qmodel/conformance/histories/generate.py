@@ -164,7 +164,7 @@ WEIGHTS = {
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 7, "obliterate": 1,
-    "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2,
+    "publish": 4, "subscribe": 3, "catch_up": 5, "unsubscribe": 2, "trim": 2, "begin_epoch": 1,
 }  # fmt: skip
 """How often an operation is drawn in a history without weights of its own; reads have weight 1."""
 
@@ -172,7 +172,7 @@ THROTTLE_WEIGHTS = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout":
 """Other weights, for histories that test throttles."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
-    "request_forget": 90,
+    "request_forget": 90, "begin_epoch": 50,
     "put": 20, "put_many": 60, "pop": 45, "pop_any": 45, "peek": 50, "update": 45, "priority": 45, "log": 45,
     "tagged": 50, "get": 40, "multiget": 20, "queue": 25, "length": 28, "pause": 15, "config_get": 60, "config_set": 7,
     "config_unset": 50, "depends_on": 85, "track": 60, "unpause": 80, "running": 82, "stalled": 100,
@@ -1411,7 +1411,7 @@ class Generator:
     def begin_epoch(self) -> Operation:
         """Begin an epoch, mostly the next one; the numbers are small, so that tokens can be read."""
         current = self._store.epoch
-        return ops.BeginEpoch(max(current + pick(self._chooser, (1, 1, 2) if self._aimed else (0, -1)), 1))
+        return ops.BeginEpoch(max(current + pick(self._chooser, (1, 1, 2) if self._aimed else (0, -1, -1)), 1))
 
 
 _BUILDERS: dict[str, Callable[[Generator], Operation]] = {name: getattr(Generator, name) for name in CATALOGUE}

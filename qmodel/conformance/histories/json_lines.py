@@ -10,11 +10,12 @@ with `#` are comments.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from qmodel.conformance.subjects.base import Step
-from qmodel.contract.arguments import Kind, Operations
+from qmodel.contract.arguments import Digits, Kind, Operations
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.wire import as_json
 
@@ -49,7 +50,9 @@ def _operation(name: str, found: dict[str, Any]) -> Operation:
 
 
 def _value(kind: Kind, value: Any) -> Any:
-    """Make an argument from JSON: arrays become tuples, and objects in them become operations."""
+    """Make an argument from JSON: arrays become tuples, objects in them operations; a token may be a string."""
+    if isinstance(kind, Digits) and isinstance(value, str) and re.fullmatch("0|[1-9][0-9]{0,29}", value, re.ASCII):
+        return int(value)
     if not isinstance(value, list):
         return value
     if isinstance(kind, Operations):
