@@ -37,7 +37,7 @@ def _of_server(url: str) -> Snapshot:
     import redis
 
     from qmodel.backends.redis import dump
-    from qmodel.backends.redis.setup import options_of
+    from qmodel.backends.redis.url import options_of
 
     options = options_of(url)
     with redis.Redis(connection_pool=redis.ConnectionPool(**options.connection)) as server:
