@@ -97,6 +97,19 @@ def open_async_backend(url: str) -> AsyncBackend:
     return connect(url)
 
 
+def confirming(backend: Any, replicas: int, local: bool) -> Any:
+    """Make a backend on the same connections whose calls replicas, or the server's disk, confirm.
+
+    Jobs in this process have neither, and are as safe before a confirmation as after it: they stay as they are.
+    """
+    if type(backend).__module__ in (module for module, extra in BUILT_IN.values() if extra != "redis"):
+        return backend
+    make = getattr(backend, "confirming", None)
+    if make is None:
+        raise ConnectError(f"A {type(backend).__name__} confirms nothing.", "Use confirmed() with a server.")
+    return make(replicas, local)
+
+
 def schemes() -> list[str]:
     """List every scheme that can be opened here, the built-in ones first."""
     return list(dict.fromkeys((*BUILT_IN, *(point.name for point in _plugged_in()))))
