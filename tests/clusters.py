@@ -205,7 +205,8 @@ class Watched:
             settings.write_text(
                 f"port {node.port}\nbind 127.0.0.1\ndir {node.folder}\n"
                 f"sentinel monitor {self.NAME} 127.0.0.1 {self.servers[0].port} 2\n"
-                f"sentinel down-after-milliseconds {self.NAME} {TIMEOUT_MS}\nsentinel failover-timeout {self.NAME} 6000\n"
+                f"sentinel down-after-milliseconds {self.NAME} {TIMEOUT_MS}\n"
+                f"sentinel failover-timeout {self.NAME} 6000\n"
             )
             node._command = [program, str(settings), "--sentinel"]
             self.sentinels.append(node)

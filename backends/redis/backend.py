@@ -98,7 +98,7 @@ class RedisBackend:
         self.warnings: tuple[Warned, ...] = ()
         self._fresh = options.fresh_requests
         self._confirm = options.confirm
-        self._given = settings(options, Retry(NoBackoff(), 0))
+        self._given = _given(options)
         self._route = Route(options)
         self._line = Line(self._given, options.max_age)
         self._seeking = threading.Lock()
@@ -117,6 +117,16 @@ class RedisBackend:
     def at(self) -> dict[str, Any]:
         """The settings of a connection to the server that is used now."""
         return self._line.settings
+
+    def silent_seeds(self) -> list[Address]:
+        """Ask each node, or sentinel, that the URL names; list those that do not say where the master is."""
+        return [address for address in self.options.seeds if not self._answers(address)]
+
+    def _answers(self, address: Address) -> bool:
+        try:
+            return Route(self.options).learn(address, self._ask(address))
+        except FAILURES:
+            return False
 
     # ---- the protocol
 
@@ -261,12 +271,7 @@ class RedisBackend:
         seek(self._route, self._ask)
 
     def _ask(self, address: Address) -> Any:
-        connection = self._make(self._route.asking(self._given, address))
-        try:
-            connection.send_command(*self._route.question)
-            return connection.read_response()
-        finally:
-            connection.disconnect()
+        return _ask(self.options, self._route, address)
 
     def _go(self) -> bool:
         """Use the node that the route names; say whether it is another one than before."""
@@ -305,13 +310,7 @@ class RedisBackend:
         except IndexError:
             if self._closed.is_set():
                 raise closed(self.options.where) from None
-            return self._make(line.settings)
-
-    def _make(self, settings: dict[str, Any]) -> Any:
-        made = class_of(self.options, settings)(**settings)
-        # redis-py 5.0.1 drops this one on unix sockets, and would then wait for ever.
-        made.socket_timeout = self.options.connection["socket_timeout"]
-        return made
+            return _made(self.options, line.settings)
 
     def _keep(self, line: Line, connection: Any) -> None:
         """Keep a connection for the next call, unless its line has ended or the backend was closed meanwhile."""
@@ -420,6 +419,41 @@ def seek(route: Route, ask: Callable[[Address], Any]) -> None:
         except FAILURES as error:
             last = error
     raise route.unknown(last)
+
+
+def settings_of_master(url: str) -> dict[str, Any]:
+    """Find the master that a URL leads to; give the settings of a connection to it, with its class."""
+    options = options_of(url)
+    route = Route(options)
+    if route.is_routed:
+        try:
+            seek(route, lambda address: _ask(options, route, address))
+        except FAILURES as error:
+            raise failed(error, options, True) from error
+    found = route.settings(_given(options))
+    return {**found, "connection_class": class_of(options, found)}
+
+
+def _given(options: Options) -> dict[str, Any]:
+    return settings(options, Retry(NoBackoff(), 0))
+
+
+def _ask(options: Options, route: Route, address: Address) -> Any:
+    """Ask a node, or a sentinel, where the master is."""
+    connection = _made(options, route.asking(_given(options), address))
+    try:
+        connection.send_command(*route.question)
+        return connection.read_response()
+    finally:
+        connection.disconnect()
+
+
+def _made(options: Options, settings: dict[str, Any]) -> Any:
+    """Make a connection, which connects at its first use."""
+    made = class_of(options, settings)(**settings)
+    # redis-py 5.0.1 drops this one on unix sockets, and would then wait for ever.
+    made.socket_timeout = options.connection["socket_timeout"]
+    return made
 
 
 def _reply(connection: Any) -> Any:

@@ -16,11 +16,14 @@ from qmodel.backends.redis.backend import connect
 from qmodel.backends.redis.confirm import Confirm, check_confirm
 from qmodel.backends.redis.resend import AT_ONCE, Attempts
 from qmodel.backends.redis.route import Route
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.backends.redis.url import Address, options_of
 from qmodel.client.aio import AsyncClient
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Length, Log, Put
 from qmodel.contract.refusals import Refusal
+from qmodel.doctor.copies import copies
+from qmodel.doctor.findings import FAIL, OK, WARN
 from qmodel.errors import ConnectError, NotConfirmed
 from tests.backends.conftest import PROGRAMS
 from tests.backends.helpers import Starter
@@ -264,15 +267,17 @@ def test_a_killed_master_is_left_for_the_promoted_one(nodes: Cluster, monkeypatc
         learned.append((id(self), self.master))
         return found
 
-    with Load(nodes.url(prefix, "confirm=1")) as load:
+    with Load(nodes.url(prefix, "confirm=1")) as load, Load(nodes.url("{killed}:other:")) as other:
         monkeypatch.setattr(Route, "learn", noted)
         dead.kill()
         wait_until(lambda: nodes.owner(prefix) is not dead)
         new = nodes.owner(prefix)
+        other.wait_for_more()  # while nobody at the old address could answer MOVED
         dead.start()  # it comes back as a replica, which confirms again
         load.wait_for_more()
         assert new.role() == "master"
     load.check()
+    assert other.raised == []
     masters = [master.port for _, master in learned if master is not None]
     found = masters.index(new.port)
     assert set(masters[:found]) <= {dead.port}, "nobody went astray"
@@ -307,12 +312,14 @@ def test_a_plain_url_of_a_cluster_survives_the_death_of_its_node(nodes: Cluster)
 @CLUSTER
 def test_sentinels_lead_to_the_master_that_they_promote(pair: Watched) -> None:
     dead = pair.servers[0]
-    with Load(pair.url("a:", "confirm=1")) as load:
+    with Load(pair.url("a:", "confirm=1")) as load, Load(pair.url("b:")) as other:
         dead.kill()
         wait_until(lambda: pair.servers[1].role() == "master")
-        dead.start()
+        other.wait_for_more()
+        dead.start()  # sentinels make it a replica, which confirms again
         load.wait_for_more()
     load.check()
+    assert other.raised == []
     with Client(pair.url("a:")) as client:
         assert client.backend.at["port"] == pair.servers[1].port
 
@@ -462,3 +469,56 @@ def test_connections_have_a_greatest_age(private: Starter, monkeypatch: pytest.M
         made.execute(Length("q"))
         assert made._line is not first and first.over and not first.idle
         made.execute(Length("q"))
+
+
+# ---- what the doctor says
+
+
+class Asked:
+    """What the doctor is asked about: a URL."""
+
+    look_at_keys, url_from = False, "a test"
+
+    def __init__(self, url: str) -> None:
+        self.url, self.client = url, Client(url)
+
+
+def said(url: str) -> dict[str, str]:
+    """The findings of the check of copies, with their levels."""
+    at = Asked(url)
+    with at.client:
+        return {finding.what: finding.level for finding in copies(at)}
+
+
+@SERVER
+@CLUSTER
+def test_the_doctor_shows_copies_and_seeds(nodes: Cluster) -> None:
+    prefix = "{doctor}:"
+    found = said(nodes.url(prefix))
+    here = f"the master is {nodes.owner(prefix).address}"
+    assert found[f"{here}; all 3 nodes in the URL answer"] == OK
+    lost = "a failover loses what replicas do not have yet: the server has 1 replica; min-replicas-to-write is 0"
+    assert found[lost] == WARN
+    assert found["appendfsync is everysec: a power failure loses the last second or two"] == OK
+    assert said(nodes.url(prefix, "confirm=1"))["the server has 1 replica; min-replicas-to-write is 0; confirm=1"] == OK
+    assert FAIL in said(nodes.url(prefix, "confirm=2")).values()
+    dead = f"127.0.0.1:{free_port()}"
+    found = said(f"redis+cluster://{dead},{nodes.nodes[0].address}/0?prefix={prefix}")
+    assert found[f"{here}; of 2 nodes in the URL these do not answer: {dead}"] == WARN
+
+
+@SERVER
+def test_the_doctor_says_that_a_server_takes_no_writes_without_replicas(private: Starter) -> None:
+    with private() as server:
+        assert said(server.url)["the server has 0 replicas; min-replicas-to-write is 0"] == OK
+        server.client().config_set("min-replicas-to-write", 1)
+        assert said(server.url)["the server takes no writes: it has 0 replicas; min-replicas-to-write is 1"] == FAIL
+
+
+@SERVER
+@CLUSTER
+def test_a_snapshot_is_taken_from_the_master_that_the_url_leads_to(nodes: Cluster) -> None:
+    url = nodes.url("{taken}:")
+    with Client(url) as client:
+        client.queues["q"].put("K", 1, jid="a")
+    assert list(taken(url).jobs) == ["a"]
