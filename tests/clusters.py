@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 from redis.backoff import NoBackoff
@@ -94,6 +94,25 @@ def _stopped(process: subprocess.Popen[bytes] | None) -> Iterator[None]:
         process.send_signal(signal.SIGCONT)
 
 
+class Move(NamedTuple):
+    """A slot that moves from one master to another."""
+
+    slot: int
+    source: Node
+    target: Node
+
+    def keys(self, *keys: Any) -> None:
+        """Move these keys."""
+        self.source.client.execute_command("MIGRATE", "127.0.0.1", self.target.port, "", 0, 5000, "KEYS", *keys)
+
+    def some(self) -> bool:
+        """Move a few keys; say whether there were any."""
+        keys: Any = self.source.client.execute_command("CLUSTER", "GETKEYSINSLOT", self.slot, 3)
+        if keys:
+            self.keys(*keys)
+        return bool(keys)
+
+
 class Cluster:
     """Masters with a replica each."""
 
@@ -153,29 +172,19 @@ class Cluster:
         return f"redis+cluster://{hosts}/0?" + "&".join((f"prefix={prefix}", *options))
 
     @contextlib.contextmanager
-    def moving(self, prefix: str) -> Iterator[Callable[[], int]]:
-        """Move the slot of a namespace to another master, key by key: what is given moves some keys, and says how many.
-
-        At the end the slot belongs to the other master.
-        """
-        slot = key_slot(prefix.encode())
+    def moving(self, prefix: str) -> Iterator[Move]:
+        """Begin to move the slot of a namespace to another master, key by key; at the end it belongs to that one."""
         source = self.owner(prefix)
         target = next(node for node in self.masters() if node is not source)
+        move = Move(key_slot(prefix.encode()), source, target)
         there, here = target.ask("CLUSTER", "MYID"), source.ask("CLUSTER", "MYID")
-        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", here)
-        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", there)
-
-        def some() -> int:
-            keys = source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 3)
-            if keys:
-                source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
-            return len(keys)
-
-        yield some
-        while some():
+        target.ask("CLUSTER", "SETSLOT", move.slot, "IMPORTING", here)
+        source.ask("CLUSTER", "SETSLOT", move.slot, "MIGRATING", there)
+        yield move
+        while move.some():
             pass
         for node in (target, source, *self.masters()):
-            node.ask("CLUSTER", "SETSLOT", slot, "NODE", there)
+            node.ask("CLUSTER", "SETSLOT", move.slot, "NODE", there)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import redis
 
+from qmodel.backends import bundle
 from qmodel.backends.redis import route
 from qmodel.backends.redis.backend import connect
 from qmodel.backends.redis.confirm import Confirm, check_confirm
@@ -217,12 +218,37 @@ def test_a_slot_that_moves_key_by_key_loses_nothing_and_raises_nothing(nodes: Cl
     with Load(nodes.url(prefix, "confirm=1")) as load:
         for _ in range(2):
             before = nodes.owner(prefix)
-            with nodes.moving(prefix) as some:
-                some()
+            with nodes.moving(prefix) as move:
+                move.some()
                 time.sleep(0.3)  # calls come in the middle of the move, and are answered ASK
             assert nodes.owner(prefix) is not before
             load.wait_for_more()
     load.check()
+
+
+@SERVER
+@CLUSTER
+def test_a_client_that_follows_ask_does_nothing_on_a_part_of_the_keys(nodes: Cluster) -> None:
+    prefix = "{half}:"
+    with Client(nodes.url(prefix)) as client:
+        client.config["heartbeat"] = 30
+        for number in range(5):
+            client.queues["q"].put("K", 1, jid=f"j{number}")
+        with nodes.moving(prefix) as move:
+            move.target.ask("FUNCTION", "LOAD", "REPLACE", bundle.library())
+            move.keys(*(prefix + name for name in ("counters", "config", "q:q-state", "j:j1")))
+            for call in (("length", "q"), ("put", "q", "j1", "K2", "{}"), ("pop", "q", "w")):
+                with pytest.raises(redis.ResponseError, match=r"non local key|TRYAGAIN"):
+                    follow_ask(move.target, prefix, *call)
+        assert client.queues["q"].length() == 5
+        assert client.jobs["j1"].klass == "K"
+
+
+def follow_ask(node: Node, prefix: str, operation: str, *arguments: str) -> None:
+    """Call an operation as a client does that was answered ASK."""
+    with node.client.client() as one:
+        one.execute_command("ASKING")
+        one.execute_command("FCALL", bundle.function_name(operation), "1", prefix, "", "", *arguments)
 
 
 @SERVER
