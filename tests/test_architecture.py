@@ -31,6 +31,7 @@ LONG_FILES = {
     "qmodel/cli/demo.py": "a program of its own",
     "qmodel/cli/show.py": "a printer for each shape of reply",
     "qmodel/contract/replies.py": "a record for each shape of reply",
+    "qmodel/errors.py": "a class for each refusal",
     "qmodel/model/invariants.py": "a predicate for each thing that holds",
     "qmodel/conformance/histories/generate.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
@@ -39,6 +40,7 @@ LONG_FILES = {
     "tools/mutation/replay.py": "the harness of a replay, on either side",
     "backends/embedded/keyspace.py": "the commands of Redis, a method each",
     "backends/embedded/prelude.lua": "what Redis is to a Lua library, in one chunk",
+    "backends/redis/aio.py": "what backend.py does, for an event loop",
     "backends/redis/backend.py": "a connection's whole life",
     "backends/redis/setup.py": "a check for each thing that can be wrong with a server",
 }

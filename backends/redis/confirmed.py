@@ -6,7 +6,7 @@ See confirm.py for what is sent.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qmodel.backends.redis.common import Batch
 from qmodel.backends.redis.confirm import PART, Confirm
@@ -14,10 +14,6 @@ from qmodel.backends.redis.resend import Attempts, may_pass
 from qmodel.backends.redis.setup import packed
 from qmodel.backends.redis.url import Options
 from qmodel.contract.operations import Operation
-
-if TYPE_CHECKING:
-    from qmodel.backends.redis.aio import AsyncRedisBackend
-    from qmodel.backends.redis.backend import RedisBackend
 
 Talk = Generator[tuple[bytes, int], list[Any], None]
 """A dialogue on one connection: a generator that yields bytes and the number of their replies, and is sent these."""
@@ -53,7 +49,7 @@ def _cured(replies: list[Any]) -> list[Any]:
 class Confirming:
     """A backend on the connections of another one, whose calls are confirmed."""
 
-    def __init__(self, backend: RedisBackend, confirm: Confirm) -> None:
+    def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
         self.confirm = confirm
 
@@ -63,15 +59,18 @@ class Confirming:
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order, and confirm all of them."""
-        return self.backend.execute_many(ops, now, self.confirm)
+        replies: list[Any] = self.backend.execute_many(ops, now, self.confirm)
+        return replies
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
-        return self.backend.wait(queues, timeout)
+        woken: bool = self.backend.wait(queues, timeout)
+        return woken
 
     def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there is an event after a sequence number (True) or `timeout` passed (False)."""
-        return self.backend.wait_events(after, timeout)
+        woken: bool = self.backend.wait_events(after, timeout)
+        return woken
 
     def close(self) -> None:
         """Do nothing: the connections belong to the other backend."""
@@ -80,7 +79,7 @@ class Confirming:
 class AsyncConfirming:
     """A backend on the connections of another one, whose calls are confirmed, for an event loop."""
 
-    def __init__(self, backend: AsyncRedisBackend, confirm: Confirm) -> None:
+    def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
         self.confirm = confirm
 
@@ -90,15 +89,18 @@ class AsyncConfirming:
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
         """Execute operations in order, and confirm all of them."""
-        return await self.backend.execute_many(ops, now, self.confirm)
+        replies: list[Any] = await self.backend.execute_many(ops, now, self.confirm)
+        return replies
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False)."""
-        return await self.backend.wait(queues, timeout)
+        woken: bool = await self.backend.wait(queues, timeout)
+        return woken
 
     async def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there is an event after a sequence number (True) or `timeout` passed (False)."""
-        return await self.backend.wait_events(after, timeout)
+        woken: bool = await self.backend.wait_events(after, timeout)
+        return woken
 
     async def close(self) -> None:
         """Do nothing: the connections belong to the other backend."""

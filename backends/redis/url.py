@@ -75,9 +75,28 @@ def options_of(url: str) -> Options:
     """Read a URL. Raises ConnectError if it is bad."""
     parts = urlsplit(url)
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    own, theirs, sentinel = _shared_out(parts.query)
+    base, _, kind = parts.scheme.partition("+")
+    own["seeds"], parts = _seeds(parts, kind, where)
+    if kind:
+        own.update(kind=kind, sentinel=sentinel)
+    if kind == "sentinel":
+        own["service"], parts = _service(parts, where)
+    scheme = _SCHEMES.get(base, base)
+    connection = _connection(f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}", where)
+    if (credentials := own.pop("credentials", None)) is not None:
+        connection["credential_provider"] = _provider(credentials)
+    defaults: dict[str, Any] = {"socket_timeout": 5.0, "socket_connect_timeout": 2.0 if kind else 5.0, "protocol": 2}
+    if scheme != "unix":
+        defaults["socket_keepalive"] = True
+    return Options(where, connection={**defaults, **connection}, **own)
+
+
+def _shared_out(query: str) -> tuple[dict[str, Any], list[tuple[str, str]], dict[str, str]]:
+    """Tell the options of this backend from those of redis-py, and from those of connections to sentinels."""
     own: dict[str, Any] = {}
-    theirs = []
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    theirs, sentinel = [], {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
         if name in _OWN:
             to, read, expected = _OWN[name]
             try:
@@ -86,33 +105,25 @@ def options_of(url: str) -> Options:
                 raise ConnectError(f"{name}={value} is not {expected}.", "Correct the URL.") from None
         elif name in _REFUSED:
             raise ConnectError(f"The URL must not set {name}.", f"Leave {name} out of it.")
+        elif name in _SENTINEL:
+            sentinel[name.removeprefix("sentinel_")] = value
         else:
             theirs.append((name, value))
-    base, _, kind = parts.scheme.partition("+")
-    scheme = _SCHEMES.get(base, base)
-    sentinel = {name.removeprefix("sentinel_"): value for name, value in theirs if name in _SENTINEL}
-    theirs = [(name, value) for name, value in theirs if name not in _SENTINEL]
-    own["seeds"], parts = _seeds(parts, kind, where)
-    if kind:
-        own.update(kind=kind, sentinel=sentinel)
-    if kind == "sentinel":
-        own["service"], parts = _service(parts, where)
-    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}"
+    return own, theirs, sentinel
+
+
+def _connection(plain: str, where: str) -> dict[str, Any]:
+    """Let redis-py read a URL of one server."""
     try:
         connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
     except ValueError as error:
         raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
-    if scheme == "unix" and not connection.get("path"):
+    if plain.startswith("unix:") and not connection.get("path"):
         raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
     for name in ("socket_timeout", "socket_connect_timeout"):
         if connection.get(name, 1) <= 0:
             raise ConnectError(f"{name} must be above 0.", "Correct the URL.")
-    if (credentials := own.pop("credentials", None)) is not None:
-        connection["credential_provider"] = _provider(credentials)
-    defaults: dict[str, Any] = {"socket_timeout": 5.0, "socket_connect_timeout": 2.0 if kind else 5.0, "protocol": 2}
-    if scheme != "unix":
-        defaults["socket_keepalive"] = True
-    return Options(where, connection={**defaults, **connection}, **own)
+    return connection
 
 
 def _seeds(parts: SplitResult, kind: str, where: str) -> tuple[tuple[Address, ...], SplitResult]:
