@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -22,16 +23,18 @@ TIMEOUT_MS = 1000
 """After so long a node that does not answer counts as failed."""
 
 
+_GIVEN: set[int] = set()
+
+
 def free_port() -> int:
-    """Find a port whose cluster bus, 10000 above it, exists as well."""
+    """Find a port that is free, with its cluster bus 10000 above it; neither is given to outgoing connections."""
     while True:
-        with socket.socket() as probe, socket.socket() as bus:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-            if port >= 55000:
-                port = 20000 + port % 30000
-            with contextlib.suppress(OSError):
-                bus.bind(("127.0.0.1", port + 10000))
+        port = random.randrange(11_000, 22_000)
+        with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            bus.bind(("127.0.0.1", port + 10_000))
+            if port not in _GIVEN:
+                _GIVEN.add(port)
                 return port
 
 

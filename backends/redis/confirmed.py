@@ -72,6 +72,10 @@ class Confirming:
         woken: bool = self.backend.wait_events(after, timeout)
         return woken
 
+    def confirming(self, replicas: int = 0, local: bool = False) -> Any:
+        """Give a backend on the same connections whose calls are confirmed in another way."""
+        return self.backend.confirming(replicas, local)
+
     def close(self) -> None:
         """Do nothing: the connections belong to the other backend."""
 
@@ -101,6 +105,10 @@ class AsyncConfirming:
         """Sleep until there is an event after a sequence number (True) or `timeout` passed (False)."""
         woken: bool = await self.backend.wait_events(after, timeout)
         return woken
+
+    def confirming(self, replicas: int = 0, local: bool = False) -> Any:
+        """Give a backend on the same connections whose calls are confirmed in another way."""
+        return self.backend.confirming(replicas, local)
 
     async def close(self) -> None:
         """Do nothing: the connections belong to the other backend."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import redis
+from click.testing import CliRunner
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import route
@@ -20,6 +22,7 @@ from qmodel.backends.redis.resend import AT_ONCE, Attempts
 from qmodel.backends.redis.route import Route
 from qmodel.backends.redis.take_snapshot import taken
 from qmodel.backends.redis.url import Address, options_of
+from qmodel.cli import cli
 from qmodel.client.aio import AsyncClient
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Length, Log, Put
@@ -408,10 +411,22 @@ def test_a_client_confirms_call_by_call(nodes: Cluster) -> None:
         client.queues["q"].put("K", 1)
         client.confirmed(replicas=1).queues["q"].put("K", 2)
         with pytest.raises(NotConfirmed, match="1 of 2 replicas have it"):
-            client.confirmed(replicas=2).queues["q"].put("K", 3)
+            client.confirmed(replicas=1).confirmed(replicas=2).queues["q"].put("K", 3)
         assert client.queues["q"].length() == 3
         with pytest.raises(ConnectError, match="takes replicas"):
             client.confirmed(replicas=1, local=True)
+
+
+@SERVER
+@CLUSTER
+def test_the_command_line_says_that_it_was_executed(nodes: Cluster) -> None:
+    url = nodes.url("{by-command}:", "confirm=2", "deadline=0.5")
+    done = CliRunner().invoke(cli, ["--url", url, "put", "q", "K", "{}", "--jid", "a"], prog_name="qmodel")
+    assert done.exit_code == 69
+    assert "executed it, and did not confirm it within 0.5 seconds: 1 of 2 replicas have it." in done.output
+    assert "To try:" not in done.output
+    done = CliRunner().invoke(cli, ["--url", url, "--json", "put", "q", "K", "{}", "--jid", "a"], prog_name="qmodel")
+    assert json.loads(done.output)["unconfirmed"] == url
 
 
 @SERVER
