@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -63,6 +64,14 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "unix": ("qmodel.backends.redis.backend", "redis"),
     "valkey": ("qmodel.backends.redis.backend", "redis"),
     "valkeys": ("qmodel.backends.redis.backend", "redis"),
+    "redis+cluster": ("qmodel.backends.redis.backend", "redis"),
+    "rediss+cluster": ("qmodel.backends.redis.backend", "redis"),
+    "valkey+cluster": ("qmodel.backends.redis.backend", "redis"),
+    "valkeys+cluster": ("qmodel.backends.redis.backend", "redis"),
+    "redis+sentinel": ("qmodel.backends.redis.backend", "redis"),
+    "rediss+sentinel": ("qmodel.backends.redis.backend", "redis"),
+    "valkey+sentinel": ("qmodel.backends.redis.backend", "redis"),
+    "valkeys+sentinel": ("qmodel.backends.redis.backend", "redis"),
 }
 """Scheme: the module that connects, and the extra that it needs.
 
@@ -86,6 +95,19 @@ def open_async_backend(url: str) -> AsyncBackend:
     """Open the asynchronous backend of a URL, as `open_backend` does."""
     connect: Callable[[str], AsyncBackend] = _find(url, "connect_async")
     return connect(url)
+
+
+def confirming(backend: Any, replicas: int, local: bool) -> Any:
+    """Make a backend on the same connections whose calls replicas, or the server's disk, confirm.
+
+    Jobs in this process have neither, and are as safe before a confirmation as after it: they stay as they are.
+    """
+    if type(backend).__module__ in (module for module, extra in BUILT_IN.values() if extra != "redis"):
+        return backend
+    make = getattr(backend, "confirming", None)
+    if make is None:
+        raise ConnectError(f"A {type(backend).__name__} confirms nothing.", "Use confirmed() with a server.")
+    return make(replicas, local)
 
 
 def schemes() -> list[str]:
@@ -175,9 +197,12 @@ def without_password(url: str) -> str:
 
     >>> without_password("redis://user:secret@host:6379/0")
     'redis://user:***@host:6379/0'
+    >>> without_password("redis+sentinel://a,b/main?sentinel_password=secret&prefix=shop:")
+    'redis+sentinel://a,b/main?sentinel_password=***&prefix=shop:'
     """
     scheme, separator, rest = url.partition("://")
     user, at, host = rest.rpartition("@")
-    if not at or ":" not in user:
-        return url
-    return f"{scheme}{separator}{user.partition(':')[0]}:***@{host}"
+    host = re.sub(r"(?<=password=)[^&]+", "***", host)
+    if at and ":" in user:
+        user = f"{user.partition(':')[0]}:***"
+    return f"{scheme}{separator}{user}{at}{host}"

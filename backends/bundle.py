@@ -165,7 +165,7 @@ def _register(operation: str, flags: str) -> str:
 @cache
 def digest() -> str:
     """Compute the digest that identifies the library's text."""
-    return hashlib.sha256(body(names=FILES + DIALECTS).encode()).hexdigest()[:16]
+    return hashlib.sha256((body(names=FILES + DIALECTS) + _marks()).encode()).hexdigest()[:16]
 
 
 def revision(version: str = __version__) -> int:
@@ -182,6 +182,19 @@ def commands() -> tuple[str, ...]:
     """
     quoted = set(re.findall(r"'([A-Z]+)'", body()))
     return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH", "INFO"}))
+
+
+def _mark() -> str:
+    """Write a write that changes nothing: a key that exists in no other moment (see backends/redis/confirm.py)."""
+    return "redis.call('MSET', KEYS[1] .. '!', '') redis.call('DEL', KEYS[1] .. '!') return 1 "
+
+
+def _marks() -> str:
+    """Write the function that does nothing but that write. It may run on a full server, as finishing may."""
+    return (
+        f"register_function{{function_name = '{LIBRARY}_mark', flags = {{'allow-oom'}}, "
+        f"callback = function(keys) {_mark().replace('KEYS', 'keys')}end}}\n"
+    )
 
 
 def _denied() -> str:
@@ -258,13 +271,16 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
-    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied()
+    return (
+        head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied() + _marks()
+    )
 
 
 def script(texts: dict[str, str] | None = None) -> str:
     """The same as one script, for servers without functions: its first argument names the operation."""
     return (
         body(texts)
-        + "bound() epochs.forget()\nlocal args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
+        + f"bound() epochs.forget()\nif ARGV[1] == 'mark' then {_mark()}end\n"
+        + "local args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
         + "return register.call(ARGV[1], KEYS[1], args)\n"
     )

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from qmodel.errors import LimitReached as LimitReached
     from qmodel.errors import LockLost as LockLost
     from qmodel.errors import NotADeadLetter as NotADeadLetter
+    from qmodel.errors import NotConfirmed as NotConfirmed
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
     from qmodel.errors import NotWhole as NotWhole
@@ -94,8 +95,8 @@ _HOME = {
     "client.sync": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
-    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
-    "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
+    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotConfirmed "
+    "NotEnded NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "contract.events": "Event",

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from qmodel.contract.arguments import Operations
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
 
 
@@ -35,6 +35,25 @@ class ConnectError(QmodelError):
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.next_step}"
+
+
+class NotConfirmed(ConnectError):
+    """Operations were executed, and were not confirmed in time: a failover, or a power failure, may lose them.
+
+    `operations` are those of the call, each with its request id, and `replies` are their replies; None stands for one
+    that was not sent. `client.execute_many(error.operations)` executes nothing twice, and confirms.
+    """
+
+    def __init__(
+        self, where: str, what: str, seconds: float, operations: Iterable[Operation], replies: Iterable[object]
+    ) -> None:
+        super().__init__(
+            f"{where} executed it, and did not confirm it within {seconds:g} seconds: {what}.",
+            "Send the same operation with the same request id: that changes nothing more, and confirms it. "
+            "`qmodel doctor` shows the replicas.",
+        )
+        self.operations = list(operations)
+        self.replies = list(replies)
 
 
 class LocalError(ConnectError):

@@ -41,6 +41,7 @@ LONG_FILES = {
     "tools/mutation/replay.py": "the harness of a replay, on either side",
     "backends/embedded/keyspace.py": "the commands of Redis, a method each",
     "backends/embedded/prelude.lua": "what Redis is to a Lua library, in one chunk",
+    "backends/redis/aio.py": "what backend.py does, for an event loop",
     "backends/redis/backend.py": "a connection's whole life",
     "backends/redis/setup.py": "a check for each thing that can be wrong with a server",
 }

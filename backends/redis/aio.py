@@ -30,13 +30,17 @@ from qmodel.backends.redis.common import (
     check_settings,
     closed,
     encoded,
-    follow,
     settings,
     unencodable,
     wait_of,
 )
-from qmodel.backends.redis.resend import FAILURES, Attempts, is_unloaded, may_pass, server_error
-from qmodel.backends.redis.setup import Dialect, Options, Talk, Warned, failed, is_hopeless, loading, setup
+from qmodel.backends.redis.confirm import WRITES, Confirm, asked, check_confirm
+from qmodel.backends.redis.confirmed import AsyncConfirming, confirming
+from qmodel.backends.redis.confirmed import Talk as Packets
+from qmodel.backends.redis.resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
+from qmodel.backends.redis.route import Line, Route, class_of
+from qmodel.backends.redis.setup import Dialect, Talk, Warned, failed, is_hopeless, loading, setup
+from qmodel.backends.redis.url import Address, Options
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import Unencodable, decode
@@ -56,17 +60,28 @@ class AsyncRedisBackend:
         self.warnings: tuple[Warned, ...] = ()
         self._fresh = options.fresh_requests
         self._timeout: float = options.connection["socket_timeout"]
-        self._settings = settings(options, Retry(NoBackoff(), 0), socket_timeout=None)
-        plain = options.connection.get("connection_class")
-        self._class = getattr(connections, plain.__name__) if plain else connections.Connection
+        self._confirm = options.confirm
+        self._given = settings(options, Retry(NoBackoff(), 0), socket_timeout=None)
+        self._route = Route(options)
+        self._line = Line(self._given, options.max_age)
+        self._prepared = False
+        self._ages = options.max_age < math.inf
         self._dialect: Dialect | None = None
+        self._facts: dict[str, str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = asyncio.Event()
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The settings of a connection to the server that is used now."""
+        return self._line.settings
 
     # ---- the protocol
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute one operation at `now` (ms; default: the server's clock); give its reply or Refusal."""
+        if self._confirm is not None and type(op) in WRITES:
+            return (await self.execute_many((op,), now))[0]
         try:
             args = encoded(op, now, self._fresh)
         except Unencodable:
@@ -80,13 +95,22 @@ class AsyncRedisBackend:
             raw = await self._send_again(attempts, error, lambda: self._send(packed))
         return decode(op, raw)
 
-    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order, each a step of its own, 500 in one round trip."""
+    async def execute_many(
+        self, ops: Sequence[Operation], now: int | None = None, confirm: Confirm | None = None
+    ) -> list[Any]:
+        """Execute operations in order, each a step of its own, 500 in one round trip. `confirm` replaces the URL's."""
         attempts = self._attempts()
-        batch = Batch(ops, now, await self._ready(attempts), self._fresh)
+        dialect = await self._ready(attempts)
+        confirm = confirm or self._confirm
+        check_confirm(confirm, self._facts, self.options.where)
+        if confirm is not None and not any(type(op) in WRITES for op in ops):
+            confirm = None
+        batch = Batch(ops, now, dialect, self._fresh)
 
         async def send() -> None:
-            if packed := batch.next():
+            if confirm is not None:
+                await self._converse(confirming(batch, dialect.mark, confirm, attempts, self.options))
+            elif packed := batch.next():
                 batch.take(await self._send_many(packed, batch.expected))
 
         while batch.next():
@@ -96,6 +120,10 @@ class AsyncRedisBackend:
                 await self._send_again(attempts, error, send)
             attempts = self._attempts()
         return batch.finish(self.options.where)
+
+    def confirming(self, replicas: int = 0, local: bool = False) -> AsyncConfirming:
+        """Give a backend on the same connections whose calls are confirmed: by replicas, or by the server's disk."""
+        return AsyncConfirming(self, asked(replicas, local))
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or `timeout` passed (False).
@@ -138,7 +166,7 @@ class AsyncRedisBackend:
         if self._loop is asyncio.get_running_loop():
             for connection in list(self._waiting):
                 await connection.disconnect(nowait=True)
-            await self._forget()
+            await self._forget(self._line)
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep until the backend is closed, at most so many seconds."""
@@ -151,7 +179,7 @@ class AsyncRedisBackend:
         """Begin the tries of a call, the first connection included; `most` seconds at most."""
         first = self._dialect is None
         deadline = self.options.first_deadline if first else self.options.deadline
-        return Attempts(min(deadline, most), self.options.where)
+        return Attempts(min(deadline, most), self.options.where, self._route.longest_pause, self.options.also)
 
     async def _ready(self, attempts: Attempts) -> Dialect:
         """Give the form of operations for this server. The first call finds it out."""
@@ -167,9 +195,9 @@ class AsyncRedisBackend:
     def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start without connections in a new event loop; those of the old loop ended with it."""
         self._loop = loop
-        self._idle: list[Any] = []
-        self._idle_waiting: list[Any] = []
+        self._line = Line(self._line.settings, self.options.max_age)
         self._waiting: set[Any] = set()
+        self._seeking = asyncio.Lock()
         self._connecting = asyncio.Lock()
         self._failed: ConnectError | None = None
         self._room = asyncio.Semaphore(self.options.max_connections)
@@ -180,23 +208,81 @@ class AsyncRedisBackend:
             raise self._failed
         while self._dialect is None:
             try:
-                check_settings(self._class, self._settings)
-                found = await self._talk(setup(self.options))
+                check_settings(class_of(self.options, self._given, connections), self._given)
+                if self._route.is_lost:
+                    await self._seek()
+                    await self._go()
+                found = await self._talk(setup(self.options, self._route))
             except FAILURES as error:
                 delay = attempts.pause()
-                if delay is None or is_hopeless(error, self.options):
-                    self._failed = failed(error, self.options)
+                if delay is None or is_hopeless(error, self.options, self._route.is_routed):
+                    self._failed = failed(error, self.options, self._route.is_routed)
                     raise self._failed from error
-                follow(error, self._settings)
-                await self._forget()
+                await self._forget(self._line)
+                if self._route.follow(error):
+                    await self._go()
+                else:
+                    self._route.lose()
                 await asyncio.sleep(delay)
             else:
-                self.warnings = found.warnings
+                self.warnings, self._facts = found.warnings, found.facts
+                self._prepared = True
                 self._dialect = Dialect(self.options.prefix, found.functions)
+
+    async def _follow(self, error: BaseException) -> None:
+        """Go where the master is now: after MOVED at once, after other errors when somebody says so."""
+        if not code_of(error):
+            await self._forget(self._line)
+        async with self._seeking:
+            if not self._route.follow(error) and self._route.is_due(error):
+                with contextlib.suppress(*FAILURES, ConnectError):
+                    await self._seek()
+            if await self._go():
+                self._prepared = False
+            if not self._prepared:  # its library may be missing, or an older one
+                await self._load()
+                self._prepared = True
+
+    async def _load(self) -> None:
+        functions = self._dialect is None or self._dialect.functions
+        talk = loading(functions, self.options)
+        await self._talk(talk)
+
+    async def _seek(self) -> None:
+        """Ask one node after the other where the master is. Raises the last error if nobody says."""
+        last: BaseException | None = None
+        for address in self._route.to_ask():
+            try:
+                if self._route.learn(address, await self._ask(address)):
+                    return
+            except FAILURES as error:
+                last = error
+        raise self._route.unknown(last)
+
+    async def _ask(self, address: Address) -> Any:
+        connection = self._make(self._route.asking(self._given, address))
+        try:
+            async with asyncio.timeout(self._timeout):
+                await connection.send_command(*self._route.question)
+                return await connection.read_response()
+        finally:
+            await connection.disconnect(nowait=True)
+
+    async def _go(self) -> bool:
+        """Use the node that the route names; say whether it is another one than before."""
+        line = Line(self._route.settings(self._given), self.options.max_age)
+        return line.at != self._line.at and await self._change(line)
+
+    async def _change(self, line: Line) -> bool:
+        before, self._line = self._line, line
+        before.over = True
+        await self._forget(before)
+        return True
 
     async def _talk(self, talk: Talk[T]) -> T:
         """Run a dialogue with the server: send each command that `talk` gives, and send it the reply."""
-        connection = self._open(self._idle)
+        line = self._line
+        connection = self._open(line, line.idle)
         reply: Any = None
         try:
             while True:
@@ -207,30 +293,35 @@ class AsyncRedisBackend:
                 if isinstance(reply, Exception) and may_pass(reply) and not is_unloaded(reply):
                     raise reply
         except StopIteration as end:
-            self._idle.append(connection)
+            await self._keep(line, connection)
             found: T = end.value
             return found
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
 
-    def _open(self, idle: list[Any]) -> Any:
+    def _open(self, line: Line, idle: list[Any]) -> Any:
         """Take an idle connection, or make a new one, which connects at its first use."""
         if idle:
             return idle.pop()
         if self._closed.is_set():
             raise closed(self.options.where)
-        return self._class(**self._settings)
+        return self._make(line.settings)
 
-    async def _keep(self, connection: Any) -> None:
-        """Keep a connection for the next call, unless the backend was closed meanwhile."""
-        self._idle.append(connection)
-        if self._closed.is_set():
-            await self._forget()
+    def _make(self, settings: dict[str, Any]) -> Any:
+        return class_of(self.options, settings, connections)(**settings)
 
-    async def _forget(self) -> None:
+    async def _keep(self, line: Line, connection: Any) -> None:
+        """Keep a connection for the next call, unless its line has ended or the backend was closed meanwhile."""
+        line.idle.append(connection)
+        if line.over or self._closed.is_set():
+            await self._forget(line)
+        elif self._ages and line.old:
+            await self._change(Line(line.settings, self.options.max_age))
+
+    async def _forget(self, line: Line) -> None:
         """Close all idle connections: what broke one has probably broken all."""
-        for idle in (self._idle, self._idle_waiting):
+        for idle in (line.idle, line.waiting):
             while idle:
                 await idle.pop().disconnect(nowait=True)
 
@@ -238,23 +329,25 @@ class AsyncRedisBackend:
 
     async def _send(self, packed: bytes) -> Any:
         async with self._room:
-            connection = self._open(self._idle)
+            line = self._line
+            connection = self._open(line, line.idle)
             try:
                 async with asyncio.timeout(self._timeout):
                     await connection.send_packed_command(packed, check_health=False)
                     raw = await connection.read_response()
             except raised.ResponseError:
-                self._idle.append(connection)
+                await self._keep(line, connection)
                 raise
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
-            await self._keep(connection)
+            await self._keep(line, connection)
             return raw
 
     async def _send_many(self, packed: bytes, count: int) -> list[Any]:
         async with self._room:
-            connection = self._open(self._idle)
+            line = self._line
+            connection = self._open(line, line.idle)
             try:
                 async with asyncio.timeout(self._timeout) as limit:
                     await connection.send_packed_command(packed, check_health=False)
@@ -265,27 +358,46 @@ class AsyncRedisBackend:
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
-            await self._keep(connection)
+            await self._keep(line, connection)
             return raw
+
+    async def _converse(self, talk: Packets) -> None:
+        """Send what `talk` gives, on one connection, and send it the replies."""
+        async with self._room:
+            line = self._line
+            connection = self._open(line, line.idle)
+            try:
+                packed, count = next(talk)
+                while True:
+                    async with asyncio.timeout(self._timeout) as limit:
+                        await connection.send_packed_command(packed, check_health=False)
+                        raw = []
+                        for _ in range(count):
+                            raw.append(await _reply(connection))
+                            limit.reschedule(asyncio.get_running_loop().time() + self._timeout)
+                    packed, count = talk.send(raw)
+            except StopIteration:
+                await self._keep(line, connection)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
 
     async def _send_again(self, attempts: Attempts, error: Exception, send: Callable[[], Awaitable[T]]) -> T:
         while True:
             delay = attempts.delay(error)
             try:
-                if is_unloaded(error):
-                    functions = self._dialect is None or self._dialect.functions
-                    talk = loading(functions, self.options)
-                    await self._talk(talk)
-                else:
-                    follow(error, self._settings)
-                    await self._forget()
                 await asyncio.sleep(delay)
+                if is_unloaded(error):
+                    await self._load()
+                else:
+                    await self._follow(error)
                 return await send()
             except FAILURES as again:
                 error = again
 
     async def _wait(self, command: tuple[str, ...], timeout: float) -> bool:
-        connection = self._open(self._idle_waiting)
+        line = self._line
+        connection = self._open(line, line.waiting)
         self._waiting.add(connection)
         try:
             # The server answers in time unless it vanished.
@@ -299,7 +411,9 @@ class AsyncRedisBackend:
             raise
         finally:
             self._waiting.discard(connection)
-        self._idle_waiting.append(connection)
+        line.waiting.append(connection)
+        if line.over:
+            await self._forget(line)
         return woken
 
 

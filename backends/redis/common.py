@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, cast
 
 from qmodel.backends.bundle import events_key, wake_key
-from qmodel.backends.redis.resend import code_of, may_pass, server_error
-from qmodel.backends.redis.setup import Dialect, Options
+from qmodel.backends.redis.resend import may_pass, server_error
+from qmodel.backends.redis.setup import Dialect
+from qmodel.backends.redis.url import Options
 from qmodel.contract.arguments import TIME, Name
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, NotConfirmed
 from qmodel.model import engine
 from qmodel.wire.codec import Unencodable, decode, encode
 
@@ -59,9 +61,13 @@ class Batch:
         self.replies: list[Any] = [None] * len(ops)
         self._left: list[tuple[int, Operation, bytes]] = []
         self._error: Exception | None = None
+        self._ops, self._now = list(ops), now
         for place, op in enumerate(ops):
             try:
-                self._left.append((place, op, dialect.pack(type(op), encoded(op, now, fresh))))
+                args = encoded(op, now, fresh)
+                self._left.append((place, op, dialect.pack(type(op), args)))
+                if type(op) in _TAKES_REQUEST:
+                    self._ops[place] = replace(cast(Any, op), request=args[1])
             except Unencodable:
                 self.replies[place] = unencodable(op, now)
         self._sent = 0
@@ -88,6 +94,12 @@ class Batch:
             else:
                 self.replies[place] = decode(op, reply)
         del self._left[: len(raw)]
+
+    def refuse_unconfirmed(self, what: str, options: Options) -> None:
+        """Raise NotConfirmed, unless every operation that was sent was refused: those changed nothing."""
+        if all(isinstance(reply, Refusal | None) for reply in self.replies):
+            return
+        raise NotConfirmed(options.where, what, options.deadline, self._ops, self.replies)
 
     def finish(self, where: str) -> list[Any]:
         """Give all replies. Raises the first error that a resend would not have cured."""
@@ -119,13 +131,6 @@ def settings(options: Options, retry: Any, **others: Any) -> dict[str, Any]:
     return {**given, "retry": retry, **others}
 
 
-def follow(error: Exception, connection: dict[str, Any]) -> None:
-    """Connect to another node of a cluster if the server says that the keys are there (MOVED)."""
-    if code_of(error) == "MOVED":
-        host, _, port = str(error).split()[-1].rpartition(":")
-        connection.update(host=host or connection.get("host"), port=int(port))
-
-
 def closed(where: str) -> ConnectError:
     """Make the error for the use of a closed backend."""
     return ConnectError(f"This connection to {where} was closed.", "Open another.")
@@ -138,5 +143,5 @@ def check_settings(connection: Any, settings: dict[str, Any]) -> None:
     except TypeError as error:
         raise ConnectError(
             f"redis-py does not take an option of the URL: {error}.",
-            "See the head of qmodel/backends/redis/backend.py and the arguments of redis.Connection.",
+            "See the head of qmodel/backends/redis/url.py and the arguments of redis.Connection.",
         ) from None

@@ -26,12 +26,16 @@ from qmodel.errors import ConnectError
 FAILURES: Final = (raised.RedisError, OSError)
 """The exceptions of a failed send. Any other exception is a bug here."""
 
+AT_ONCE: Final = 4
+"""How many times in a row a call follows MOVED without a pause: the maps of two nodes may contradict each other."""
+
 FIRST_DELAY: Final = 0.02
 LONGEST_DELAY: Final = 3.0
 
 _PASSING: Final = frozenset(("LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS")) | {
     "UNBLOCKED",
     "MOVED",
+    "ASK",
     "NOSCRIPT",
     "NOFUNCTION",
 }
@@ -44,6 +48,7 @@ _CODES: Final[dict[type[BaseException], str]] = {
     raised.ClusterDownError: "CLUSTERDOWN",
     raised.MasterDownError: "MASTERDOWN",
     raised.MovedError: "MOVED",
+    raised.AskError: "ASK",  # after MOVED, which is a subclass
     raised.NoPermissionError: "NOPERM",
     raised.NoScriptError: "NOSCRIPT",
     raised.OutOfMemoryError: "OOM",
@@ -135,14 +140,27 @@ def said_by(error: BaseException) -> str:
 
 
 class Attempts:
-    """The resends of one call: how long to sleep before each, and when to give up."""
+    """The resends of one call: how long to sleep before each, and when to give up.
 
-    def __init__(self, deadline: float, where: str) -> None:
+    `longest` is the longest pause. `also` are codes of errors that may pass on this connection.
+    """
+
+    def __init__(
+        self, deadline: float, where: str, longest: float = LONGEST_DELAY, also: frozenset[str] = frozenset()
+    ) -> None:
         self._deadline = deadline
         self._where = where
         self._until = time.monotonic() + deadline
         self._longest = FIRST_DELAY
+        self._most = longest
+        self._also = also
         self._loaded = False
+        self._moved = 0
+
+    @property
+    def left(self) -> float:
+        """The seconds until the deadline; 0 after it."""
+        return max(self._until - time.monotonic(), 0.0)
 
     @property
     def over(self) -> bool:
@@ -152,17 +170,20 @@ class Attempts:
     def pause(self) -> float | None:
         """Give the seconds to sleep before the next try; None if the deadline would pass before it."""
         delay = random.uniform(0, self._longest)
-        self._longest = min(2 * self._longest, LONGEST_DELAY)
+        self._longest = min(2 * self._longest, self._most)
         return delay if time.monotonic() + delay <= self._until else None
 
     def delay(self, error: BaseException) -> float:
         """Give the seconds to sleep before the resend. Raises if a resend would not help, or the deadline has
         passed.
         """
-        if not may_pass(error):
+        if not may_pass(error) and code_of(error) not in self._also:
             raise server_error(error, self._where) from error
         if is_unloaded(error) and not self._loaded:
             self._loaded = True
+            return 0.0
+        self._moved += code_of(error) == "MOVED"
+        if code_of(error) == "MOVED" and self._moved <= AT_ONCE and not self.over:
             return 0.0
         delay = self.pause()
         if delay is None:

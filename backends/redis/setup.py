@@ -1,4 +1,4 @@
-"""Connecting to a server: the URL's options, the checks of the server, and loading the library.
+"""Connecting to a server: the checks of the server, and loading the library.
 
 This module does no input and output: `setup` is a generator that yields commands and is sent their replies, an error
 reply as an exception object. The blocking backend and the asynchronous one drive it.
@@ -23,16 +23,17 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis.connection
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
+from qmodel.backends.redis.confirm import check_confirm
 from qmodel.backends.redis.resend import NO_DATABASE, code_of, may_pass, no_database, said_by, server_error
+from qmodel.backends.redis.route import Route
+from qmodel.backends.redis.url import Options
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.errors import ConnectError
 
@@ -48,9 +49,6 @@ Talk = Generator[Command, Any, T]
 """A dialogue with a server: a generator that yields commands, is sent replies, and returns its findings."""
 
 OLDEST: Final = (6, 0)
-_PREFIX: Final = re.compile(r"[\w.:-]*(\{[\w.:-]+\})?[\w.:-]*:\Z", re.ASCII)
-_SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
-_REFUSED: Final = ("decode_responses", "encoding", "encoding_errors", "retry", "retry_on_timeout")
 
 
 class Warned(NamedTuple):
@@ -64,109 +62,6 @@ class Warned(NamedTuple):
         return f"{self.sentence} {self.next_step}"
 
 
-# ---- the URL
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a URL; `connection` is for redis-py."""
-
-    where: str
-    prefix: str = "ql:"
-    deadline: float = 60.0
-    connect_deadline: float | None = None
-    functions: bool = True
-    accept_eviction: bool = False
-    load: str = "newer"
-    fresh_requests: bool = True
-    max_connections: int = 64
-    connection: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def first_deadline(self) -> float:
-        """For how many seconds the first connection is tried."""
-        return self.deadline if self.connect_deadline is None else self.connect_deadline
-
-
-def options_of(url: str) -> Options:
-    """Read a URL. Raises ConnectError if it is bad."""
-    parts = urlsplit(url)
-    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    own: dict[str, Any] = {}
-    theirs = []
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        if name in _OWN:
-            to, read, expected = _OWN[name]
-            try:
-                own[to] = read(value)
-            except (ValueError, KeyError):
-                raise ConnectError(f"{name}={value} is not {expected}.", "Correct the URL.") from None
-        elif name in _REFUSED:
-            raise ConnectError(f"The URL must not set {name}.", f"Leave {name} out of it.")
-        else:
-            theirs.append((name, value))
-    scheme = _SCHEMES.get(parts.scheme, parts.scheme)
-    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}"
-    try:
-        connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
-    except ValueError as error:
-        raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
-    if scheme == "unix" and not connection.get("path"):
-        raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
-    for name in ("socket_timeout", "socket_connect_timeout"):
-        if connection.get(name, 1) <= 0:
-            raise ConnectError(f"{name} must be above 0.", "Correct the URL.")
-    defaults: dict[str, Any] = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0, "protocol": 2}
-    if scheme != "unix":
-        defaults["socket_keepalive"] = True
-    return Options(where, connection={**defaults, **connection}, **own)
-
-
-_EXAMPLE: Final = "Write for example redis://localhost:6379/0 or unix:///run/redis.sock?db=0."
-
-
-def _prefix(text: str) -> str:
-    if not _PREFIX.match(text) or len(text) > 100:
-        raise ValueError(text)
-    return text
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= 86400:
-        raise ValueError(text)
-    return seconds
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise ValueError(text)
-    return int(text)
-
-
-def _one_of(text: str) -> str:
-    return {"newer": "newer", "always": "always", "never": "never"}[text]
-
-
-_OWN: Final[dict[str, tuple[str, Any, str]]] = {
-    "prefix": (
-        "prefix",
-        _prefix,
-        "a prefix: letters, digits, . _ : - and one {hash tag}, ending in a colon, as in ql: or {shop}:ql:",
-    ),
-    "deadline": ("deadline", _seconds, "a number of seconds up to 86400"),
-    "connect_deadline": ("connect_deadline", _seconds, "a number of seconds up to 86400"),
-    "functions": ("functions", {"yes": True, "no": False}.__getitem__, "yes or no"),
-    "eviction": ("accept_eviction", {"accept": True, "refuse": False}.__getitem__, "accept or refuse"),
-    "load": ("load", _one_of, "newer, always or never"),
-    "requests": ("fresh_requests", {"fresh": True, "given": False}.__getitem__, "fresh or given"),
-    "max_connections": ("max_connections", _positive, "a number above 0"),
-}
-
-OWN: Final = frozenset(_OWN)
-"""The URL options of this backend; all others go to redis-py."""
-
-
 # ---- how an operation is sent
 
 
@@ -175,6 +70,7 @@ class Dialect:
 
     def __init__(self, prefix: str, functions: bool) -> None:
         self.functions = functions
+        self._prefix = prefix
         self._words: dict[type[Operation], Command] = {}
         self._heads: dict[type[Operation], tuple[int, str]] = {}
         for name, spec in CATALOGUE.items():
@@ -183,6 +79,12 @@ class Dialect:
                 words = ("EVALSHA", script_digest(), "1", prefix, name)
             self._words[spec.cls] = words
             self._heads[spec.cls] = len(words), "".join(map(_word, words))
+
+    @property
+    def mark(self) -> bytes:
+        """The bytes of a write that changes nothing; confirm.py says what for."""
+        words = ("FCALL", f"{bundle.LIBRARY}_mark", "1", self._prefix)
+        return packed(words if self.functions else ("EVALSHA", script_digest(), "1", self._prefix, "mark"))
 
     def pack(self, cls: type[Operation], args: list[str]) -> bytes:
         """Write the bytes to send for an operation with encoded arguments."""
@@ -199,6 +101,11 @@ class Dialect:
             raw = arg.encode()
             parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
         return b"".join(parts)
+
+
+def packed(words: Command) -> bytes:
+    """Write the bytes to send for a command of ASCII words."""
+    return f"*{len(words)}\r\n{''.join(map(_word, words))}".encode()
 
 
 def _word(text: str) -> str:
@@ -306,11 +213,13 @@ class Found(NamedTuple):
 
     functions: bool
     warnings: tuple[Warned, ...]
+    facts: dict[str, str]
 
 
-def setup(options: Options) -> Talk[Found]:
+def setup(options: Options, route: Route) -> Talk[Found]:
     """Check the server, load the library, and check the user's permissions."""
     warnings: list[Warned] = []
+    facts: dict[str, str] = {}
     info = yield ("INFO",)
     functions = options.functions
     if code_of_reply(info) == "NOPERM":
@@ -319,13 +228,17 @@ def setup(options: Options) -> Talk[Found]:
         _raise_if_error(info, options)
         facts = _facts(info)
         functions = functions and _version(facts) >= (7, 0)
+        if _is_cluster(facts) and route.kind == "server" and options.seeds:
+            route.note(options.seeds[0], (yield ("CLUSTER", "SLOTS")))
         _check_server(facts, options)
+        _check_role(facts, options, route)
+        check_confirm(options.confirm, facts, options.where)
         warnings += _warnings(facts, options, functions)
         warnings += yield from _persistence(facts)
     warnings += yield from loading(functions, options)
     if functions:
         yield from _check_permissions(options)
-    return Found(functions, tuple(warnings))
+    return Found(functions, tuple(warnings), facts)
 
 
 def _facts(info: Any) -> dict[str, str]:
@@ -347,10 +260,7 @@ def _check_server(facts: dict[str, str], options: Options) -> None:
             f"{where} is Redis {facts['redis_version']}; qmodel needs 6.0 or later.",
             "Upgrade to Valkey, or to Redis 7 or later, which have functions.",
         )
-    if facts.get("role") == "slave":
-        master = f"{facts.get('master_host', '?')}:{facts.get('master_port', '?')}"
-        raise ConnectError(f"{where} is a replica, which takes no writes.", f"Connect to its master, {master}.")
-    if "cluster" in (facts.get("redis_mode"), facts.get("server_mode")) and "{" not in options.prefix:
+    if _is_cluster(facts) and "{" not in options.prefix:
         raise ConnectError(
             f"{where} is a cluster, where the keys of one namespace must share a slot; the prefix "
             f"'{options.prefix}' has no hash tag.",
@@ -363,6 +273,20 @@ def _check_server(facts: dict[str, str], options: Options) -> None:
             "Set it: CONFIG SET maxmemory-policy noeviction (and in redis.conf); or accept the loss "
             "with eviction=accept in the URL.",
         )
+
+
+def _is_cluster(facts: dict[str, str]) -> bool:
+    return "cluster" in (facts.get("redis_mode"), facts.get("server_mode"))
+
+
+def _check_role(facts: dict[str, str], options: Options, route: Route) -> None:
+    """Refuse a replica; where another node is the master, or will be soon, that one is looked for instead."""
+    if facts.get("role") != "slave":
+        return
+    if route.kind != "server":
+        raise raised.ReadOnlyError(f"{options.where} led to a replica, which takes no writes.")
+    master = f"{facts.get('master_host', '?')}:{facts.get('master_port', '?')}"
+    raise ConnectError(f"{options.where} is a replica, which takes no writes.", f"Connect to its master, {master}.")
 
 
 _NO_INFO: Final = Warned(
@@ -465,12 +389,20 @@ def _needed() -> str:
     return " ".join(f"+{name.lower()}" for name in bundle.commands())
 
 
-def is_hopeless(error: BaseException, options: Options) -> bool:
+def is_hopeless(error: BaseException, options: Options, routed: bool = False) -> bool:
     """Whether trying the first connection again is useless: the server denies access, or the URL is wrong.
 
-    READONLY passes for a call, because a failover ends. A first connection that meets it has found a replica.
+    READONLY passes for a call, because a failover ends. A first connection that meets it has found a replica, unless
+    it is `routed`: then the master is looked for. A password that a provider gives may be a new one soon.
     """
-    if code_of(error) == "READONLY" or not may_pass(error) or any(NO_DATABASE in str(one) for one in _chain(error)):
+    code = code_of(error)
+    if code == "NOAUTH" and "credential_provider" in options.connection:
+        return False
+    if (
+        (code == "READONLY" and not routed)
+        or not may_pass(error)
+        or any(NO_DATABASE in str(one) for one in _chain(error))
+    ):
         return True
     cause = error.__cause__ or error.__context__  # redis-py wraps what the system said
     return isinstance(cause, PermissionError) or _is_wrong_tls(cause, options)
@@ -486,10 +418,10 @@ def _is_wrong_tls(error: BaseException | None, options: Options) -> bool:
     return isinstance(error, FileNotFoundError) or (isinstance(error, ssl.SSLError) and not isinstance(error, passing))
 
 
-def failed(error: BaseException, options: Options) -> ConnectError:
+def failed(error: BaseException, options: Options, routed: bool = False) -> ConnectError:
     """Make the error of a first connection: the diagnosis, and for how long it was tried if trying could help."""
     found = diagnose(error, options)
-    if options.first_deadline and not is_hopeless(error, options):
+    if options.first_deadline and not is_hopeless(error, options, routed):
         found.next_step += f" It was tried again for {options.first_deadline:g} seconds."
         found.args = (found.sentence, found.next_step)
     return found
@@ -501,7 +433,7 @@ def diagnose(error: BaseException, options: Options) -> ConnectError:
     if any(NO_DATABASE in str(one) for one in _chain(error)):
         return no_database(where)
     if code_of(error) == "NOAUTH":
-        given = "password" in options.connection
+        given = "password" in options.connection or "credential_provider" in options.connection
         return ConnectError(
             f"{where} refused the user name or password."
             if given

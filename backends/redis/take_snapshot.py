@@ -37,10 +37,11 @@ def _of_server(url: str) -> Snapshot:
     import redis
 
     from qmodel.backends.redis import dump
-    from qmodel.backends.redis.setup import options_of
+    from qmodel.backends.redis.backend import settings_of_master
+    from qmodel.backends.redis.url import options_of
 
     options = options_of(url)
-    with redis.Redis(connection_pool=redis.ConnectionPool(**options.connection)) as server:
+    with redis.Redis(connection_pool=redis.ConnectionPool(**settings_of_master(url))) as server:
         asked: Any = server
         try:
             if asked.info("server").get("server_name") == "qmodel":

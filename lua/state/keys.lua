@@ -3,6 +3,7 @@
 --
 --   <p>counters                  text: sequence, epoch, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
+--   <p>!                         never exists between two steps (store.lua, backends/redis/confirm.py)
 --   <p>events                    stream: ids `<sequence>-<epoch>`; one field, `e`: the moment, the event and its facts
 --   <p>journal                   stream: ids `<number>-<epoch>`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
@@ -98,6 +99,7 @@ function keys.begin(prefix)
     worker = nil
     forget_pending()
     keys.counters, keys.config, keys.events = prefix .. 'counters', prefix .. 'config', prefix .. 'events'
+    keys.guard = prefix .. '!'
     for _, name in ipairs(ALONE) do
       keys[name] = prefix .. name
     end

@@ -13,7 +13,7 @@ import click
 from qmodel.backends import without_password
 from qmodel.cli.commands import Commands
 from qmodel.cli.session import Session, common, session
-from qmodel.errors import ConnectError, LocalError, QmodelError, RefusedError
+from qmodel.errors import ConnectError, LocalError, NotConfirmed, QmodelError, RefusedError
 from qmodel.version import __version__
 
 EX_UNAVAILABLE = 69
@@ -50,7 +50,7 @@ def _say_unreachable(at: Session, error: ConnectError) -> None:
     if at.json:
         at.answer(
             {
-                "unreachable": without_password(at.url),
+                "unconfirmed" if isinstance(error, NotConfirmed) else "unreachable": without_password(at.url),
                 "url_from": at.url_from,
                 "sentence": error.sentence,
                 "next_step": error.next_step,
@@ -59,7 +59,7 @@ def _say_unreachable(at: Session, error: ConnectError) -> None:
         return
     click.secho(error.sentence, fg="red", err=True)
     click.echo(error.next_step, err=True)
-    if isinstance(error, LocalError):
+    if isinstance(error, LocalError | NotConfirmed):
         return
     click.echo(f"\nThe URL was {without_password(at.url)} (from {at.url_from}). To try:", err=True)
     click.echo("  qmodel demo --url memory://      without any server", err=True)

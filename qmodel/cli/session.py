@@ -114,7 +114,8 @@ def common(command: C, *, at_top: bool = False) -> C:
             metavar="URL",
             expose_value=False,
             callback=_set("url"),
-            help=f"Where the jobs are: memory://, redis://host:6379/0, ... [default: {DEFAULT_URL}]",
+            help="Where the jobs are: memory://, redis://host:6379/0, redis+cluster://host1,host2/0?prefix={a}:, "
+            f"redis+sentinel://host1,host2/mymaster/0, ... [default: {DEFAULT_URL}]",
         ),
         click.Option(
             ["--json"],

@@ -15,7 +15,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
-from qmodel.backends import AsyncBackend
+from qmodel.backends import AsyncBackend, confirming
 from qmodel.client import flows, remote
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
@@ -100,6 +100,15 @@ class AsyncClient(AsyncExecutor):
         self.config = AsyncConfig(self)
         self.metadata = AsyncKlasses(self)
         self._results = AsyncResults(self)
+
+    def confirmed(self, replicas: int = 0, *, local: bool = False) -> AsyncClient:
+        """Give a client on the same connections that returns when so many replicas have what it did, or, with `local`,
+        when it is on the server's disk.
+
+        Only operations that change something are confirmed. One that was executed and not confirmed before the deadline
+        raises NotConfirmed. Jobs in the memory of this process need no confirmation.
+        """
+        return AsyncClient(confirming(self.backend, replicas, local), worker=self._worker)
 
     async def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.

@@ -14,7 +14,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
-from qmodel.backends import Backend
+from qmodel.backends import Backend, confirming
 from qmodel.client import flows, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
 from qmodel.client.convert import (
@@ -99,6 +99,15 @@ class Client(Executor):
         self.config = Config(self)
         self.metadata = Klasses(self)
         self._results = Results(self)
+
+    def confirmed(self, replicas: int = 0, *, local: bool = False) -> Client:
+        """Give a client on the same connections that returns when so many replicas have what it did, or, with `local`,
+        when it is on the server's disk.
+
+        Only operations that change something are confirmed. One that was executed and not confirmed before the deadline
+        raises NotConfirmed. Jobs in the memory of this process need no confirmation.
+        """
+        return Client(confirming(self.backend, replicas, local), worker=self._worker)
 
     def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.

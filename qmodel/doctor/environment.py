@@ -169,12 +169,13 @@ def _state_of_server(backend: Any) -> Any:
 
 
 def connection(backend: Any) -> Any:
-    """Open a separate connection to the server of a backend."""
+    """Open a separate connection to the server that a backend uses now."""
     import redis
 
-    settings = dict(backend.options.connection)
-    kind = settings.pop("connection_class", redis.Connection)
-    return redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **settings))
+    from qmodel.backends.redis.route import class_of
+
+    kind = class_of(backend.options, backend.at)
+    return redis.Redis.from_pool(redis.ConnectionPool(connection_class=kind, **backend.at))
 
 
 _STATES: dict[str, Callable[[Any], Any]] = {

@@ -6,7 +6,7 @@ import asyncio
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from qmodel.backends import AsyncBackend, Backend
 from qmodel.contract.operations import Operation
@@ -47,6 +47,10 @@ class TimedBackend:
         if self._after is not None:
             self._after(ops)
         return found
+
+    def confirming(self, replicas: int = 0, local: bool = False) -> Self:
+        """Give this backend: the jobs of a test have one copy, which no replica confirms."""
+        return self
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready (True), or until the timeout or an advance of the clock (False)."""
@@ -103,6 +107,10 @@ class AsyncTimedBackend:
         if self._after is not None:
             await self._after(ops)
         return found
+
+    def confirming(self, replicas: int = 0, local: bool = False) -> Self:
+        """Give this backend: the jobs of a test have one copy, which no replica confirms."""
+        return self
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready (True), or until the timeout or an advance of the clock (False)."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from qmodel.backends import BUILT_IN
 from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Operation
@@ -36,7 +37,7 @@ is off the list later.
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 3.0
 
-_SERVERS: Final = frozenset(("redis", "rediss", "unix", "valkey", "valkeys"))
+_SERVERS: Final = frozenset(scheme for scheme in BUILT_IN if scheme not in ("memory", "embedded"))
 
 
 class GivenUp(Exception):

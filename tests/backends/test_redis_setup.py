@@ -17,13 +17,15 @@ from redis import exceptions as raised
 from qmodel.backends import bundle
 from qmodel.backends.redis import setup
 from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
-from qmodel.backends.redis.setup import Dialect, ForeignLibrary, diagnose, is_hopeless, options_of
+from qmodel.backends.redis.setup import Dialect, ForeignLibrary, diagnose, is_hopeless
+from qmodel.backends.redis.url import options_of
 from qmodel.contract.operations import Length, Put
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import encode
 from tests.backends.helpers import Private, Starter, started
 from tests.backends.test_redis import replies
 from tests.backends.test_reliability import KINDS, opened
+from tests.clusters import free_port, wait_until
 from tests.servers import server_commands
 
 SERVER = pytest.mark.server
@@ -255,25 +257,6 @@ def test_the_node_of_a_cluster_that_has_the_keys_is_followed(private: Starter) -
             backend = connect(f"redis://127.0.0.1:{ports[0]}?prefix={{{tag}}}:&deadline=5")
             assert backend.execute_many([Put("q", "a", "K", ""), Length("q")]) == ["a", 1]
             assert backend.execute(Length("q")) == 1
-
-
-def free_port() -> int:
-    """A port whose cluster bus, 10000 above it, exists as well."""
-    with socket.socket() as probe:
-        while True:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-            if port < 55000:
-                return port
-            probe.close()
-            return 20000 + port % 30000
-
-
-def wait_until(holds: Any, seconds: float = 20) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 # ---- a user who may not do everything

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, urlencode
 
-from qmodel.backends.redis.setup import Options, options_of
+from qmodel.backends.redis.url import Options, options_of
 from qmodel.errors import ConnectError
 
 

@@ -151,7 +151,7 @@ class ServerSubject:
 
         from qmodel.backends.redis import dump
         from qmodel.backends.redis.backend import RedisBackend
-        from qmodel.backends.redis.setup import options_of
+        from qmodel.backends.redis.url import options_of
 
         options = options_of(url)
         self.name = f"{options.where}, {'script' if script else 'function'}"

@@ -30,7 +30,7 @@ class Namespaces:
         base = ""
         if urlsplit(url).scheme in SCHEMES:
             from qmodel.backends.redis.backend import RedisBackend
-            from qmodel.backends.redis.setup import options_of
+            from qmodel.backends.redis.url import options_of
 
             options = options_of(url)
             self._backend = RedisBackend(options)  # loads the library
@@ -100,7 +100,7 @@ def _quoted(text: str) -> str:
 
 def _theirs(url: str) -> str:
     """Turn a URL into one that any Redis client understands: without our options and scheme names."""
-    from qmodel.backends.redis.setup import OWN
+    from qmodel.backends.redis.url import OWN
 
     parts = urlsplit(url)
     scheme = parts.scheme.replace("valkey", "redis")

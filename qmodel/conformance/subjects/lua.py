@@ -104,7 +104,8 @@ class ServerSubject:
 
         from qmodel.backends.redis import dump
         from qmodel.backends.redis.backend import RedisBackend
-        from qmodel.backends.redis.setup import options_of, script_digest
+        from qmodel.backends.redis.setup import script_digest
+        from qmodel.backends.redis.url import options_of
 
         options = options_of(url)
         self.name = options.where
@@ -210,7 +211,7 @@ def server_subject(url: str) -> ServerSubject:
     """Open the subject for a server: one that runs the library, or `qmodel serve`."""
     import redis
 
-    from qmodel.backends.redis.setup import options_of
+    from qmodel.backends.redis.url import options_of
 
     name = ""
     client = redis.Redis(connection_pool=redis.ConnectionPool(**options_of(url).connection))
