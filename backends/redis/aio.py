@@ -37,7 +37,7 @@ from qmodel.backends.redis.common import (
 from qmodel.backends.redis.confirm import WRITES, Confirm, asked, check_confirm
 from qmodel.backends.redis.confirmed import AsyncConfirming, confirming
 from qmodel.backends.redis.confirmed import Talk as Packets
-from qmodel.backends.redis.resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
+from qmodel.backends.redis.resend import FAILURES, Attempts, is_of_connection, is_unloaded, may_pass, server_error
 from qmodel.backends.redis.route import Line, Route, class_of
 from qmodel.backends.redis.setup import Dialect, Talk, Warned, failed, is_hopeless, loading, setup
 from qmodel.backends.redis.url import Address, Options
@@ -231,7 +231,7 @@ class AsyncRedisBackend:
 
     async def _follow(self, error: BaseException) -> None:
         """Go where the master is now: after MOVED at once, after other errors when somebody says so."""
-        if not code_of(error):
+        if is_of_connection(error):
             await self._forget(self._line)
         async with self._seeking:
             if not self._route.follow(error) and self._route.is_due(error):

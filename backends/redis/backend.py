@@ -60,7 +60,7 @@ from qmodel.backends.redis.common import (
 from qmodel.backends.redis.confirm import WRITES, Confirm, asked, check_confirm
 from qmodel.backends.redis.confirmed import Confirming, confirming
 from qmodel.backends.redis.confirmed import Talk as Packets
-from qmodel.backends.redis.resend import FAILURES, Attempts, code_of, is_unloaded, may_pass, server_error
+from qmodel.backends.redis.resend import FAILURES, Attempts, is_of_connection, is_unloaded, may_pass, server_error
 from qmodel.backends.redis.round_trip import exchange
 from qmodel.backends.redis.route import Line, Route, class_of
 from qmodel.backends.redis.setup import (
@@ -254,7 +254,7 @@ class RedisBackend:
 
     def _follow(self, error: BaseException) -> None:
         """Go where the master is now: after MOVED at once, after other errors when somebody says so."""
-        if not code_of(error):
+        if is_of_connection(error):
             self._forget(self._line)
         with self._seeking:
             if not self._route.follow(error) and self._route.is_due(error):

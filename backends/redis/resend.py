@@ -100,6 +100,13 @@ def is_unloaded(error: BaseException) -> bool:
     return code_of(error) in ("NOSCRIPT", "NOFUNCTION")
 
 
+def is_of_connection(error: BaseException) -> bool:
+    """Whether a new connection may help: this one is broken, or its server is no master, while the name of the host
+    may already lead to another one.
+    """
+    return code_of(error) in ("", "READONLY", "MASTERDOWN")
+
+
 def may_pass(error: BaseException) -> bool:
     """Whether a resend may help."""
     code = code_of(error)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import qmodel
+from bench.storm.line import Line, Network
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.contract.events import Event
@@ -251,3 +252,30 @@ def test_the_journal_of_two_epochs_can_be_executed_again(private: Starter) -> No
         entries = list(client.journal())
         assert len({entry.epoch for entry in entries}) == 2
         assert list(Audit().follow(entries)) == []
+
+
+def test_a_client_leaves_a_demoted_master_for_the_server_that_its_name_leads_to_now(pair: Pair) -> None:
+    pair.follow(1)
+    with Network() as network, contextlib.closing(Line(network, to=pair.ports[0])) as line:
+        client = qmodel.connect(f"redis://127.0.0.1:{line.port}?deadline=20")
+        client.queues["q"].put("add", jid="before")
+        switch(pair, line, 1)
+        client.queues["q"].put("add", jid="after")
+        client.close()
+
+
+async def test_an_async_client_leaves_a_demoted_master_too(pair: Pair) -> None:
+    pair.follow(1)
+    with Network() as network, contextlib.closing(Line(network, to=pair.ports[0])) as line:
+        async with qmodel.AsyncClient(f"redis://127.0.0.1:{line.port}?deadline=20") as client:
+            await client.queues["q"].put("add", jid="before")
+            switch(pair, line, 1)
+            await client.queues["q"].put("add", jid="after")
+
+
+def switch(pair: Pair, line: Line, to: int) -> None:
+    """Promote the replica, and demote the master; connections that are open stay with it."""
+    pair.catch_up(to)
+    pair.promote(to)
+    pair.raw[1 - to].execute_command("REPLICAOF", "127.0.0.1", pair.ports[to])
+    line.to = pair.ports[to]
