@@ -2,6 +2,9 @@
 -- documents, and new ones follow their style. Values are packed where it pays:
 --
 --   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
+--   <p>intent                    text: commands of a step that failed and are done by the next call; then the counters
+--                                begin with `!` (state/store.lua)
+--   <p>dropped                   zset: ids in a list whose job was missing, when they were dropped
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
 --   <p>journal                   stream: ids `<number>-0`; a call and its outcome (state/journal.lua)
@@ -77,7 +80,7 @@ local keys = {}
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping', 'journal', 'journaled',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped',
 }
 
 local MOST = 200 -- the most cached keys

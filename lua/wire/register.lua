@@ -64,8 +64,20 @@ local function remembered(now, operation, op, verb)
   return reply
 end
 
+-- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
+local understood, journals, moment_text, request
+local entered, answer -- whether the store has begun the step; what the verb replied, once it has
+
+-- Record the call, if it is to be recorded, and write everything.
+local function record(operation, args, outcome)
+  if understood and (journals or operation == 'config_set' and journal.is_on()) then
+    args[1], args[2] = moment_text, request
+    journal.record(operation, args, outcome)
+  end
+end
+
 -- Write everything that an operation has buffered.
-local function flush(spec, now)
+local function flush(spec, now, operation, args)
   if spec.cascades then
     propagation.propagate(now)
   end
@@ -75,11 +87,9 @@ local function flush(spec, now)
   if store.durations then
     stats.flush()
   end
+  record(operation, args, answer)
   store.flush()
 end
-
--- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
-local understood, journals, moment_text, request
 
 local function execute(operation, args)
   local spec = catalogue.operations[operation]
@@ -93,8 +103,16 @@ local function execute(operation, args)
     end
     op.request = request -- overrides an argument of that name, which is for nested operations
   end
-  store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
+  local many = op.jobs or op.jids or op.count and op.count > 1
+  store.begin(now, text, many)
+  entered = true
   prefetch(op)
+  if store.pending then
+    local left = store.mend(spec.reads)
+    store.begin(now, text, many)
+    store.block(left)
+    prefetch(op)
+  end
   if not spec.reads then
     understood, journals, moment_text = true, store.config and journal.is_on(), text
   end
@@ -105,35 +123,51 @@ local function execute(operation, args)
   else
     reply = verb(now, op)
   end
-  if not spec.reads then
-    flush(spec, now)
+  if reply == nil then
+    reply = false -- false becomes a nil on the wire; a nil in a list would end the list
   end
-  return reply
+  answer = {'OK', reply}
+  if not spec.reads then
+    flush(spec, now, operation, args)
+  end
 end
 
--- Write a refusal for the wire; pass on any other error.
-local function refusal_of(fault)
-  if not refusals.raised then
-    error(fault, 0)
-  end
+-- Write a refusal for the wire.
+local function refusal()
   for i, fact in ipairs(refusals.raised) do
     refusals.raised[i] = tostring(fact)
   end
   return refusals.raised
 end
 
--- Execute one operation under a prefix; give the reply for the wire.
+-- Give the refusal, after it was recorded.
+local function refused(operation, args, outcome)
+  record(operation, args, outcome)
+  store.commit()
+end
+
+-- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
+-- reply, after the store has undone the step, or has seen to it that it will be completed.
 function register.call(operation, prefix, args)
   keys.begin(prefix)
-  refusals.raised, understood = false, false
-  local done, reply = pcall(execute, operation, args)
-  if reply == nil then
-    reply = false -- false becomes a nil on the wire; a nil in a list would end the list
+  refusals.raised, understood, entered, answer = false, false, false, false
+  local done, fault = pcall(execute, operation, args)
+  if not done and refusals.raised then
+    answer = refusal()
+    if not entered then
+      return answer
+    end
+    fault = store.forget()
+    done = not fault
+    if done and understood then
+      done, fault = pcall(refused, operation, args, answer)
+    end
   end
-  local outcome = done and {'OK', reply} or refusal_of(reply)
-  if understood and (journals or operation == 'config_set' and journal.is_on()) then
-    args[1], args[2] = moment_text, request
-    journal.record(operation, args, outcome)
+  if not done then
+    fault = entered and store.recover(fault) or not entered and fault
+    if fault then
+      return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+    end
   end
-  return outcome
+  return answer
 end
