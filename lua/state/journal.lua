@@ -37,27 +37,27 @@ end
 
 -- Append an operation and its outcome. `args` are the moment, the request and the arguments.
 function journal.record(operation, args, outcome)
-  local number = store.next_number(keys.journaled)
+  local number = writes.next_number(keys.journaled)
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
   if number % TRIM == 0 then
-    store.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), number .. '-0', unpack(said)})
+    writes.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), number .. '-0', unpack(said)})
   else
-    store.put_off('XADD', keys.journal, {number .. '-0', unpack(said)})
+    writes.put_off('XADD', keys.journal, {number .. '-0', unpack(said)})
   end
 end
 
 -- Set how many entries are kept. Entries beyond that are deleted at once: they do not reappear when the limit is
 -- raised.
 function journal.keep(most)
-  store.put_off('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
+  writes.put_off('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end
 
 -- The entries after a number, oldest first; each as it is in the stream.
 function journal.after(number, count)
-  local last = tonumber(store.fetch('GET', keys.journaled) or 0)
+  local last = tonumber(writes.fetch('GET', keys.journaled) or 0)
   local first = math.max(number, last - config.value('max-journal')) + 1
   local page = {}
-  for i, entry in ipairs(store.fetch('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
+  for i, entry in ipairs(writes.fetch('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
     local said = entry[2]
     page[i] = {string.match(entry[1], '^%d+'), said[4], said[2], said[6], said[8]}
   end

@@ -144,11 +144,11 @@ end
 
 -- A page of the names of the listed queues, first used first.
 function queues.listed(offset, count)
-  return store.fetch('ZRANGE', keys.queues, offset, offset + count - 1)
+  return writes.fetch('ZRANGE', keys.queues, offset, offset + count - 1)
 end
 
 local function size(name, part)
-  return store.fetch('ZCARD', keys.queue(name, part))
+  return writes.fetch('ZCARD', keys.queue(name, part))
 end
 
 -- How many jobs a queue has, in any state.
@@ -163,7 +163,7 @@ local function wake(queue, most)
   queue.idle = store.text(queue.idle - woken)
   write(queue)
   for _ = 1, woken do
-    store.put_off('RPUSH', keys.queue(queue.name, '-wake'), '1')
+    writes.put_off('RPUSH', keys.queue(queue.name, '-wake'), '1')
   end
 end
 
@@ -216,7 +216,7 @@ function queues.schedule(job)
   local queue, member = queues.of(job.queue), keys.member(job.seq, job.jid)
   store.add(queue.scheduled_key, job.ready_at, member)
   lower_due(queue, tonumber(job.ready_at))
-  if queue.idle ~= '0' and store.fetch('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
+  if queue.idle ~= '0' and writes.fetch('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
     wake(queue, 1)
   end
 end
@@ -243,7 +243,7 @@ end
 
 -- Remove a job from the list of parked ones.
 function queues.unthrottle(job)
-  store.put_off('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- perhaps parked in this very step
+  writes.put_off('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- perhaps parked in this very step
 end
 
 -- Enter a lease, or a stalled job, and wake a worker for that one.
@@ -305,7 +305,7 @@ local function load_ready(members, step)
 end
 
 local function until_(key, moment, most)
-  return store.fetch('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
+  return writes.fetch('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
 
 -- Take the next ready jobs out of the order; they are in no list then.
@@ -314,7 +314,7 @@ function queues.take(name, count_)
     return {}
   end
   local queue = queues.of(name)
-  local popped = store.pop_first(queue.work_key, store.text(count_))
+  local popped = writes.pop_first(queue.work_key, store.text(count_))
   local taken = load_ready(popped, 2)
   for i = 1, #taken do
     local job = taken[i]
@@ -327,7 +327,7 @@ function queues.take(name, count_)
 end
 
 local function first_moment(command, key, ...)
-  local found = store.fetch(command, key, ...)
+  local found = writes.fetch(command, key, ...)
   if found[2] then
     return math.max(tonumber(found[2]), 0)
   end
@@ -373,7 +373,7 @@ end
 
 -- The first jobs in the order.
 function queues.next_ready(name, most)
-  return load_ready(store.fetch('ZRANGE', keys.queue(name, '-work'), 0, most - 1), 1)
+  return load_ready(writes.fetch('ZRANGE', keys.queue(name, '-work'), 0, most - 1), 1)
 end
 
 -- Due jobs for a read, which must not set the bound.
@@ -398,11 +398,11 @@ end
 -- Count one more idle worker. Unused wake-ups are stale (there is no job): they become idle workers again.
 function queues.await_work(name)
   local queue = queues.of(name)
-  local wakes = store.fetch('LLEN', keys.queue(name, '-wake'))
+  local wakes = writes.fetch('LLEN', keys.queue(name, '-wake'))
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   if wakes > 0 then
-    store.put_off('DEL', keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
+    writes.put_off('DEL', keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
   end
 end
 
@@ -449,16 +449,16 @@ end
 -- How many entries lie in low < time <= high, and the ids of a page of them.
 function queues.page(name, part, low, high, offset, count)
   local key = keys.queue(name, part)
-  local total = store.fetch('ZCOUNT', key, low, high)
+  local total = writes.fetch('ZCOUNT', key, low, high)
   if count == 0 then
     return total, {}
   end
-  return total, jids_of(store.fetch('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
+  return total, jids_of(writes.fetch('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
 end
 
 -- How many entries have at most this time.
 function queues.count(name, part, moment)
-  return store.fetch('ZCOUNT', keys.queue(name, part), '-inf', moment)
+  return writes.fetch('ZCOUNT', keys.queue(name, part), '-inf', moment)
 end
 
 function queues.size(name, part)
@@ -468,7 +468,7 @@ end
 -- The ids of a page of the ready jobs.
 function queues.order(name, offset, count)
   local jids = {}
-  for i, member in ipairs(store.fetch('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1)) do
+  for i, member in ipairs(writes.fetch('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1)) do
     jids[i] = keys.ready_jid_of(member)
   end
   return jids
@@ -479,7 +479,7 @@ function queues.ahead(job)
   if job.state ~= 'waiting' then
     return 0
   end
-  return store.fetch('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
+  return writes.fetch('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
 -- The next time at which a job becomes ready by itself, or 0.
@@ -502,7 +502,7 @@ function queues.not_begun(name, most)
   for _, part in ipairs({'-scheduled', '-depends', '-throttled'}) do
     local room = most - #found
     if room > 0 then
-      for _, jid in ipairs(jids_of(store.fetch('ZRANGE', keys.queue(name, part), 0, room - 1))) do
+      for _, jid in ipairs(jids_of(writes.fetch('ZRANGE', keys.queue(name, part), 0, room - 1))) do
         found[#found + 1] = jid
       end
     end

@@ -101,7 +101,7 @@ local function decode(jid, key, text)
     state, seq, stages, more, queue, ready_at, retries, remaining, worker, token, grant, popped_at, expires_at, ended_at,
       at = string.match(text, FIELDS)
     if not seq then
-      store.fail(key, 'its text is not that of a job')
+      writes.fail(key, 'its text is not that of a job')
     end
   end
   local rest = more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)
@@ -133,7 +133,7 @@ function records.get(jid)
   local job = known[jid]
   if job == nil then
     local key = keys.job(jid)
-    local text = store.fetch('GET', key)
+    local text = writes.fetch('GET', key)
     job = text and decode(jid, key, text)
     known[jid] = job
   end

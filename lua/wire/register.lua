@@ -9,6 +9,8 @@
 
 local register = {}
 
+local NONE = {} -- of texts
+
 local second, began -- the last second of the server's clock, and its first millisecond
 local last, last_text -- the last millisecond of the server's clock, shared by many operations
 
@@ -108,9 +110,9 @@ local function execute(operation, args)
   entered = true
   prefetch(op)
   if store.pending then
-    local left = store.mend(spec.reads)
+    local left = writes.mend(spec.reads)
     store.begin(now, text, many)
-    store.block(left)
+    writes.block(left)
     prefetch(op)
   end
   if not spec.reads then
@@ -143,7 +145,7 @@ end
 -- Give the refusal, after it was recorded.
 local function refused(operation, args, outcome)
   record(operation, args, outcome)
-  store.commit()
+  writes.commit(NONE, 0)
 end
 
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
@@ -157,14 +159,14 @@ function register.call(operation, prefix, args)
     if not entered then
       return answer
     end
-    fault = store.forget()
+    fault = writes.forget()
     done = not fault
     if done and understood then
       done, fault = pcall(refused, operation, args, answer)
     end
   end
   if not done then
-    fault = entered and store.recover(fault) or not entered and fault
+    fault = entered and writes.recover(fault) or not entered and fault
     if fault then
       return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
     end

@@ -1,0 +1,544 @@
+-- Writes: what a step writes, in an order in which nothing is left half done.
+--
+-- A STEP IS WHOLE, OR NOT AT ALL, OR THE NEXT CALL COMPLETES IT, even if an inner command fails (denied to the user, a key
+-- of a wrong type). Redis does not undo, so the order of a step is:
+--
+-- 1. Everything is read. Writes are put off (writes.put_off). A read of a key whose writes were put off does these early,
+--    and a few writes are early because their reply is needed (writes.append, writes.pop_first). Each early write is noted with its undoing.
+-- 2. The texts are written with one MSET. This is the first write that lasts. If anything failed until then, the early
+--    writes are undone, and the call ends with an error that says that nothing was changed.
+-- 3. The writes that were put off are done. If one fails, the others are done nevertheless. Those that failed are kept as
+--    text in `<p>intent`, and the counters get the mark `!`: the next call that writes does them first (writes.mend).
+--    While some still fail, calls that touch their keys end with an error; all other calls go on.
+--
+-- So nothing is left half done unless two commands fail at the same time: the one of the step, and MSET (or the undoing)
+-- after it. A sequence that lies behind the stream's last id is raised to it (store.open, append_again).
+
+local writes = {}
+
+local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
+local PLACES = 6 -- of a write that is put off
+local later, count = {}, 0 -- the writes that were put off: command, key and up to four values each; all places in use
+local places -- key -> where its writes are, once there are many
+local undone, undoings = {}, 0 -- what undoes the early writes, each as a list; how many
+local texts = false -- whether texts are written first
+local done = false -- how many places of `later` are written; false before the first write that lasts
+local LONG = 24 * PLACES -- more writes are found by their keys
+local reading -- the key that was read last
+local blocked -- key -> true: keys with writes that failed and are kept
+
+function writes.begin()
+  count, undoings, done, blocked, places = 0, 0, false, false, false
+end
+
+-- ---- writes that are put off
+
+-- Remember where a write of a key is.
+local function place(key, at)
+  local of = places[key]
+  if of then
+    of[#of + 1] = at
+  else
+    places[key] = {at}
+  end
+end
+
+-- Find the writes by their keys from now on.
+local function find_by_key()
+  places = {}
+  for at = 0, count - PLACES, PLACES do
+    place(later[at + 2], at)
+  end
+end
+
+-- Put off a variadic command, in chunks that Lua can unpack.
+function writes.put_off_many(command, key, values, most)
+  for first = 1, most, CHUNK do
+    local last = first + CHUNK > most and most or first + CHUNK - 1
+    later[count + 1], later[count + 2] = command, key
+    later[count + 3] = most <= CHUNK and values or {unpack(values, first, last)}
+    later[count + 4], later[count + 5], later[count + 6] = nil, nil, nil
+    if places then
+      place(key, count)
+    end
+    count = count + PLACES
+  end
+end
+
+-- Put off what is buffered for a key, before another write to it.
+local function gathered_first(key)
+  for _, way in ipairs({{store.removed, 'ZREM'}, {store.added, 'ZADD'}, {store.dropped, 'HDEL'}, {store.set, 'HSET'}}) do
+    local all, command = way[1], way[2]
+    local values = all and all[key]
+    if values then
+      all[key] = nil
+      writes.put_off_many(command, key, values, #values)
+    end
+  end
+end
+
+-- Put a write off until the end of the step.
+function writes.put_off(command, key, one, two, three, four)
+  if store.many and key then
+    gathered_first(key)
+  end
+  later[count + 1], later[count + 2], later[count + 3] = command, key, one
+  later[count + 4], later[count + 5], later[count + 6] = two, three, four
+  if places then
+    place(key, count)
+  end
+  count = count + PLACES
+end
+
+-- The arguments of a write that was put off, as a list. (Keys alone have no key of their own: DEL and MSET.)
+local function words_of(at)
+  local words, first = {later[at + 1]}, later[at + 3]
+  if later[at + 2] then
+    words[2] = later[at + 2]
+  end
+  for _, value in ipairs(type(first) == 'table' and first or {first, later[at + 4], later[at + 5], later[at + 6]}) do
+    words[#words + 1] = value
+  end
+  return words
+end
+
+-- Do one of the writes that were put off.
+local function write_one(at)
+  local command, key, one, two, three = later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5]
+  if not command then
+    return -- it was done early
+  elseif three then
+    local four = later[at + 6]
+    if four then
+      redis.call(command, key, one, two, three, four)
+    else
+      redis.call(command, key, one, two, three)
+    end
+  elseif two then
+    redis.call(command, key, one, two)
+  elseif type(one) ~= 'table' then
+    if one then
+      redis.call(command, key, one)
+    else
+      redis.call(command, key)
+    end
+  elseif key then
+    redis.call(command, key, unpack(one))
+  else
+    redis.call(command, unpack(one))
+  end
+end
+
+-- ---- writes that are early, and what undoes them
+
+local function note(...)
+  undoings = undoings + 1
+  undone[undoings] = {...}
+end
+
+-- Note how the members of a sorted set are put back; `first` and `step` say where they stand among the values.
+local function note_scores(key, values, first, step)
+  for i = first, #values, step do
+    local score = redis.call('ZSCORE', key, values[i])
+    if score then
+      note('ZADD', key, score, values[i])
+    else
+      note('ZREM', key, values[i])
+    end
+  end
+end
+
+local function note_fields(key, values, step)
+  for i = 1, #values, step do
+    local value = redis.call('HGET', key, values[i])
+    if value then
+      note('HSET', key, values[i], value)
+    else
+      note('HDEL', key, values[i])
+    end
+  end
+end
+
+-- For each command that may be early: note what undoes it.
+local UNDO = {
+  ZADD = function(key, values) note_scores(key, values, 2, 2) end,
+  ZREM = function(key, values) note_scores(key, values, 1, 1) end,
+  ZINCRBY = function(key, values) note_scores(key, {values[2]}, 1, 1) end,
+  HSET = function(key, values) note_fields(key, values, 2) end,
+  HDEL = function(key, values) note_fields(key, values, 1) end,
+  HINCRBY = function(key, values) note_fields(key, {values[1]}, 1) end,
+  ZREMRANGEBYSCORE = function(key, values)
+    local found = redis.call('ZRANGEBYSCORE', key, values[1], values[2], 'WITHSCORES')
+    for i = 1, #found, 2 do
+      note('ZADD', key, found[i + 1], found[i])
+    end
+  end,
+}
+
+-- Count a number up now, and give it.
+function writes.next_number(key)
+  reading = key
+  local number = redis.call('INCRBY', key, '1')
+  note('INCRBY', key, '-1')
+  return number
+end
+
+-- Take the first entries off a sorted set, each as its member and its score.
+function writes.pop_first(key, most)
+  if count > 0 or store.many or blocked then
+    writes.settle(key)
+  end
+  reading = key
+  local found
+  if most then
+    found = redis.call('ZPOPMIN', key, most)
+  else
+    found = redis.call('ZPOPMIN', key)
+  end
+  for i = 1, #found, 2 do
+    undoings = undoings + 1
+    undone[undoings] = {'ZADD', key, found[i + 1], found[i]}
+  end
+  return found
+end
+
+-- Do writes of a command to a key now.
+local function early(command, key, values)
+  reading = key
+  UNDO[command](key, values)
+  for first = 1, #values, CHUNK do
+    redis.call(command, key, unpack(values, first, math.min(first + CHUNK - 1, #values)))
+  end
+end
+
+-- Do the buffered writes of a kind for one key now.
+local function settle_gathered(all, command, key)
+  local values = all and all[key]
+  if values then
+    all[key] = nil
+    early(command, key, values)
+  end
+end
+
+-- The replies of a key that was deleted.
+local NOTHING = {LLEN = 0, ZCARD = 0, HLEN = 0, ZCOUNT = 0}
+local LISTS = {LRANGE = true, ZRANGE = true, ZRANGEBYSCORE = true, ZREVRANGE = true, HGETALL = true, HKEYS = true}
+
+-- How to read all of a key, and write it again, by the command that is its next one.
+local WHOLE = {
+  HSET = {'HSET', 'HGETALL'}, ZADD = {'ZADD', 'ZRANGE', '0', '-1', 'WITHSCORES'}, RPUSH = {'RPUSH', 'LRANGE', '0', '-1'},
+}
+
+-- Do a deletion now, because the key has a later write that is early.
+local function delete_early(key, at, follower)
+  local way = WHOLE[follower]
+  if way then
+    local found = redis.call(way[2], key, unpack(way, 3))
+    if way[1] == 'ZADD' then
+      for i = 1, #found, 2 do
+        found[i], found[i + 1] = found[i + 1], found[i]
+      end
+    end
+    if found[1] then
+      note(way[1], key, unpack(found))
+    end
+  end
+  later[at + 1] = false
+  redis.call('DEL', key)
+end
+
+-- Do a write of a key now, unless it says by itself what the key holds; give where that one is.
+local function settle_one(key, at, whole)
+  local command = later[at + 1]
+  if command == 'DEL' or command == 'SET' then
+    return at
+  elseif not command then
+    return whole
+  elseif whole and later[whole + 1] == 'DEL' then
+    delete_early(key, whole, command)
+  end
+  local words = words_of(at)
+  later[at + 1] = false
+  early(command, key, {unpack(words, 3)})
+end
+
+-- Do the writes of one key now that were put off, before the key is read. Give where the last one is if it is
+-- not done, because it says by itself what the key holds: a deletion, or a text.
+function writes.settle(key)
+  if blocked and blocked[key] then
+    writes.fail(key, 'it has writes of an earlier step that failed')
+  end
+  local whole
+  if places or count > LONG then
+    if not places then
+      find_by_key()
+    end
+    local of = places[key]
+    for i = 1, of and #of or 0 do
+      whole = settle_one(key, of[i], whole)
+    end
+    places[key] = whole and {whole}
+  else
+    for at = 0, count - PLACES, PLACES do
+      if later[at + 2] == key then
+        whole = settle_one(key, at, whole)
+      end
+    end
+  end
+  if store.many then
+    settle_gathered(store.removed, 'ZREM', key)
+    settle_gathered(store.added, 'ZADD', key)
+    settle_gathered(store.dropped, 'HDEL', key)
+    settle_gathered(store.set, 'HSET', key)
+  end
+  return whole
+end
+
+-- Append to a list now, and give its length.
+function writes.append(key, ...)
+  if count > 0 or blocked then
+    local whole = writes.settle(key)
+    if whole then
+      delete_early(key, whole, 'RPUSH')
+    end
+  end
+  reading = key
+  local size_ = redis.call('RPUSH', key, ...)
+  undoings = undoings + 1
+  undone[undoings] = {'LTRIM', key, '0', store.text(-1 - select('#', ...))}
+  return size_
+end
+
+-- Call a command that reads a key, after the writes that were put off for it.
+function writes.fetch(command, key, ...)
+  reading = key
+  if count > 0 or store.many or blocked then
+    local whole = writes.settle(key)
+    if whole and later[whole + 1] == 'SET' then
+      return later[whole + 3]
+    elseif whole then
+      return LISTS[command] and {} or NOTHING[command] or false
+    end
+  end
+  return redis.call(command, key, ...)
+end
+
+-- The sequence of the last event in the stream, or 0.
+function writes.top()
+  local last = writes.fetch('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)[1]
+  return last and tonumber(string.match(last[1], '^%d+')) or 0
+end
+
+function writes.put_off_all(all, command)
+  for key, values in pairs(all) do
+    writes.put_off_many(command, key, values, #values)
+  end
+end
+
+-- End the call with an error that names a key.
+function writes.fail(key, what)
+  error('CORRUPT ' .. key .. ' ' .. what, 0)
+end
+
+-- Refuse a step that writes to a key with writes that failed.
+local function stop_at_blocked()
+  for at = 0, count - PLACES, PLACES do
+    if later[at + 1] and blocked[later[at + 2]] then
+      writes.fail(later[at + 2], 'it has writes of an earlier step that failed')
+    end
+  end
+end
+
+-- Write the buffered texts: the first write that lasts. If a key has several, MSET keeps the last, as it should.
+local function flush_texts(written, size)
+  if size == 4 then
+    redis.call('MSET', written[1], written[2], written[3], written[4])
+  elseif size > CHUNK then
+    for first = CHUNK + 1, size, CHUNK do
+      writes.put_off('MSET', false, {unpack(written, first, math.min(first + CHUNK - 1, size))})
+    end
+    redis.call('MSET', unpack(written, 1, CHUNK))
+  elseif size > 0 then
+    redis.call('MSET', unpack(written, 1, size))
+  end
+end
+
+-- Write the texts, and do what was put off.
+function writes.commit(written, size)
+  if blocked then
+    stop_at_blocked()
+  end
+  texts = size > 0
+  flush_texts(written, size)
+  for at = 0, count - PLACES, PLACES do
+    done = at
+    write_one(at)
+  end
+end
+
+-- ---- after an error
+
+-- Try a command; give the error, if it fails.
+local function try(words)
+  local reply = redis.pcall(unpack(words))
+  return type(reply) == 'table' and reply.err or nil
+end
+
+-- Append an event under the first free sequence, because the stream is ahead of the counters.
+local function append_again(words)
+  local last = redis.pcall('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)
+  local highest = last[1] and tonumber(string.match(last[1][1], '^%d+'))
+  if not highest then
+    return false
+  end
+  store.seq = math.max(store.seq, highest + 1)
+  return try({'XADD', keys.events, store.text(highest + 1), 'e', words[#words]}) == nil
+end
+
+-- Commands as text: for each the number of its words, then each word after its length.
+local function packed(commands)
+  local parts = {}
+  for _, words in ipairs(commands) do
+    parts[#parts + 1] = '*' .. #words .. '\n'
+    for _, word in ipairs(words) do
+      word = type(word) == 'number' and store.text(word) or word
+      parts[#parts + 1] = #word .. '\n' .. word
+    end
+  end
+  return table.concat(parts)
+end
+
+local function unpacked(text)
+  local commands, at = {}, 1
+  while at <= #text do
+    local many, behind = string.match(text, '^%*(%d+)\n()', at)
+    local words = {}
+    for i = 1, tonumber(many) do
+      local long, from = string.match(text, '^(%d+)\n()', behind)
+      behind = from + tonumber(long)
+      words[i] = string.sub(text, from, behind - 1)
+    end
+    commands[#commands + 1], at = words, behind
+  end
+  return commands
+end
+
+-- Keep commands that failed, after those that are kept already; say whether that succeeded.
+local function keep(commands, counters)
+  local kept = store.pending and redis.call('GET', keys.intent) or ''
+  store.unknown()
+  return try({'MSET', keys.intent, kept .. packed(commands), keys.counters, '!' .. counters}) == nil
+end
+
+-- Undo the early writes, last first; give those whose undoing failed.
+local function undo()
+  local left = {}
+  for i = undoings, 1, -1 do
+    if try(undone[i]) then
+      left[#left + 1] = undone[i]
+    end
+  end
+  undoings = 0
+  return left
+end
+
+-- Try the writes that were put off, from the one that failed on; give those that failed.
+local function go_on()
+  local left, first = {}, nil
+  local seq = store.seq
+  for at = done, count - PLACES, PLACES do
+    if later[at + 1] then
+      local words = words_of(at)
+      local fault = try(words)
+      if fault and words[1] == 'XADD' and words[2] == keys.events and string.find(fault, 'equal or smaller', 1, true)
+        and append_again(words) then
+        fault = nil
+      end
+      if fault then
+        first = first or words
+        left[#left + 1] = words
+      end
+    end
+  end
+  if not left[1] and store.seq ~= seq then
+    store.unknown()
+    try({'SET', keys.counters, store.text(store.seq) .. '\t' .. store.bounds_text})
+  end
+  return left
+end
+
+-- Whether the step came to its first write that lasts.
+local function has_begun()
+  return done and (texts or done > 0)
+end
+
+-- Undo what a step that is refused has done early, and forget what it has put off; give an error if that failed.
+function writes.forget()
+  if undoings > 0 then
+    local left = undo()
+    if left[1] then
+      undone, undoings = left, #left
+      return 'an early write could not be undone'
+    end
+  end
+  count = 0
+end
+
+-- Repair a step that an error has stopped: undo it, or complete it, or keep what is left to do. Give the text of the
+-- error, or nil if the step is complete.
+function writes.recover(fault)
+  local begun = has_begun()
+  local left = begun and go_on() or undo()
+  queues.unknown()
+  blocked = false
+  store.unknown()
+  if begun and not left[1] then
+    return nil
+  end
+  local key = begun and (left[1][2]) or done and later[done + 2] or reading or keys.counters
+  if left[1] then
+    local counters = begun and store.text(store.seq) .. '\t' .. store.bounds_text or store.counters or store.NONE
+    counters = string.gsub(counters, '^!', '')
+    local what = keep(left, counters) and 'the step is kept: the next call completes it' or 'the step is half done'
+    return 'CORRUPT ' .. key .. ' ' .. what .. ': ' .. left[1][1] .. ' failed: ' .. fault
+  elseif string.find(fault, '^WRONGTYPE') then
+    return 'CORRUPT ' .. key .. ' nothing was changed: it is of another type: ' .. fault
+  end
+  return fault
+end
+
+-- Do what was kept of earlier steps. A call that only reads does nothing; it may not read their keys.
+function writes.mend(reads)
+  local text = redis.call('GET', keys.intent) or ''
+  local commands, counters = unpacked(text), string.gsub(store.pending, '^!', '')
+  local left = commands
+  if not reads then
+    redis.call('MSET', keys.intent, text)
+    left = {}
+    for _, words in ipairs(commands) do
+      if try(words) then
+        left[#left + 1] = words
+      end
+    end
+    counters = (left[1] and '!' or '') .. counters
+    redis.call('MSET', keys.intent, packed(left), keys.counters, counters)
+    if not left[1] then
+      redis.pcall('DEL', keys.intent)
+    end
+  end
+  return left
+end
+
+-- Keep calls away from the keys of commands that still fail.
+function writes.block(left)
+  if not left[1] then
+    return
+  end
+  blocked = {}
+  for _, words in ipairs(left) do
+    if words[1] == 'DEL' or words[1] == 'MSET' or words[1] == 'XADD' then
+      writes.fail(words[2], 'a write of an earlier step still fails: ' .. words[1])
+    end
+    blocked[words[2]] = true
+  end
+end
