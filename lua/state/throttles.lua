@@ -121,7 +121,7 @@ function throttles.assign(now, op)
   local throttle = throttles.of(op.throttle)
   local level_, was_ms = level(throttle, now), throttle.refill_ms
   if not throttles.is_set(throttle) then
-    writes.fetch('ZADD', keys.throttles, 0, op.throttle)
+    writes.put_off('ZADD', keys.throttles, 0, op.throttle)
   end
   for _, limit in ipairs(LIMITS) do
     throttle[limit] = op[limit] or 0

@@ -384,15 +384,12 @@ local function try(words)
   return type(reply) == 'table' and reply.err or nil
 end
 
--- Append an event under the first free sequence, because the stream is ahead of the counters.
+-- Append an event under the first free sequence, because the stream is ahead of the counters; give the error, if it fails.
 local function append_again(words)
   local last = redis.pcall('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)
-  local highest = last[1] and tonumber(string.match(last[1][1], '^%d+'))
-  if not highest then
-    return false
-  end
+  local highest = last[1] and tonumber(string.match(last[1][1], '^%d+')) or store.seq
   store.seq = math.max(store.seq, highest + 1)
-  return try({'XADD', keys.events, store.text(highest + 1), 'e', words[#words]}) == nil
+  return try({'XADD', keys.events, store.text(highest + 1), 'e', words[#words]})
 end
 
 -- Commands as text: for each the number of its words, then each word after its length.
@@ -442,27 +439,41 @@ local function undo()
   return left
 end
 
--- Try the writes that were put off, from the one that failed on; give those that failed.
-local function go_on()
-  local left, first = {}, nil
-  local seq = store.seq
-  for at = done, count - PLACES, PLACES do
-    if later[at + 1] then
-      local words = words_of(at)
-      local fault = try(words)
-      if fault and words[1] == 'XADD' and words[2] == keys.events and string.find(fault, 'equal or smaller', 1, true)
-        and append_again(words) then
-        fault = nil
-      end
-      if fault then
-        first = first or words
-        left[#left + 1] = words
+-- Try commands in their order; give those that failed, and all that follow on the same key.
+local function try_all(commands)
+  local left, stuck = {}, {}
+  for _, words in ipairs(commands) do
+    local keys_ = words[1] == 'DEL' and words or {words[2]}
+    local fault
+    for _, key in ipairs(keys_) do
+      fault = fault or stuck[key]
+    end
+    fault = fault or try(words)
+    if fault and words[1] == 'XADD' and words[2] == keys.events and string.find(fault, 'equal or smaller', 1, true) then
+      fault = append_again(words)
+    end
+    if fault then
+      left[#left + 1] = words
+      for _, key in ipairs(keys_) do
+        stuck[key] = fault
       end
     end
   end
+  return left
+end
+
+-- Try the writes that were put off, from the one that failed on; give those that failed.
+local function go_on()
+  local commands = {}
+  for at = done, count - PLACES, PLACES do
+    if later[at + 1] then
+      commands[#commands + 1] = words_of(at)
+    end
+  end
+  local seq = store.seq
+  local left = try_all(commands)
   if not left[1] and store.seq ~= seq then
-    store.unknown()
-    try({'SET', keys.counters, store.text(store.seq) .. '\t' .. store.bounds_text})
+    try({'MSET', keys.counters, store.text(store.seq) .. '\t' .. store.bounds_text})
   end
   return left
 end
@@ -514,12 +525,7 @@ function writes.mend(reads)
   local left = commands
   if not reads then
     redis.call('MSET', keys.intent, text)
-    left = {}
-    for _, words in ipairs(commands) do
-      if try(words) then
-        left[#left + 1] = words
-      end
-    end
+    left = try_all(commands)
     counters = (left[1] and '!' or '') .. counters
     redis.call('MSET', keys.intent, packed(left), keys.counters, counters)
     if not left[1] then
