@@ -181,7 +181,7 @@ function parked.parked(queue, name, most)
   end
   records.prefetch(jids)
   for i, jid in ipairs(jids) do
-    jids[i] = records.get(jid)
+    jids[i] = jobs.load(jid)
   end
   return jids
 end

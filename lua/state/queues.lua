@@ -280,28 +280,43 @@ local function jids_of(members)
   return jids
 end
 
--- Load jobs by their ids with one command.
-local function load(jids)
+-- Load the jobs of a list by their ids with one command. What has no record is left out, and dropped from the list, if
+-- this call may write.
+local function load(key, members, jids, step)
   if #jids > 1 then
     records.prefetch(jids)
   end
   local found = {}
   for i = 1, #jids do
-    found[i] = records.get(jids[i])
+    local job = records.get(jids[i])
+    if job then
+      found[#found + 1] = job
+    elseif store.reads then
+      records.missing(jids[i])
+    else
+      writes.drop(key, members[(i - 1) * step + 1], jids[i])
+    end
   end
   return found
 end
 
 -- Load jobs from members of the order; every `step`-th entry is a member.
-local function load_ready(members, step)
+local function load_ready(key, members, step)
   if #members == step then
-    return {records.get(keys.ready_jid_of(members[1]))}
+    local job = records.get(keys.ready_jid_of(members[1]))
+    if job then
+      return {job}
+    end
   end
   local jids = {}
   for i = 1, #members, step do
     jids[#jids + 1] = keys.ready_jid_of(members[i])
   end
-  return load(jids)
+  return load(key, members, jids, step)
+end
+
+local function load_of(key, members)
+  return load(key, members, jids_of(members), 1)
 end
 
 local function until_(key, moment, most)
@@ -315,13 +330,18 @@ function queues.take(name, count_)
   end
   local queue = queues.of(name)
   local popped = writes.pop_first(queue.work_key, store.text(count_))
-  local taken = load_ready(popped, 2)
+  local taken = load_ready(queue.work_key, popped, 2)
   for i = 1, #taken do
     local job = taken[i]
     if job.options ~= '' then
       ttl.leave(job)
     end
     job.state = ''
+  end
+  if #taken < #popped / 2 then -- some were missing: the next ones take their place
+    for _, job in ipairs(queues.take(name, #popped / 2 - #taken)) do
+      taken[#taken + 1] = job
+    end
   end
   return taken
 end
@@ -356,12 +376,13 @@ function queues.due(name, now, most)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load(jids_of(due))
+  return load_of(key, due)
 end
 
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.
 function queues.lapsed(name, moment, most)
-  return load(jids_of(until_(keys.queue(name, '-locks'), moment, most)))
+  local key = keys.queue(name, '-locks')
+  return load_of(key, until_(key, moment, most))
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.
@@ -373,12 +394,14 @@ end
 
 -- The first jobs in the order.
 function queues.next_ready(name, most)
-  return load_ready(writes.fetch('ZRANGE', keys.queue(name, '-work'), 0, most - 1), 1)
+  local key = keys.queue(name, '-work')
+  return load_ready(key, writes.fetch('ZRANGE', key, 0, most - 1), 1)
 end
 
 -- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
-  return load(jids_of(until_(keys.queue(name, '-scheduled'), now, most)))
+  local key = keys.queue(name, '-scheduled')
+  return load_of(key, until_(key, now, most))
 end
 
 -- ---- idle workers

@@ -140,6 +140,11 @@ function records.get(jid)
   return job
 end
 
+-- End the call with an error: a list has the id of a job whose record is missing.
+function records.missing(jid)
+  writes.fail(keys.job(jid), 'is missing, but its id is in a list')
+end
+
 -- Read many records with one command.
 function records.prefetch(jids)
   local wanted, of = {}, {}

@@ -220,7 +220,7 @@ end
 -- Append the buffered durations.
 function stats.flush()
   for key, of in pairs(store.durations) do
-    local size = writes.append(key, unpack(of.durations))
+    local size = writes.append(key, nil, of.durations)
     appended(of.kind, of.day, of.queue, size, #of.durations)
   end
 end

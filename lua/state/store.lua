@@ -266,7 +266,7 @@ function store.set_two_fields(key, one, first, two, second)
     store.set_field(key, one, first)
     store.set_field(key, two, second)
   else
-    writes.put_off('HSET', key, one, store.numbers[first] or first, two, store.numbers[second] or second)
+    writes.put_off('HSET', key, {one, store.numbers[first] or first, two, store.numbers[second] or second})
   end
 end
 

@@ -17,10 +17,10 @@
 local writes = {}
 
 local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
-local PLACES = 6 -- of a write that is put off
-local later, count = {}, 0 -- the writes that were put off: command, key and up to four values each; all places in use
+local PLACES = 5 -- of a write that is put off
+local later, count = {}, 0 -- the writes that were put off: command, key and up to three values, or a list
 local places -- key -> where its writes are, once there are many
-local undone, undoings = {}, 0 -- what undoes the early writes, each as a list; how many
+local undone, undoings = {}, 0 -- what undoes the early writes: command, key, and one or two values, or a list
 local texts = false -- whether texts are written first
 local done = false -- how many places of `later` are written; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
@@ -57,7 +57,7 @@ function writes.put_off_many(command, key, values, most)
     local last = first + CHUNK > most and most or first + CHUNK - 1
     later[count + 1], later[count + 2] = command, key
     later[count + 3] = most <= CHUNK and values or {unpack(values, first, last)}
-    later[count + 4], later[count + 5], later[count + 6] = nil, nil, nil
+    later[count + 4], later[count + 5] = nil, nil
     if places then
       place(key, count)
     end
@@ -78,16 +78,16 @@ local function gathered_first(key)
 end
 
 -- Put a write off until the end of the step.
-function writes.put_off(command, key, one, two, three, four)
+function writes.put_off(command, key, one, two, three)
   if store.many and key then
     gathered_first(key)
   end
-  later[count + 1], later[count + 2], later[count + 3] = command, key, one
-  later[count + 4], later[count + 5], later[count + 6] = two, three, four
+  local at = count
+  later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5] = command, key, one, two, three
   if places then
-    place(key, count)
+    place(key, at)
   end
-  count = count + PLACES
+  count = at + PLACES
 end
 
 -- The arguments of a write that was put off, as a list. (Keys alone have no key of their own: DEL and MSET.)
@@ -96,26 +96,16 @@ local function words_of(at)
   if later[at + 2] then
     words[2] = later[at + 2]
   end
-  for _, value in ipairs(type(first) == 'table' and first or {first, later[at + 4], later[at + 5], later[at + 6]}) do
+  for _, value in ipairs(type(first) == 'table' and first or {first, later[at + 4], later[at + 5]}) do
     words[#words + 1] = value
   end
   return words
 end
 
--- Do one of the writes that were put off.
-local function write_one(at)
-  local command, key, one, two, three = later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5]
+-- Do one of the writes that were put off, one with fewer than two values or with a list.
+local function write_one(command, key, one)
   if not command then
     return -- it was done early
-  elseif three then
-    local four = later[at + 6]
-    if four then
-      redis.call(command, key, one, two, three, four)
-    else
-      redis.call(command, key, one, two, three)
-    end
-  elseif two then
-    redis.call(command, key, one, two)
   elseif type(one) ~= 'table' then
     if one then
       redis.call(command, key, one)
@@ -131,15 +121,17 @@ end
 
 -- ---- writes that are early, and what undoes them
 
-local function note(...)
-  undoings = undoings + 1
-  undone[undoings] = {...}
+local function note(command, key, one, two)
+  local at = undoings
+  undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = command, key, one, two
+  undoings = at + 4
 end
 
--- Note how the members of a sorted set are put back; `first` and `step` say where they stand among the values.
+-- Note how the members of a sorted set are put back; `first` and `step` say where they stand among the values. A member of
+-- the complete jobs is always new: it begins with the sequence of the completion.
 local function note_scores(key, values, first, step)
   for i = first, #values, step do
-    local score = redis.call('ZSCORE', key, values[i])
+    local score = not (key == keys.completed and step == 2) and redis.call('ZSCORE', key, values[i])
     if score then
       note('ZADD', key, score, values[i])
     else
@@ -196,8 +188,7 @@ function writes.pop_first(key, most)
     found = redis.call('ZPOPMIN', key)
   end
   for i = 1, #found, 2 do
-    undoings = undoings + 1
-    undone[undoings] = {'ZADD', key, found[i + 1], found[i]}
+    note('ZADD', key, found[i + 1], found[i])
   end
   return found
 end
@@ -240,10 +231,10 @@ local function delete_early(key, at, follower)
       end
     end
     if found[1] then
-      note(way[1], key, unpack(found))
+      note(way[1], key, found)
     end
   end
-  later[at + 1] = false
+  later[at + 1], later[at + 4], later[at + 5] = false, nil, nil
   redis.call('DEL', key)
 end
 
@@ -258,7 +249,7 @@ local function settle_one(key, at, whole)
     delete_early(key, whole, command)
   end
   local words = words_of(at)
-  later[at + 1] = false
+  later[at + 1], later[at + 4], later[at + 5] = false, nil, nil
   early(command, key, {unpack(words, 3)})
 end
 
@@ -294,8 +285,8 @@ function writes.settle(key)
   return whole
 end
 
--- Append to a list now, and give its length.
-function writes.append(key, ...)
+-- Append a text, or several, to a list now, and give its length.
+function writes.append(key, text, several)
   if count > 0 or blocked then
     local whole = writes.settle(key)
     if whole then
@@ -303,10 +294,15 @@ function writes.append(key, ...)
     end
   end
   reading = key
-  local size_ = redis.call('RPUSH', key, ...)
-  undoings = undoings + 1
-  undone[undoings] = {'LTRIM', key, '0', store.text(-1 - select('#', ...))}
-  return size_
+  local length
+  if several then
+    length = redis.call('RPUSH', key, unpack(several))
+    note('LTRIM', key, '0', store.text(-1 - #several))
+  else
+    length = redis.call('RPUSH', key, text)
+    note('LTRIM', key, '0', '-2')
+  end
+  return length
 end
 
 -- Call a command that reads a key, after the writes that were put off for it.
@@ -321,6 +317,12 @@ function writes.fetch(command, key, ...)
     end
   end
   return redis.call(command, key, ...)
+end
+
+-- Drop a member of a list whose job has no record, and remember its id for `qmodel doctor`.
+function writes.drop(key, member, jid)
+  writes.put_off('ZREM', key, member)
+  writes.put_off('ZADD', keys.dropped, store.seq, keys.job(jid))
 end
 
 -- The sequence of the last event in the stream, or 0.
@@ -372,7 +374,14 @@ function writes.commit(written, size)
   flush_texts(written, size)
   for at = 0, count - PLACES, PLACES do
     done = at
-    write_one(at)
+    local key, one, two, three = later[at + 2], later[at + 3], later[at + 4], later[at + 5]
+    if three then
+      redis.call(later[at + 1], key, one, two, three)
+    elseif two then
+      redis.call(later[at + 1], key, one, two)
+    else
+      write_one(later[at + 1], key, one)
+    end
   end
 end
 
@@ -430,9 +439,11 @@ end
 -- Undo the early writes, last first; give those whose undoing failed.
 local function undo()
   local left = {}
-  for i = undoings, 1, -1 do
-    if try(undone[i]) then
-      left[#left + 1] = undone[i]
+  for at = undoings - 4, 0, -4 do
+    local values = undone[at + 3]
+    local words = {undone[at + 1], undone[at + 2], unpack(type(values) == 'table' and values or {values, undone[at + 4]})}
+    if try(words) then
+      left[#left + 1] = words
     end
   end
   undoings = 0
@@ -485,23 +496,18 @@ end
 
 -- Undo what a step that is refused has done early, and forget what it has put off; give an error if that failed.
 function writes.forget()
-  if undoings > 0 then
-    local left = undo()
-    if left[1] then
-      undone, undoings = left, #left
-      return 'an early write could not be undone'
-    end
-  end
   count = 0
+  if undoings > 0 then
+    return writes.recover('a refused step could not be undone', true)
+  end
 end
 
 -- Repair a step that an error has stopped: undo it, or complete it, or keep what is left to do. Give the text of the
 -- error, or nil if the step is complete.
-function writes.recover(fault)
+function writes.recover(fault, refused)
   local begun = has_begun()
   local left = begun and go_on() or undo()
   queues.unknown()
-  blocked = false
   store.unknown()
   if begun and not left[1] then
     return nil
@@ -515,7 +521,7 @@ function writes.recover(fault)
   elseif string.find(fault, '^WRONGTYPE') then
     return 'CORRUPT ' .. key .. ' nothing was changed: it is of another type: ' .. fault
   end
-  return fault
+  return not refused and fault or nil
 end
 
 -- Do what was kept of earlier steps. A call that only reads does nothing; it may not read their keys.

@@ -107,7 +107,7 @@ local function execute(operation, args)
   end
   local many = op.jobs or op.jids or op.count and op.count > 1
   store.begin(now, text, many)
-  entered = true
+  entered, store.reads = true, spec.reads
   prefetch(op)
   if store.pending then
     local left = writes.mend(spec.reads)
