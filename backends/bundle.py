@@ -22,7 +22,7 @@ LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/store", "state/records",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/repair", "state/store", "state/records",
     "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
     "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
     "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
@@ -196,6 +196,13 @@ def _denied() -> str:
     )
 
 
+_REPAIRS = "".join(
+    f"register_function{{function_name = '{LIBRARY}_{name}', flags = {{{flags}}}, "
+    f"callback = function(keys) if not redis then bound() end return repair.{name}(keys[1]) end}}\n"
+    for name, flags in (("examine", "'no-writes'"), ("mend", "'allow-oom'"))
+)
+"""The functions of `qmodel doctor` that find and mend what a step cannot mend by itself."""
+
 _QLESS_FUNCTIONS = (
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
     "local reply, sentence = qless.call(keys[1], args) "
@@ -255,7 +262,7 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
-    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied()
+    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied() + _REPAIRS
 
 
 def script(texts: dict[str, str] | None = None) -> str:

@@ -664,6 +664,13 @@ class Keyspace:
     def _exists(self, *keys: bytes) -> int:
         return sum([key in self._data for key in keys])
 
+    def _rename(self, key: bytes, name: bytes) -> bytes:
+        if key not in self._data:
+            raise CommandError("ERR no such key")
+        self._data[name] = self._data.pop(key)
+        self.touched.update((key, name))
+        return b"OK"
+
     def _incrby(self, key: bytes, amount: bytes) -> int:
         by = integer(amount)
         old = self._read(key, bytes)
@@ -1122,7 +1129,7 @@ _MANY: Final = 1 << 30
 
 _TABLE: Final = """
 GET 1 r value; SET 2+ w value; MGET 1+ r list; MSET 2+ w value; DEL 1+ w value; UNLINK 1+ w value;
-EXISTS 1+ r value; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
+EXISTS 1+ r value; RENAME 2 w status; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
 PUBLISH 2 w value; HGET 2 r value; HMGET 2+ r list; HSET 3+ w value; HDEL 2+ w value;
 HLEN 1 r value; HKEYS 1 r list; HVALS 1 r list; HGETALL 1 r list; HEXISTS 2 r value;
 HINCRBY 3 w value; RPUSH 2+ w value; LLEN 1 r value; LRANGE 3 r list; LPOP 1-2 w tree;

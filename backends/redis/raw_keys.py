@@ -77,6 +77,10 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
+        if b"!" in self.left.get("counters", ("", b""))[1][:1]:
+            raise Corrupt("commands of an earlier step failed, and wait for the next call: see the key intent")
+        for name in [name for name in self.left if name in ("intent", "dropped") or name.startswith("aside:")]:
+            del self.left[name]  # what a repair keeps
         seq, tracked_count, first_event, _, sweep_at, left, keeping_at = map(
             int, self.text("counters", "0\t0\t1\t0\t0\t0\t0").split("\t")
         )

@@ -4,6 +4,7 @@
 --   <p>counters                  text: sequence, first event kept, retention bounds, how many jobs are tracked (store.lua)
 --   <p>intent                    text: commands of a step that failed and are done by the next call; then the counters
 --                                begin with `!` (state/store.lua)
+--   <p>aside:<name>              what another program had written under one of these names (state/repair.lua)
 --   <p>dropped                   zset: ids in a list whose job was missing, when they were dropped
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>events                    stream: ids `<sequence>-0`; one field, `e`: the moment, the event and its facts
@@ -105,6 +106,16 @@ function keys.begin(prefix)
       keys[name] = prefix .. name
     end
   end
+end
+
+-- A key that stands alone, by its name.
+function keys.alone(name)
+  return keys[name]
+end
+
+-- The name under which a key is kept that another program has written.
+function keys.aside(key)
+  return keys.prefix .. 'aside:' .. string.sub(key, #keys.prefix + 1)
 end
 
 function keys.job(jid)

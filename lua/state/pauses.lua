@@ -73,7 +73,7 @@ function pauses.drop(name, reason)
     writes.put_off('HDEL', key, reason)
     left = writes.fetch('HLEN', key)
   else
-    writes.put_off('DEL', key)
+    writes.delete(key)
   end
   if left == 0 then
     queues.set_pauses(name, '0')

@@ -425,7 +425,7 @@ function queues.await_work(name)
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   if wakes > 0 then
-    writes.put_off('DEL', keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
+    writes.delete(keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
   end
 end
 

@@ -47,7 +47,7 @@ end
 function results.forget(job)
   if options.get(job, 'results') then
     options.drop(job, 'results')
-    writes.put_off('DEL', key_of(job))
+    writes.delete(key_of(job))
   end
 end
 

@@ -140,7 +140,7 @@ end
 
 -- Delete a schedule that is in no list.
 function schedules.delete(schedule)
-  writes.put_off('DEL', keys.schedule(schedule.jid)) -- directly: a run that ends in this step reads it
+  writes.delete(keys.schedule(schedule.jid)) -- directly: a run that ends in this step reads it
 end
 
 -- ---- times

@@ -60,7 +60,7 @@ end
 
 local function drop(day, queue)
   for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes'}) do
-    writes.put_off('DEL', keys.stats(kind, day, queue))
+    writes.delete(keys.stats(kind, day, queue))
   end
 end
 
@@ -120,7 +120,7 @@ local function fold_pending(kind, day, queue)
   local key = keys.stats(kind .. '-new', day, queue)
   local durations, minutes = taken_apart(kind, writes.fetch('LRANGE', key, 0, -1))
   if durations[1] then
-    writes.put_off('DEL', key)
+    writes.delete(key)
     save(kind, day, queue, fold(decode(writes.fetch('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
   end
   return durations, minutes
@@ -153,7 +153,7 @@ local function sweep_minutes(today)
   for _, old in ipairs(writes.fetch('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
     local day, queue = string.match(old, '^(%d+):(.*)$')
     fold_pending('run', day, queue)
-    writes.put_off('DEL', keys.stats('minutes', day, queue))
+    writes.delete(keys.stats('minutes', day, queue))
     writes.put_off('ZREM', keys['s-minutes'], old)
   end
 end

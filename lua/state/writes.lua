@@ -24,11 +24,13 @@ local undone, undoings = {}, 0 -- what undoes the early writes: command, key, an
 local texts = false -- whether texts are written first
 local done = false -- how many places of `later` are written; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
+local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
 local blocked -- key -> true: keys with writes that failed and are kept
 
+-- (A place holds false, not nil: Lua's tables forget a place with nil, and are rebuilt when it is used again.)
 function writes.begin()
-  count, undoings, done, blocked, places = 0, 0, false, false, false
+  count, undoings, done, blocked, places, deleted = 0, 0, false, false, false, false
 end
 
 -- ---- writes that are put off
@@ -57,7 +59,7 @@ function writes.put_off_many(command, key, values, most)
     local last = first + CHUNK > most and most or first + CHUNK - 1
     later[count + 1], later[count + 2] = command, key
     later[count + 3] = most <= CHUNK and values or {unpack(values, first, last)}
-    later[count + 4], later[count + 5] = nil, nil
+    later[count + 4], later[count + 5] = false, false
     if places then
       place(key, count)
     end
@@ -83,11 +85,17 @@ function writes.put_off(command, key, one, two, three)
     gathered_first(key)
   end
   local at = count
-  later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5] = command, key, one, two, three
+  later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5] = command, key, one or false, two or false, three or false
   if places then
     place(key, at)
   end
   count = at + PLACES
+end
+
+-- Put off the deletion of a key.
+function writes.delete(key)
+  deleted = true
+  writes.put_off('DEL', key)
 end
 
 -- The arguments of a write that was put off, as a list. (Keys alone have no key of their own: DEL and MSET.)
@@ -97,7 +105,7 @@ local function words_of(at)
     words[2] = later[at + 2]
   end
   for _, value in ipairs(type(first) == 'table' and first or {first, later[at + 4], later[at + 5]}) do
-    words[#words + 1] = value
+    words[#words + 1] = value or nil
   end
   return words
 end
@@ -123,7 +131,7 @@ end
 
 local function note(command, key, one, two)
   local at = undoings
-  undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = command, key, one, two
+  undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = command, key, one, two or false
   undoings = at + 4
 end
 
@@ -234,7 +242,7 @@ local function delete_early(key, at, follower)
       note(way[1], key, found)
     end
   end
-  later[at + 1], later[at + 4], later[at + 5] = false, nil, nil
+  later[at + 1], later[at + 4], later[at + 5] = false, false, false
   redis.call('DEL', key)
 end
 
@@ -249,7 +257,7 @@ local function settle_one(key, at, whole)
     delete_early(key, whole, command)
   end
   local words = words_of(at)
-  later[at + 1], later[at + 4], later[at + 5] = false, nil, nil
+  later[at + 1], later[at + 4], later[at + 5] = false, false, false
   early(command, key, {unpack(words, 3)})
 end
 
@@ -287,7 +295,7 @@ end
 
 -- Append a text, or several, to a list now, and give its length.
 function writes.append(key, text, several)
-  if count > 0 or blocked then
+  if deleted or blocked then
     local whole = writes.settle(key)
     if whole then
       delete_early(key, whole, 'RPUSH')
@@ -441,7 +449,7 @@ local function undo()
   local left = {}
   for at = undoings - 4, 0, -4 do
     local values = undone[at + 3]
-    local words = {undone[at + 1], undone[at + 2], unpack(type(values) == 'table' and values or {values, undone[at + 4]})}
+    local words = {undone[at + 1], undone[at + 2], unpack(type(values) == 'table' and values or {values, undone[at + 4] or nil})}
     if try(words) then
       left[#left + 1] = words
     end
@@ -522,6 +530,11 @@ function writes.recover(fault, refused)
     return 'CORRUPT ' .. key .. ' nothing was changed: it is of another type: ' .. fault
   end
   return not refused and fault or nil
+end
+
+-- The commands that are kept.
+function writes.kept()
+  return unpacked(redis.call('GET', keys.intent) or '')
 end
 
 -- Do what was kept of earlier steps. A call that only reads does nothing; it may not read their keys.
