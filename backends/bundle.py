@@ -53,8 +53,8 @@ LIBRARIES = (
 HOT = (
     "redis.call", "string.find", "string.match", "string.sub", "string.format",
     "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
-    "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
-    "store.trims", "store.cascade", "store.left", "store.tracks", "store.seen",
+    "store.added", "store.removed", "store.set", "store.dropped",
+    "store.trims", "store.left", "store.tracks",
     "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch",
     "store.set_field", "store.last", "store.bounds", "store.flush",
     "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
@@ -262,7 +262,9 @@ def library(texts: dict[str, str] | None = None) -> str:
         f"callback = function() return '{revision()}:{digest()}' end}}\n"
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
-    return head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied() + _REPAIRS
+    return (
+        head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied() + _REPAIRS
+    )
 
 
 def script(texts: dict[str, str] | None = None) -> str:

@@ -506,6 +506,13 @@ class Keyspace:
     1
     >>> keyspace.dump()
     {b'h': ('hash', {b'a': b'1'})}
+
+    `failing` lets commands fail, as a server's rights or its faults do:
+
+    >>> keyspace.failing = lambda name, writes: "NOPERM it is denied" if name == "HSET" else None
+    >>> keyspace.execute("HSET", b"h", b"b", b"2")
+    Traceback (most recent call last):
+    qmodel.backends.embedded.keyspace.CommandError: NOPERM it is denied
     """
 
     def __init__(self, clock: Clock = time.time) -> None:
@@ -516,6 +523,8 @@ class Keyspace:
         self.fault: Exception | None = None
         # Called with the channel and text of every published message.
         self.subscriber: Callable[[bytes, bytes], object] | None = None
+        # Called with the name of each command and whether it writes; a text that it gives is the command's error.
+        self.failing: Callable[[str, bool], str | None] | None = None
         self._data: dict[bytes, Any] = {}
         self._pending: list[object] = []
 
@@ -581,6 +590,8 @@ class Keyspace:
                 return None, _WRONG_ARITY
             if refused:
                 return None, _READ_ONLY
+            if self.failing is not None and (error := self.failing(name, command.writes)) is not None:
+                return None, error.encode()
             try:
                 reply = method(*args)
             except CommandError as refusal:

@@ -21,7 +21,7 @@ from typing import Final
 
 from redis import exceptions as raised
 
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, CorruptError
 
 FAILURES: Final = (raised.RedisError, OSError)
 """The exceptions of a failed send. Any other exception is a bug here."""
@@ -86,6 +86,8 @@ def code_of(error: BaseException) -> str:
     text = str(error)
     if text.removeprefix("ERR ").startswith("Function not found"):
         return "NOFUNCTION"
+    if text.startswith("ERR ACL failure in script"):
+        return "NOPERM"
     word = text.partition(" ")[0]
     return word if word.isupper() else "ERR"
 
@@ -103,9 +105,11 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, (raised.ConnectionError, raised.TimeoutError, OSError))
 
 
-def server_error(error: BaseException, where: str) -> ServerError:
+def server_error(error: BaseException, where: str) -> ConnectError:
     """Make the caller's exception from an error reply."""
     code = code_of(error)
+    if code == CorruptError.code:
+        return CorruptError.read(str(error))
     next_step, sentence = _NEXT.get(code, ("", ""))
     return ServerError(
         code,

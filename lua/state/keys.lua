@@ -110,7 +110,7 @@ end
 
 -- A key that stands alone, by its name.
 function keys.alone(name)
-  return keys[name]
+  return keys.prefix .. name
 end
 
 -- The name under which a key is kept that another program has written.

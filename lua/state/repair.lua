@@ -40,6 +40,7 @@ local TYPES = {
 }
 
 local found -- the problems
+local known -- the keys of a wrong type among them
 
 local function add(...)
   found[#found + 1] = {...}
@@ -58,7 +59,8 @@ end
 local function is_fine(key, expected)
   local kind = redis.call('TYPE', key)
   kind = type(kind) == 'table' and kind.ok or kind
-  if kind ~= expected and kind ~= 'none' then
+  if kind ~= expected and kind ~= 'none' and not known[key] then
+    known[key] = true
     add('type', key, expected, kind)
   end
   return kind == expected
@@ -107,10 +109,8 @@ local function examine_types(most)
 end
 
 local function examine_pending()
-  local seen = {}
   for _, words in ipairs(store.pending and writes.kept() or {}) do
-    if TYPES[words[1]] and not seen[words[2]] then
-      seen[words[2]] = true
+    if TYPES[words[1]] then
       is_fine(words[2], TYPES[words[1]])
     end
     add('pending', words[2] or '', words[1])
@@ -119,13 +119,9 @@ end
 
 -- All problems; `most` members of each list are examined.
 local function problems(most)
-  found = {}
+  found, known = {}, {}
   examine_types(most)
-  local wrong = {}
-  for _, one in ipairs(found) do
-    wrong[one[2]] = one[1] == 'type'
-  end
-  if wrong[keys.counters] or wrong[keys.events] or wrong[keys.intent] then
+  if known[keys.counters] or known[keys.events] or known[keys.intent] then
     return found
   end
   store.open()
@@ -134,7 +130,7 @@ local function problems(most)
   if store.seq < top then
     add('behind', keys.counters, store.text(store.seq), store.text(top))
   end
-  if not wrong[keys.dropped] then
+  if not known[keys.dropped] then
     for _, key in ipairs(redis.call('ZRANGE', keys.dropped, 0, most - 1)) do
       add('dropped', key)
     end
@@ -178,7 +174,7 @@ function repair.mend(prefix)
   store.begin(0, '0')
   local done, aside = {}, {}
   for _, one in ipairs(problems(catalogue.most)) do
-    if one[1] == 'type' and not aside[one[2]] then
+    if one[1] == 'type' then
       aside[one[2]] = true
       one[5] = put_aside(one[2])
       done[#done + 1] = one

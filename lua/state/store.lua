@@ -159,6 +159,9 @@ end
 local function flush_counters()
   if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
     known_counters = store.text(store.seq) .. '\t' .. store.bounds_text
+    if store.pending then
+      known_counters = '!' .. known_counters
+    end
     known_seq, known_bounds_text = store.seq, store.bounds_text
     store.save(keys.counters, known_counters)
   end

@@ -345,9 +345,14 @@ function writes.put_off_all(all, command)
   end
 end
 
+-- What is wrong with a key, as the text of an error. A tab ends the key, which may hold spaces.
+local function corrupt(key, what)
+  return 'CORRUPT ' .. key .. '\t' .. what
+end
+
 -- End the call with an error that names a key.
 function writes.fail(key, what)
-  error('CORRUPT ' .. key .. ' ' .. what, 0)
+  error(corrupt(key, what), 0)
 end
 
 -- Refuse a step that writes to a key with writes that failed.
@@ -492,7 +497,7 @@ local function go_on()
   local seq = store.seq
   local left = try_all(commands)
   if not left[1] and store.seq ~= seq then
-    try({'MSET', keys.counters, store.text(store.seq) .. '\t' .. store.bounds_text})
+    try({'MSET', keys.counters, (store.pending and '!' or '') .. store.text(store.seq) .. '\t' .. store.bounds_text})
   end
   return left
 end
@@ -525,9 +530,9 @@ function writes.recover(fault, refused)
     local counters = begun and store.text(store.seq) .. '\t' .. store.bounds_text or store.counters or store.NONE
     counters = string.gsub(counters, '^!', '')
     local what = keep(left, counters) and 'the step is kept: the next call completes it' or 'the step is half done'
-    return 'CORRUPT ' .. key .. ' ' .. what .. ': ' .. left[1][1] .. ' failed: ' .. fault
+    return corrupt(key, what .. ': ' .. left[1][1] .. ' failed: ' .. fault)
   elseif string.find(fault, '^WRONGTYPE') then
-    return 'CORRUPT ' .. key .. ' nothing was changed: it is of another type: ' .. fault
+    return corrupt(key, 'nothing was changed: it is of another type: ' .. fault)
   end
   return not refused and fault or nil
 end
@@ -560,6 +565,9 @@ function writes.block(left)
     return
   end
   blocked = {}
+  if #left > catalogue.most then
+    writes.fail(keys.intent, 'too many writes of earlier steps still fail')
+  end
   for _, words in ipairs(left) do
     if words[1] == 'DEL' or words[1] == 'MSET' or words[1] == 'XADD' then
       writes.fail(words[2], 'a write of an earlier step still fails: ' .. words[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmodel.doctor import environment, jobs
+from qmodel.doctor import damage, environment, jobs
 from qmodel.doctor import journal as recorded
 from qmodel.doctor.environment import invariants
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding
@@ -22,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     environment.clock,
     environment.server,
     environment.memory,
+    damage.damage,
     recorded.journal,
     jobs.queues,
     jobs.recurring,
