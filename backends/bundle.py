@@ -178,9 +178,9 @@ def revision(version: str = __version__) -> int:
 def commands() -> tuple[str, ...]:
     """The commands that the library calls, and those that a client waits by: what a user must be allowed.
 
-    PUBLISH is called for the clients of a dialect alone.
+    PUBLISH is called for the clients of a dialect alone, and what `state/repair.lua` calls for `qmodel doctor` alone.
     """
-    quoted = set(re.findall(r"'([A-Z]+)'", body()))
+    quoted = set(re.findall(r"'([A-Z]+)'", body(names=tuple(name for name in FILES if name != "state/repair"))))
     return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH"}))
 
 

@@ -86,7 +86,7 @@ def code_of(error: BaseException) -> str:
     text = str(error)
     if text.removeprefix("ERR ").startswith("Function not found"):
         return "NOFUNCTION"
-    if text.startswith("ERR ACL failure in script"):
+    if text.removeprefix("ERR ").startswith("ACL failure in script"):
         return "NOPERM"
     word = text.partition(" ")[0]
     return word if word.isupper() else "ERR"

@@ -204,9 +204,14 @@ end
 -- Do writes of a command to a key now.
 local function early(command, key, values)
   reading = key
-  UNDO[command](key, values)
+  if UNDO[command] then
+    UNDO[command](key, values)
+  end
   for first = 1, #values, CHUNK do
     redis.call(command, key, unpack(values, first, math.min(first + CHUNK - 1, #values)))
+  end
+  if command == 'RPUSH' then
+    note('LTRIM', key, '0', store.text(-1 - #values))
   end
 end
 

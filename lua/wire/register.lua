@@ -70,7 +70,7 @@ end
 local understood, journals, moment_text, request
 local entered, answer -- whether the store has begun the step; what the verb replied, once it has
 
--- Record the call, if it is to be recorded, and write everything.
+-- Record the call, if it is to be recorded.
 local function record(operation, args, outcome)
   if understood and (journals or operation == 'config_set' and journal.is_on()) then
     args[1], args[2] = moment_text, request
@@ -93,18 +93,8 @@ local function flush(spec, now, operation, args)
   store.flush()
 end
 
-local function execute(operation, args)
-  local spec = catalogue.operations[operation]
-  local now, text = moment(operation, args[1] or '')
-  local op = spec.decode(operation, args, 3, #args)
-  request = ''
-  if spec.asks then
-    request = args[2] or ''
-    if request ~= '' and not arguments.is_id(request, catalogue.request.most) then
-      refusals.refuse('BAD_ARGUMENT', operation, 'request')
-    end
-    op.request = request -- overrides an argument of that name, which is for nested operations
-  end
+-- Begin the step: forget the one before, do what it has left to do, and read what the operation names.
+local function begin(spec, op, now, text)
   local many = op.jobs or op.jids or op.count and op.count > 1
   store.begin(now, text, many)
   entered, store.reads = true, spec.reads
@@ -118,6 +108,21 @@ local function execute(operation, args)
   if not spec.reads then
     understood, journals, moment_text = true, store.config and journal.is_on(), text
   end
+end
+
+local function execute(operation, args)
+  local spec = catalogue.operations[operation]
+  local now, text = moment(operation, args[1] or '')
+  local op = spec.decode(operation, args, 3, #args)
+  request = ''
+  if spec.asks then
+    request = args[2] or ''
+    if request ~= '' and not arguments.is_id(request, catalogue.request.most) then
+      refusals.refuse('BAD_ARGUMENT', operation, 'request')
+    end
+    op.request = request -- overrides an argument of that name, which is for nested operations
+  end
+  begin(spec, op, now, text)
   local verb = verbs[operation]
   local reply
   if spec.memo and request ~= '' then

@@ -58,7 +58,7 @@ def damage(at: Asked) -> Iterator[Finding]:
 
     @cache
     def mend() -> str:
-        return "; ".join(dict.fromkeys(one.mended for one in _problems(call("mend")))) or "nothing could be mended"
+        return "; ".join(dict.fromkeys(one.mended for one in _problems(call("mend"))))
 
     def findings() -> Iterator[Finding]:
         for one in found:

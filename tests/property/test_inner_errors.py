@@ -21,8 +21,8 @@ from qmodel.client.sync import Client
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
+from qmodel.doctor import damage, environment
 from qmodel.errors import CorruptError
-from qmodel.doctor import damage
 from qmodel.model import engine
 from qmodel.model.invariants import check
 from qmodel.model.snapshot import Snapshot
@@ -226,6 +226,15 @@ def test_a_pop_drops_an_id_without_a_job_and_serves_the_next(asked: Asked) -> No
     assert asked.kinds() == ["WARN"]
     assert asked.resolve() == "forgot that ql:j:q0 was missing"
     assert asked.kinds() == ["OK"]
+
+
+def test_checking_every_key_survives_a_missing_job(asked: Asked) -> None:
+    asked.call(ops.Put("q", "child", "K", "", depends=("q1",)))
+    for jid in ("q0", "q1", "q2", "child"):
+        data = dict(asked.namespace.keyspace._data)
+        del asked.namespace.keyspace._data[f"ql:j:{jid}".encode()]
+        assert {finding.level for finding in environment.invariants(asked)} == {"FAIL"}
+        asked.namespace.keyspace._data = data
 
 
 def test_a_read_names_the_job_that_is_missing(asked: Asked) -> None:
