@@ -109,7 +109,7 @@ local function examine_types(most)
 end
 
 local function examine_pending()
-  for _, words in ipairs(store.pending and writes.kept() or {}) do
+  for _, words in ipairs(store.pending and intent.kept() or {}) do
     if TYPES[words[1]] then
       is_fine(words[2], TYPES[words[1]])
     end
@@ -159,7 +159,7 @@ end
 local function catch_up()
   store.begin(0, '0')
   store.open()
-  local left = store.pending and writes.mend(false) or {}
+  local left = store.pending and intent.mend(false) or {}
   local top = writes.top()
   if store.seq < top and not left[1] then
     store.seq = top

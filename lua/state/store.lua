@@ -337,9 +337,9 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   local id = store.text(seq) -- the server adds `-0`
   if seq % TRIM == 0 or store.trims then
     local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-    writes.put_off('XADD', keys.events, {'MAXLEN', '~', most, id, 'e', said})
+    writes.put_off_event(id, said, most)
   else
-    writes.put_off('XADD', keys.events, id, 'e', said)
+    writes.put_off_event(id, said)
   end
   return seq
 end

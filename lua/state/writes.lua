@@ -8,7 +8,7 @@
 -- 2. The texts are written with one MSET. This is the first write that lasts. If anything failed until then, the early
 --    writes are undone, and the call ends with an error that says that nothing was changed.
 -- 3. The writes that were put off are done. If one fails, the others are done nevertheless. Those that failed are kept as
---    text in `<p>intent`, and the counters get the mark `!`: the next call that writes does them first (writes.mend).
+--    text in `<p>intent`, and the counters get the mark `!`: the next call that writes does them first (intent.mend).
 --    While some still fail, calls that touch their keys end with an error; all other calls go on.
 --
 -- So nothing is left half done unless two commands fail at the same time: the one of the step, and MSET (or the undoing)
@@ -24,6 +24,7 @@ local undone, undoings = {}, 0 -- what undoes the early writes: command, key, an
 local texts = false -- whether texts are written first
 local done = false -- how many places of `later` are written; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
+local event, event_id -- the text and the id of the first event, unless that one trims the stream
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
 local blocked -- key -> true: keys with writes that failed and are kept
@@ -31,6 +32,7 @@ local blocked -- key -> true: keys with writes that failed and are kept
 -- (A place holds false, not nil: Lua's tables forget a place with nil, and are rebuilt when it is used again.)
 function writes.begin()
   count, undoings, done, blocked, places, deleted = 0, 0, false, false, false, false
+  event, event_id = false, false
 end
 
 -- ---- writes that are put off
@@ -90,6 +92,18 @@ function writes.put_off(command, key, one, two, three)
     place(key, at)
   end
   count = at + PLACES
+end
+
+-- Put off the append of an event, after which the stream has `most` events, if that is given.
+function writes.put_off_event(id, text, most)
+  if most then
+    event = event or ''
+    writes.put_off('XADD', keys.events, {'MAXLEN', '~', most, id, 'e', text})
+  elseif event then
+    writes.put_off('XADD', keys.events, id, 'e', text)
+  else
+    event, event_id = text, id
+  end
 end
 
 -- Put off the deletion of a key.
@@ -195,9 +209,9 @@ function writes.pop_first(key, most)
   else
     found = redis.call('ZPOPMIN', key)
   end
-  for i = 1, #found, 2 do
-    note('ZADD', key, found[i + 1], found[i])
-  end
+  local at = undoings
+  undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = 'ZPOPMIN', key, found, false
+  undoings = at + 4
   return found
 end
 
@@ -313,7 +327,9 @@ function writes.append(key, text, several)
     note('LTRIM', key, '0', store.text(-1 - #several))
   else
     length = redis.call('RPUSH', key, text)
-    note('LTRIM', key, '0', '-2')
+    local at = undoings
+    undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = 'LTRIM', key, '0', '-2'
+    undoings = at + 4
   end
   return length
 end
@@ -363,7 +379,7 @@ end
 -- Refuse a step that writes to a key with writes that failed.
 local function stop_at_blocked()
   for at = 0, count - PLACES, PLACES do
-    if later[at + 1] and blocked[later[at + 2]] then
+    if later[at + 1] and later[at + 2] and blocked[later[at + 2]] then
       writes.fail(later[at + 2], 'it has writes of an earlier step that failed')
     end
   end
@@ -390,6 +406,10 @@ function writes.commit(written, size)
   end
   texts = size > 0
   flush_texts(written, size)
+  if event_id then
+    done = -PLACES
+    redis.call('XADD', keys.events, event_id, 'e', event)
+  end
   for at = 0, count - PLACES, PLACES do
     done = at
     local key, one, two, three = later[at + 2], later[at + 3], later[at + 4], later[at + 5]
@@ -405,62 +425,27 @@ end
 
 -- ---- after an error
 
--- Try a command; give the error, if it fails.
-local function try(words)
-  local reply = redis.pcall(unpack(words))
-  return type(reply) == 'table' and reply.err or nil
-end
-
--- Append an event under the first free sequence, because the stream is ahead of the counters; give the error, if it fails.
-local function append_again(words)
-  local last = redis.pcall('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)
-  local highest = last[1] and tonumber(string.match(last[1][1], '^%d+')) or store.seq
-  store.seq = math.max(store.seq, highest + 1)
-  return try({'XADD', keys.events, store.text(highest + 1), 'e', words[#words]})
-end
-
--- Commands as text: for each the number of its words, then each word after its length.
-local function packed(commands)
-  local parts = {}
-  for _, words in ipairs(commands) do
-    parts[#parts + 1] = '*' .. #words .. '\n'
-    for _, word in ipairs(words) do
-      word = type(word) == 'number' and store.text(word) or word
-      parts[#parts + 1] = #word .. '\n' .. word
+-- What undoes an early write; nothing, if it has taken nothing.
+local function undoing(at)
+  local command, key, values = undone[at + 1], undone[at + 2], undone[at + 3]
+  if command == 'ZPOPMIN' then -- these are its replies: members and scores
+    local words = {'ZADD', key}
+    for i = 1, #values, 2 do
+      words[i + 2], words[i + 3] = values[i + 1], values[i]
     end
+    return values[1] and words
+  elseif type(values) == 'table' then
+    return {command, key, unpack(values)}
   end
-  return table.concat(parts)
-end
-
-local function unpacked(text)
-  local commands, at = {}, 1
-  while at <= #text do
-    local many, behind = string.match(text, '^%*(%d+)\n()', at)
-    local words = {}
-    for i = 1, tonumber(many) do
-      local long, from = string.match(text, '^(%d+)\n()', behind)
-      behind = from + tonumber(long)
-      words[i] = string.sub(text, from, behind - 1)
-    end
-    commands[#commands + 1], at = words, behind
-  end
-  return commands
-end
-
--- Keep commands that failed, after those that are kept already; say whether that succeeded.
-local function keep(commands, counters)
-  local kept = store.pending and redis.call('GET', keys.intent) or ''
-  store.unknown()
-  return try({'MSET', keys.intent, kept .. packed(commands), keys.counters, '!' .. counters}) == nil
+  return {command, key, values, undone[at + 4] or nil}
 end
 
 -- Undo the early writes, last first; give those whose undoing failed.
 local function undo()
   local left = {}
   for at = undoings - 4, 0, -4 do
-    local values = undone[at + 3]
-    local words = {undone[at + 1], undone[at + 2], unpack(type(values) == 'table' and values or {values, undone[at + 4] or nil})}
-    if try(words) then
+    local words = undoing(at)
+    if words and intent.try(words) then
       left[#left + 1] = words
     end
   end
@@ -468,48 +453,28 @@ local function undo()
   return left
 end
 
--- Try commands in their order; give those that failed, and all that follow on the same key.
-local function try_all(commands)
-  local left, stuck = {}, {}
-  for _, words in ipairs(commands) do
-    local keys_ = words[1] == 'DEL' and words or {words[2]}
-    local fault
-    for _, key in ipairs(keys_) do
-      fault = fault or stuck[key]
-    end
-    fault = fault or try(words)
-    if fault and words[1] == 'XADD' and words[2] == keys.events and string.find(fault, 'equal or smaller', 1, true) then
-      fault = append_again(words)
-    end
-    if fault then
-      left[#left + 1] = words
-      for _, key in ipairs(keys_) do
-        stuck[key] = fault
-      end
-    end
-  end
-  return left
-end
-
 -- Try the writes that were put off, from the one that failed on; give those that failed.
 local function go_on()
   local commands = {}
+  if done < 0 then
+    commands[1], done = {'XADD', keys.events, event_id, 'e', event}, 0
+  end
   for at = done, count - PLACES, PLACES do
     if later[at + 1] then
       commands[#commands + 1] = words_of(at)
     end
   end
   local seq = store.seq
-  local left = try_all(commands)
+  local left = intent.try_all(commands)
   if not left[1] and store.seq ~= seq then
-    try({'MSET', keys.counters, (store.pending and '!' or '') .. store.text(store.seq) .. '\t' .. store.bounds_text})
+    intent.try({'MSET', keys.counters, (store.pending and '!' or '') .. store.text(store.seq) .. '\t' .. store.bounds_text})
   end
   return left
 end
 
 -- Whether the step came to its first write that lasts.
 local function has_begun()
-  return done and (texts or done > 0)
+  return done and (texts or done > (event_id and -PLACES or 0))
 end
 
 -- Undo what a step that is refused has done early, and forget what it has put off; give an error if that failed.
@@ -530,38 +495,16 @@ function writes.recover(fault, refused)
   if begun and not left[1] then
     return nil
   end
-  local key = begun and (left[1][2]) or done and later[done + 2] or reading or keys.counters
+  local key = begun and left[1][2] or done and (done < 0 and keys.events or later[done + 2]) or reading or keys.counters
   if left[1] then
     local counters = begun and store.text(store.seq) .. '\t' .. store.bounds_text or store.counters or store.NONE
     counters = string.gsub(counters, '^!', '')
-    local what = keep(left, counters) and 'the step is kept: the next call completes it' or 'the step is half done'
+    local what = intent.keep(left, counters) and 'the step is kept: the next call completes it' or 'the step is half done'
     return corrupt(key, what .. ': ' .. left[1][1] .. ' failed: ' .. fault)
   elseif string.find(fault, '^WRONGTYPE') then
     return corrupt(key, 'nothing was changed: it is of another type: ' .. fault)
   end
   return not refused and fault or nil
-end
-
--- The commands that are kept.
-function writes.kept()
-  return unpacked(redis.call('GET', keys.intent) or '')
-end
-
--- Do what was kept of earlier steps. A call that only reads does nothing; it may not read their keys.
-function writes.mend(reads)
-  local text = redis.call('GET', keys.intent) or ''
-  local commands, counters = unpacked(text), string.gsub(store.pending, '^!', '')
-  local left = commands
-  if not reads then
-    redis.call('MSET', keys.intent, text)
-    left = try_all(commands)
-    counters = (left[1] and '!' or '') .. counters
-    redis.call('MSET', keys.intent, packed(left), keys.counters, counters)
-    if not left[1] then
-      redis.pcall('DEL', keys.intent)
-    end
-  end
-  return left
 end
 
 -- Keep calls away from the keys of commands that still fail.

@@ -100,7 +100,7 @@ local function begin(spec, op, now, text)
   entered, store.reads = true, spec.reads
   prefetch(op)
   if store.pending then
-    local left = writes.mend(spec.reads)
+    local left = intent.mend(spec.reads)
     store.begin(now, text, many)
     writes.block(left)
     prefetch(op)
