@@ -22,7 +22,8 @@ LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent", "state/repair", "state/store", "state/records",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent", "state/repair",
+    "state/store", "state/records",
     "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
     "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
     "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
@@ -55,7 +56,8 @@ HOT = (
     "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
     "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
     "store.trims", "store.cascade", "store.left", "store.tracks",
-    "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event",
+    "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save",
+    "writes.put_off", "writes.fetch", "writes.put_off_event",
     "store.set_field", "store.last", "store.bounds", "store.flush",
     "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
     "keys.worker", "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of",

@@ -2,12 +2,12 @@
 --
 -- Everything that an operation names is read with one MGET before it begins. The texts that it changes are written with
 -- one MSET at its end. An operation on many jobs also buffers its other writes, and makes one variadic call for each
--- key: a step of a hundred jobs takes about as many commands as a step of one. Reading a sorted set or a hash first
--- writes what is buffered for it. (For a single job buffering would cost more than it saves: then sorted sets and
--- hashes are written directly.)
+-- key: a step of a hundred jobs takes about as many commands as a step of one. (For a single job that would cost more
+-- than it saves.) All writes but a few are put off until the texts are written, so that the MSET decides; state/writes.lua
+-- says what becomes of a step in which a command fails, and state/intent.lua keeps what is left to do.
 --
 -- Of the buffered changes of one key, removals are written before additions, because a job is lifted out of a list
--- before it is put into another one. If a job is lifted again in the same step, everything buffered is written first
+-- before it is put into another one. If a job is lifted again in the same step, what is buffered so far comes first
 -- (state/state_index.lua).
 --
 -- All of this is forgotten when the next operation begins. Only pure caches are kept from call to call: the texts of

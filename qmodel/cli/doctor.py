@@ -21,8 +21,9 @@ def command(resolve: bool, keys: bool, app: str | None) -> None:
 
     `--resolve` removes silent workers from the list, computes the next moments of cron expressions, completes a step
     that stopped in its middle, renames keys of a wrong type to `<prefix>aside:<name>`, raises a sequence that is behind
-    its events, and drops ids without a job from their lists; nothing else. Only a person can decide to unpause a queue or to retry a failed job; the next pop takes the jobs of lost
-    workers; and of two keys that contradict each other none is known to be right.
+    its events, and drops ids without a job from their lists; nothing else. Only a person can decide to unpause a queue
+    or to retry a failed job; the next pop takes the jobs of lost workers; and of two keys that contradict each other
+    none is known to be right.
 
     Exit code 1 if a check fails; warnings alone are not a failure.
     """
