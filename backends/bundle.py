@@ -22,19 +22,18 @@ LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent", "state/repair",
-    "state/store", "state/records",
-    "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
-    "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
-    "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
-    "state/stats", "state/idempotency", "state/uniques", "state/options", "state/results", "state/cascade",
-    "state/ttl", "state/retention", "state/jobs", "state/cursors", "state/metadata", "state/subjects",
-    "state/messages", "state/subscriptions", "rules/selection", "rules/recurrence", "rules/concurrency",
-    "rules/request_end", "rules/deduplication", "rules/cleanup", "rules/failure", "rules/admission",
-    "rules/explanation", "rules/runs", "rules/propagation", "rules/stages", "rules/deletion",
-    "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop", "ops/depend",
-    "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover", "ops/read",
-    "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
+    "state/repair", "state/store", "state/records", "state/config", "state/history", "state/journal",
+    "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
+    "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
+    "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",
+    "state/options", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs", "state/cursors",
+    "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
+    "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
+    "rules/failure", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation", "rules/stages",
+    "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
+    "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
+    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
 )  # fmt: skip
 """The engine."""
 
@@ -52,17 +51,16 @@ LIBRARIES = (
 )  # fmt: skip
 
 HOT = (
-    "redis.call", "string.find", "string.match", "string.sub", "string.format",
-    "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
-    "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
-    "store.trims", "store.cascade", "store.left", "store.tracks",
-    "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save",
-    "writes.put_off", "writes.fetch", "writes.put_off_event",
-    "store.set_field", "store.last", "store.bounds", "store.flush",
-    "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
-    "keys.worker", "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of",
-    "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "state_index.enter", "config.value",
-    "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised",
+    "redis.call", "string.find", "string.match", "string.sub", "string.format", "store.numbers", "store.seq",
+    "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts", "store.gone",
+    "store.added", "store.removed", "store.set", "store.dropped", "store.durations", "store.trims", "store.cascade",
+    "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text", "store.add",
+    "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event", "store.set_field",
+    "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config", "keys.events",
+    "keys.begin", "keys.job", "keys.member", "keys.worker", "records.begin", "records.get", "records.encode",
+    "records.flush", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.get", "jobs.lift",
+    "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "catalogue.most", "arguments.names",
+    "arguments.is_id", "refusals.raised",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

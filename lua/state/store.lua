@@ -206,15 +206,16 @@ end
 
 -- Drop what was written before its key was deleted, and do not delete what was written after: MSET replaces any type.
 local function without_deleted()
-  local left, gone = {}, {}
+  local left, stays, gone = {}, {}, {}
   for i = 1, size, 2 do
     if store.texts[written[i]] ~= false then
       left[#left + 1] = written[i]
       left[#left + 1] = written[i + 1]
+      stays[written[i]] = true
     end
   end
   for _, key in ipairs(store.gone) do
-    if not store.texts[key] then
+    if not stays[key] then
       gone[#gone + 1] = key
     end
   end
