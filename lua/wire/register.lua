@@ -171,6 +171,7 @@ function register.call(operation, prefix, args)
     end
   end
   if not done then
+    fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
     fault = entered and writes.recover(fault) or not entered and fault
     if fault then
       return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
