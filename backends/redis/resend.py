@@ -64,6 +64,10 @@ _NEXT: Final = {
 }
 
 
+_DENIED_INSIDE: Final = ("ACL failure in script", "The user executing the script can't")
+"""How Valkey and Redis begin the error of a command that is denied inside a function."""
+
+
 class ServerError(ConnectError):
     """The server answered an operation with an error that a resend would not cure.
 
@@ -86,7 +90,7 @@ def code_of(error: BaseException) -> str:
     text = str(error)
     if text.removeprefix("ERR ").startswith("Function not found"):
         return "NOFUNCTION"
-    if text.removeprefix("ERR ").startswith("ACL failure in script"):
+    if text.removeprefix("ERR ").startswith(_DENIED_INSIDE):
         return "NOPERM"
     word = text.partition(" ")[0]
     return word if word.isupper() else "ERR"
