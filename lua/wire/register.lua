@@ -4,8 +4,8 @@
 --
 -- `now` is milliseconds since the epoch, or empty for the server's clock. `request` identifies a repeated call, or is
 -- empty. The reply is a list: `OK` and the operation's reply, or a refusal's code and its facts. A refusal is not an
--- error: errors are for bugs of this library. A refusal is raised before the blank line of a verb, so nothing has been
--- written by then.
+-- error: errors are for commands that fail inside a step (state/writes.lua) and for bugs of this library. A refusal is
+-- raised before the blank line of a verb, so nothing has been written by then.
 
 local register = {}
 
