@@ -270,8 +270,8 @@ An error of Redis (`-LOADING ...`, `-READONLY ...`, `-OOM ...`) or a lost connec
 whether the call was executed. Send it again, with the same request id, when the cause is gone.
 
 `-CORRUPT <key><TAB><what>` names a key that is damaged, or a command that failed inside the call: see
-[when a command fails](semantics.md#when-a-command-fails). If `<what>` begins with `the step is kept`, the next call that
-writes completes the step; otherwise nothing was changed.
+[when a command fails](semantics.md#when-a-command-fails). If `<what>` begins with `the step is kept`, the next call
+that writes completes the step; otherwise nothing was changed.
 
 ## A job
 
