@@ -22,18 +22,18 @@ LIBRARY = "qmodel_v1"
 """The library's name holds the version of the wire protocol and of the keys: two versions can stand side by side."""
 
 FILES = (
-    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/store", "state/epochs",
-    "state/records", "state/config", "state/history", "state/journal", "state/throttles", "state/parked",
-    "state/dependencies", "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses",
-    "state/schedules", "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
-    "state/stats", "state/idempotency", "state/uniques", "state/options", "state/results", "state/cascade",
-    "state/ttl", "state/retention", "state/jobs", "state/cursors", "state/metadata", "state/subjects",
-    "state/messages", "state/subscriptions", "rules/selection", "rules/recurrence", "rules/concurrency",
-    "rules/request_end", "rules/deduplication", "rules/cleanup", "rules/failure", "rules/admission",
-    "rules/explanation", "rules/runs", "rules/propagation", "rules/stages", "rules/deletion",
-    "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop", "ops/depend",
-    "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover", "ops/read",
-    "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
+    "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
+    "state/repair", "state/store", "state/epochs", "state/records", "state/config", "state/history", "state/journal",
+    "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
+    "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
+    "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",
+    "state/options", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs", "state/cursors",
+    "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
+    "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
+    "rules/failure", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation", "rules/stages",
+    "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
+    "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
+    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
 )  # fmt: skip
 """The engine."""
 
@@ -51,16 +51,16 @@ LIBRARIES = (
 )  # fmt: skip
 
 HOT = (
-    "redis.call", "string.find", "string.match", "string.sub", "string.format",
-    "store.numbers", "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many",
-    "store.texts", "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations",
-    "store.trims", "store.cascade", "store.left", "store.tracks", "store.seen",
-    "store.begin", "store.open", "store.emit", "store.text", "store.add", "store.remove", "store.save", "store.sorted",
-    "store.set_field", "store.last", "store.bounds", "store.flush",
-    "keys.prefix", "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member",
-    "keys.worker", "records.begin", "records.get", "records.encode", "records.flush", "queues.begin", "queues.of",
-    "queues.state_key", "history.add", "jobs.get", "jobs.lift", "jobs.place", "state_index.enter", "config.value",
-    "catalogue.operations", "catalogue.most", "arguments.names", "arguments.is_id", "refusals.raised",
+    "redis.call", "string.find", "string.match", "string.sub", "string.format", "store.numbers", "store.seq",
+    "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts", "store.gone",
+    "store.added", "store.removed", "store.set", "store.dropped", "store.durations", "store.trims", "store.cascade",
+    "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text", "store.add",
+    "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event", "store.set_field",
+    "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config", "keys.events",
+    "keys.begin", "keys.job", "keys.member", "keys.worker", "records.begin", "records.get", "records.encode",
+    "records.flush", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.get", "jobs.lift",
+    "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "catalogue.most", "arguments.names",
+    "arguments.is_id", "refusals.raised",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 
@@ -178,9 +178,10 @@ def revision(version: str = __version__) -> int:
 def commands() -> tuple[str, ...]:
     """The commands that the library calls, and those that a client waits by: what a user must be allowed.
 
-    PUBLISH is called for the clients of a dialect alone, and INFO may be missing (lua/state/epochs.lua).
+    PUBLISH is called for the clients of a dialect alone, what `state/repair.lua` calls for `qmodel doctor` alone, and
+    INFO may be missing (lua/state/epochs.lua).
     """
-    quoted = set(re.findall(r"'([A-Z]+)'", body()))
+    quoted = set(re.findall(r"'([A-Z]+)'", body(names=tuple(name for name in FILES if name != "state/repair"))))
     return tuple(sorted((quoted & COMMANDS.keys() | {"BLPOP", "XREAD"}) - {"PUBLISH", "INFO"}))
 
 
@@ -208,6 +209,13 @@ def _denied() -> str:
         "return denied end}\n"
     )
 
+
+_REPAIRS = "".join(
+    f"register_function{{function_name = '{LIBRARY}_{name}', flags = {{{flags}}}, "
+    f"callback = function(keys) if not redis then bound() end return repair.{name}(keys[1]) end}}\n"
+    for name, flags in (("examine", "'no-writes'"), ("mend", "'allow-oom'"))
+)
+"""The functions of `qmodel doctor` that find and mend what a step cannot mend by itself."""
 
 _QLESS_FUNCTIONS = (
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
@@ -272,7 +280,8 @@ def library(texts: dict[str, str] | None = None) -> str:
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
     return (
-        head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS + version + _denied() + _marks()
+        head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS
+        + version + _denied() + _marks() + _REPAIRS
     )
 
 

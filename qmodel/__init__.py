@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from qmodel.errors import BadValue as BadValue
     from qmodel.errors import CancelLimit as CancelLimit
     from qmodel.errors import ConnectError as ConnectError
+    from qmodel.errors import CorruptError as CorruptError
     from qmodel.errors import DataError as DataError
     from qmodel.errors import DependencyCycle as DependencyCycle
     from qmodel.errors import DependencyLimit as DependencyLimit
@@ -93,10 +94,10 @@ _HOME = {
     "app": "App Context Fail Release Retry",
     "contract.arguments": "Edge",
     "client.sync": "Client Job Queue",
-    "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
-    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotConfirmed "
-    "NotEnded NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
+    "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
+    "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
+    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotConfirmed NotEnded "
+    "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "contract.events": "Event",

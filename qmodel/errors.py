@@ -56,6 +56,38 @@ class NotConfirmed(ConnectError):
         self.replies = list(replies)
 
 
+class CorruptError(ConnectError):
+    """A key of the namespace is damaged, or an inner command failed in the middle of a step.
+
+    `key` is the key. If `kept` is true, the step is whole as soon as the next call that writes has done its rest;
+    otherwise nothing was changed. All calls that do not need the key go on.
+
+    >>> error = CorruptError.read("CORRUPT ql:q:a-work\\tnothing was changed: it is of another type")
+    >>> error.key, error.kept
+    ('ql:q:a-work', False)
+    """
+
+    code = "CORRUPT"
+
+    def __init__(self, key: str, what: str) -> None:
+        self.key = key
+        self.what = what
+        self.kept = what.startswith("the step is kept")
+        super().__init__(
+            f"The key {key} cannot be used: {what.rstrip('.')}.",
+            "Run `qmodel doctor`; `qmodel doctor --resolve` mends it.",
+        )
+
+    def __reduce__(self) -> tuple[type[CorruptError], tuple[str, str]]:
+        return type(self), (self.key, self.what)
+
+    @classmethod
+    def read(cls, text: str) -> CorruptError:
+        """Read the error reply of the library: `CORRUPT`, the key, a tab, and what is wrong."""
+        key, _, what = text.removeprefix("CORRUPT ").rpartition("\t")
+        return cls(key, what)
+
+
 class LocalError(ConnectError):
     """A problem of this machine that another URL would not solve: a missing package, a used port, conflicting
     options.

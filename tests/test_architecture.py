@@ -25,6 +25,8 @@ LONGEST_FILE, LONGEST_FUNCTION = 400, 30
 LONG_FILES = {
     "lua/contract/catalogue.lua": "generated",
     "lua/state/store.lua": "all that touches Redis but for a few reads",
+    "lua/state/writes.lua": "one list of writes, and what becomes of it when one of them fails",
+    "qmodel/errors.py": "an exception for each refusal",
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
     "qmodel/client/aio.py": "the client has a method for each operation",
     "qmodel/client/sync.py": "generated from aio.py",

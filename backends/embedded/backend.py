@@ -19,13 +19,13 @@ from functools import cache
 from typing import Any, Final
 
 from qmodel.backends import bundle
-from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace
 from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
 from qmodel.contract.arguments import TIME
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, CorruptError
 from qmodel.model import engine
 from qmodel.wire.codec import Unencodable, decode, encode
 
@@ -145,7 +145,13 @@ def _execute(namespace: Namespace, op: Operation, now: int | None) -> Any:
         moment = now is None or TIME.accepts(now)
         bad = engine.fault(op) if moment else "now"
         return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
-    return decode(op, namespace.call(_FUNCTIONS[type(op)], args))
+    try:
+        raw = namespace.call(_FUNCTIONS[type(op)], args)
+    except ReplyError as error:
+        if error.code == CorruptError.code:
+            raise CorruptError.read(str(error)) from None
+        raise
+    return decode(op, raw)
 
 
 _NAMED: dict[str, Namespace] = {}

@@ -510,6 +510,13 @@ class Keyspace:
     1
     >>> keyspace.dump()
     {b'h': ('hash', {b'a': b'1'})}
+
+    `failing` lets commands fail, as a server's rights or its faults do:
+
+    >>> keyspace.failing = lambda name, writes: "NOPERM it is denied" if name == "HSET" else None
+    >>> keyspace.execute("HSET", b"h", b"b", b"2")
+    Traceback (most recent call last):
+    qmodel.backends.embedded.keyspace.CommandError: NOPERM it is denied
     """
 
     def __init__(self, clock: Clock = time.time) -> None:
@@ -521,6 +528,8 @@ class Keyspace:
         self.fault: Exception | None = None
         # Called with the channel and the text of each published message.
         self.subscriber: Callable[[bytes, bytes], object] | None = None
+        # Called with the name of each command and whether it writes; a text that it gives is the command's error.
+        self.failing: Callable[[str, bool], str | None] | None = None
         self._data: dict[bytes, Any] = {}
         self._pending: list[object] = []
 
@@ -586,6 +595,8 @@ class Keyspace:
                 return None, _WRONG_ARITY
             if refused:
                 return None, _READ_ONLY
+            if self.failing is not None and (error := self.failing(name, command.writes)) is not None:
+                return None, error.encode()
             try:
                 reply = method(*args)
             except CommandError as refusal:
@@ -668,6 +679,13 @@ class Keyspace:
 
     def _exists(self, *keys: bytes) -> int:
         return sum([key in self._data for key in keys])
+
+    def _rename(self, key: bytes, name: bytes) -> bytes:
+        if key not in self._data:
+            raise CommandError("ERR no such key")
+        self._data[name] = self._data.pop(key)
+        self.touched.update((key, name))
+        return b"OK"
 
     def _incrby(self, key: bytes, amount: bytes) -> int:
         by = integer(amount)
@@ -1130,7 +1148,7 @@ _MANY: Final = 1 << 30
 
 _TABLE: Final = """
 GET 1 r value; SET 2+ w value; MGET 1+ r list; MSET 2+ w value; DEL 1+ w value; UNLINK 1+ w value;
-EXISTS 1+ r value; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
+EXISTS 1+ r value; RENAME 2 w status; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
 PUBLISH 2 w value; HGET 2 r value; HMGET 2+ r list; HSET 3+ w value; HDEL 2+ w value;
 HLEN 1 r value; HKEYS 1 r list; HVALS 1 r list; HGETALL 1 r list; HEXISTS 2 r value;
 HINCRBY 3 w value; RPUSH 2+ w value; LLEN 1 r value; LRANGE 3 r list; LPOP 1-2 w tree;

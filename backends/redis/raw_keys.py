@@ -77,10 +77,13 @@ class _Reader:
     # ---- the whole
 
     def snapshot(self) -> Snapshot:
-        counters = [int(one) for one in self.text("counters", "0\t0\t0\t1\t0\t0\t0\t0").split("\t")]
-        if len(counters) == 7:  # written before there were epochs
-            counters.insert(1, 0)
-        seq, epoch, tracked_count, first_event, _, sweep_at, left, keeping_at = counters
+        if b"!" in self.left.get("counters", ("", b""))[1][:1]:
+            raise Corrupt("commands of an earlier step failed, and wait for the next call: see the key intent")
+        for name in [name for name in self.left if name in ("intent", "dropped") or name.startswith("aside:")]:
+            del self.left[name]  # what a repair keeps
+        seq, epoch, tracked_count, first_event, _, sweep_at, left, keeping_at = map(
+            int, self.text("counters", "0\t0\t0\t1\t0\t0\t0\t0").split("\t")
+        )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
         journaled = int(self.text("journaled", "0"))

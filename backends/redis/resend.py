@@ -21,7 +21,7 @@ from typing import Final
 
 from redis import exceptions as raised
 
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, CorruptError
 
 FAILURES: Final = (raised.RedisError, OSError)
 """The exceptions of a failed send. Any other exception is a bug here."""
@@ -69,6 +69,10 @@ _NEXT: Final = {
 }
 
 
+_DENIED_INSIDE: Final = ("ACL failure in script", "The user executing the script can't")
+"""How Valkey and Redis begin the error of a command that is denied inside a function."""
+
+
 class ServerError(ConnectError):
     """The server answered an operation with an error that a resend would not cure.
 
@@ -91,6 +95,8 @@ def code_of(error: BaseException) -> str:
     text = str(error)
     if text.removeprefix("ERR ").startswith("Function not found"):
         return "NOFUNCTION"
+    if text.removeprefix("ERR ").startswith(_DENIED_INSIDE):
+        return "NOPERM"
     word = text.partition(" ")[0]
     return word if word.isupper() else "ERR"
 
@@ -115,9 +121,11 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, (raised.ConnectionError, raised.TimeoutError, OSError))
 
 
-def server_error(error: BaseException, where: str) -> ServerError:
+def server_error(error: BaseException, where: str) -> ConnectError:
     """Make the caller's exception from an error reply."""
     code = code_of(error)
+    if code == CorruptError.code:
+        return CorruptError.read(str(error))
     next_step, sentence = _NEXT.get(code, ("", ""))
     return ServerError(
         code,

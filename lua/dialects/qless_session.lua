@@ -77,8 +77,11 @@ end
 local function step(operation, args)
   table.insert(args, 1, qless_session.moment)
   table.insert(args, 2, '')
-  local real = not qless_session.simulated
-  return register.call(operation, keys.prefix, args, real)
+  local reply = register.call(operation, keys.prefix, args, not qless_session.simulated)
+  if reply.err then
+    error(reply.err, 0)
+  end
+  return reply
 end
 
 -- Execute an operation; a refusal becomes a sentence of the command, or the one given for its code.

@@ -12,7 +12,7 @@ function cascade.push(job, cancels)
   local entry = (cancels and 'c' or 'f') .. keys.member(job.seq, job.jid)
   store.cascade = store.cascade or {}
   local list = store.cascade
-  if not list[entry] and not (store.left > 0 and store.sorted('ZSCORE', keys.cascade, entry)) then
+  if not list[entry] and not (store.left > 0 and writes.fetch('ZSCORE', keys.cascade, entry)) then
     list[#list + 1], list[entry] = entry, true
   end
 end
@@ -28,7 +28,7 @@ function cascade.take()
   if entry then
     store.cascade[entry] = nil
   else
-    entry = store.sorted('ZPOPMIN', keys.cascade)[1]
+    entry = writes.pop_first(keys.cascade)[1]
     store.bound('cascade', store.left - 1)
   end
   local kind, member = string.sub(entry, 1, 1), string.sub(entry, 2)

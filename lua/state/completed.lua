@@ -38,9 +38,9 @@ end
 -- The oldest complete jobs with their times: those beyond a count and one more, or many if that one is too old as well.
 local function oldest_beyond(surplus, too_old, most)
   local room = math.min(math.max(surplus, 0), most)
-  local oldest = redis.call('ZRANGE', keys.completed, 0, room, 'WITHSCORES')
+  local oldest = writes.fetch('ZRANGE', keys.completed, 0, room, 'WITHSCORES')
   if oldest[1] and room < most and tonumber(oldest[#oldest]) <= too_old then
-    return redis.call('ZRANGE', keys.completed, 0, most, 'WITHSCORES')
+    return writes.fetch('ZRANGE', keys.completed, 0, most, 'WITHSCORES')
   end
   return oldest
 end
@@ -52,7 +52,7 @@ function completed.expired(now, most)
     return NONE
   end
   local age = config.value('jobs-history')
-  local surplus = store.sorted('ZCARD', keys.completed) - config.value('jobs-history-count')
+  local surplus = writes.fetch('ZCARD', keys.completed) - config.value('jobs-history-count')
   local oldest = oldest_beyond(surplus, now - age, most)
   local expired, at = {}, 1
   while #expired < most and oldest[at] and (#expired < surplus or tonumber(oldest[at + 1]) <= now - age) do
@@ -67,5 +67,5 @@ end
 -- How many complete jobs there are, and a page of them, latest first.
 function completed.page(offset, count)
   local key = keys.completed
-  return store.sorted('ZCARD', key), failures.latest(key, offset, count)
+  return writes.fetch('ZCARD', key), failures.latest(key, offset, count)
 end

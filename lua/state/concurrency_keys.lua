@@ -48,14 +48,14 @@ end
 
 -- How many slots of a key are free; negative if the limit was lowered.
 function concurrency_keys.free_slots(name)
-  return concurrency_keys.limit(name) - store.sorted('ZCOUNT', keys.concurrency_key(name), FIRST, FIRST)
+  return concurrency_keys.limit(name) - writes.fetch('ZCOUNT', keys.concurrency_key(name), FIRST, FIRST)
 end
 
 -- The jobs that have been parked longest.
 function concurrency_keys.first_parked(name, most)
   local found = {}
   if most > 0 then
-    for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
+    for i, member in ipairs(writes.fetch('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
       found[i] = jobs.load(keys.jid_of(member))
     end
   end
@@ -65,7 +65,7 @@ end
 -- The first jobs that have a slot, by id.
 function concurrency_keys.holders(name, most)
   local jids = {}
-  for i, member in ipairs(store.sorted('ZRANGEBYSCORE', keys.concurrency_key(name), FIRST, FIRST, 'LIMIT', 0, most)) do
+  for i, member in ipairs(writes.fetch('ZRANGEBYSCORE', keys.concurrency_key(name), FIRST, FIRST, 'LIMIT', 0, most)) do
     jids[i] = keys.jid_of(member)
   end
   return jids

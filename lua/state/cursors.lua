@@ -96,10 +96,10 @@ end
 
 -- How many members of a sorted set come up to a position.
 local function rank(kind, set, after)
-  local first, last = 0, store.sorted('ZCARD', set)
+  local first, last = 0, writes.fetch('ZCARD', set)
   while first < last do
     local middle = math.floor((first + last) / 2)
-    local found = store.sorted('ZRANGE', set, middle, middle, 'WITHSCORES')
+    local found = writes.fetch('ZRANGE', set, middle, middle, 'WITHSCORES')
     if is_behind(place(kind, found[1], found[2]), after) then
       last = middle
     else
@@ -130,7 +130,7 @@ function cursors.page(kind, name, after, most)
   end
   local set, page, jids = key_of(kind, name), {}, {}
   local first = after and rank(kind, set, after) or 0
-  local found = store.sorted('ZRANGE', set, first, first + math.min(most, CHUNK) - 1, 'WITHSCORES')
+  local found = writes.fetch('ZRANGE', set, first, first + math.min(most, CHUNK) - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local key, jid = place(kind, found[i], found[i + 1])
     page[#page + 1], jids[#jids + 1] = {key, jid}, jid

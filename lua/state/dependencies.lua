@@ -25,7 +25,7 @@ function dependencies.of(job)
   if job.waits == '0' then
     return {}
   end
-  return store.sorted('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
+  return writes.fetch('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
 end
 
 -- The jobs that wait for a job, in order.
@@ -33,7 +33,7 @@ function dependencies.dependents(job)
   if job.waited_for == '0' then
     return {}
   end
-  return store.sorted('ZRANGE', edges_to(job.jid), 0, -1)
+  return writes.fetch('ZRANGE', edges_to(job.jid), 0, -1)
 end
 
 -- The jobs that wait for a job by edges of one policy, in order. They are about to be changed, so all are read at once.
@@ -42,7 +42,7 @@ function dependencies.under(job, policy)
     return NONE
   end
   local mark = 2 * arguments.policies[policy]
-  local jids = store.sorted('ZRANGEBYSCORE', edges_to(job.jid), mark, mark + 1)
+  local jids = writes.fetch('ZRANGEBYSCORE', edges_to(job.jid), mark, mark + 1)
   if policy ~= 'block' then
     records.prefetch(jids)
   end
@@ -108,7 +108,7 @@ local function check_room(jid, others, more)
   for _, other in ipairs(others) do
     local job = jobs.get(other)
     local waited_for = job and tonumber(job.waited_for) or 0
-    if waited_for == 0 or not store.sorted('ZSCORE', edges_to(other), jid) then
+    if waited_for == 0 or not writes.fetch('ZSCORE', edges_to(other), jid) then
       more[other] = (more[other] or 0) + 1
       if waited_for + more[other] > catalogue.most then
         refusals.refuse('DEPENDENCY_LIMIT', other)
@@ -137,7 +137,7 @@ local function waits_for(wanted, jid)
     return wanted[jid]
   end
   local job = jobs.get(jid)
-  return job and job.waits ~= '0' and store.sorted('ZRANGE', edges_of(jid), 0, EDGES) or {}
+  return job and job.waits ~= '0' and writes.fetch('ZRANGE', edges_of(jid), 0, EDGES) or {}
 end
 
 -- The jobs of a path, starting with a given one.
@@ -273,7 +273,7 @@ end
 
 -- The mark of an edge that a job has, or nil.
 local function mark_of(job, other)
-  local mark = job.waits ~= '0' and store.sorted('ZSCORE', edges_of(job.jid), other)
+  local mark = job.waits ~= '0' and writes.fetch('ZSCORE', edges_of(job.jid), other)
   return mark and tonumber(mark)
 end
 
@@ -375,7 +375,7 @@ end
 -- Remove a finished job from the dependencies of others; give those that have none left, in order.
 function dependencies.resolve(job)
   local freed, jids, marks = {}, {}, {}
-  local found = store.sorted('ZRANGE', edges_to(job.jid), 0, -1, 'WITHSCORES')
+  local found = writes.fetch('ZRANGE', edges_to(job.jid), 0, -1, 'WITHSCORES')
   for i = 1, #found, 2 do
     jids[#jids + 1] = found[i]
     marks[#marks + 1] = tonumber(found[i + 1])

@@ -65,7 +65,7 @@ end
 -- The epoch of a kept event, as text.
 function epochs.of(seq)
   local text = store.text(seq)
-  local found = redis.call('XRANGE', keys.events, text .. '-0', text .. '-' .. LAST)[1]
+  local found = writes.fetch('XRANGE', keys.events, text .. '-0', text .. '-' .. LAST)[1]
   return found and string.match(found[1], '%d+$') or ''
 end
 
@@ -105,7 +105,7 @@ function epochs.check(after, epoch)
     same = epochs.of(after) == text
   else
     local next_ = store.text(first)
-    local found = redis.call('XRANGE', keys.events, next_ .. '-0', next_ .. '-' .. LAST)[1]
+    local found = writes.fetch('XRANGE', keys.events, next_ .. '-0', next_ .. '-' .. LAST)[1]
     local what, previous = string.match(found and found[2][2] or '', '^%d+\t([%l_]+)\t%d+\t(%d+)$')
     same = epochs.of(first) == text or (what == 'epoch_begun' and previous == text)
   end

@@ -16,12 +16,12 @@ end
 -- Remove a failed job, and its group if it was the last.
 function failures.discard(job)
   local member = keys.member(job.seq, job.jid)
-  store.sorted('ZREM', keys.group(job.group), member)
-  if store.sorted('ZCARD', keys.group(job.group)) == 0 then
-    store.sorted('ZREM', keys.failures, job.group)
+  writes.put_off('ZREM', keys.group(job.group), member)
+  if writes.fetch('ZCARD', keys.group(job.group)) == 0 then
+    writes.put_off('ZREM', keys.failures, job.group)
   end
   if not options.get(job, 'kept') then
-    store.sorted('ZREM', keys.failed, member)
+    writes.put_off('ZREM', keys.failed, member)
   end
   retention.leave(job)
   options.drop(job, 'kept')
@@ -29,7 +29,7 @@ end
 
 -- Keep a failed job for as long as it is failed.
 function failures.keep(job)
-  store.sorted('ZREM', keys.failed, keys.member(job.seq, job.jid))
+  writes.put_off('ZREM', keys.failed, keys.member(job.seq, job.jid))
   retention.leave(job)
   options.set(job, 'kept', 1)
 end
@@ -40,10 +40,10 @@ function failures.expired(now, most)
   if age == 0 and count == 0 then
     return NONE
   end
-  local found = age > 0 and store.sorted('ZRANGEBYSCORE', keys.failed, '-inf', now - age, 'LIMIT', 0, most) or {}
-  local surplus = count > 0 and store.sorted('ZCARD', keys.failed) - count or 0
+  local found = age > 0 and writes.fetch('ZRANGEBYSCORE', keys.failed, '-inf', now - age, 'LIMIT', 0, most) or {}
+  local surplus = count > 0 and writes.fetch('ZCARD', keys.failed) - count or 0
   if surplus > #found then
-    found = store.sorted('ZRANGE', keys.failed, 0, math.min(surplus, most) - 1)
+    found = writes.fetch('ZRANGE', keys.failed, 0, math.min(surplus, most) - 1)
   end
   for i, member in ipairs(found) do
     found[i] = jobs.load(keys.jid_of(member))
@@ -54,36 +54,36 @@ end
 -- A page of the groups by name, with their sizes.
 function failures.groups(offset, count)
   local page = {}
-  for i, name in ipairs(store.sorted('ZRANGE', keys.failures, offset, offset + count - 1)) do
-    page[i] = {name, store.sorted('ZCARD', keys.group(name))}
+  for i, name in ipairs(writes.fetch('ZRANGE', keys.failures, offset, offset + count - 1)) do
+    page[i] = {name, writes.fetch('ZCARD', keys.group(name))}
   end
   return page
 end
 
 -- The first groups by name, starting at `first`.
 function failures.names(first, most)
-  local low, high = 0, store.sorted('ZCARD', keys.failures)
+  local low, high = 0, writes.fetch('ZCARD', keys.failures)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if config.before(store.sorted('ZRANGE', keys.failures, middle, middle)[1], first) then
+    if config.before(writes.fetch('ZRANGE', keys.failures, middle, middle)[1], first) then
       low = middle + 1
     else
       high = middle
     end
   end
-  return store.sorted('ZRANGE', keys.failures, low, low + most - 1)
+  return writes.fetch('ZRANGE', keys.failures, low, low + most - 1)
 end
 
 -- How many jobs a group has, and a page of them, latest first.
 function failures.page(name, offset, count)
   local key = keys.group(name)
-  return store.sorted('ZCARD', key), failures.latest(key, offset, count)
+  return writes.fetch('ZCARD', key), failures.latest(key, offset, count)
 end
 
 -- A page of a sorted set of jobs from its end.
 function failures.latest(key, offset, count)
   local jids = {}
-  for i, member in ipairs(store.sorted('ZREVRANGE', key, offset, offset + count - 1)) do
+  for i, member in ipairs(writes.fetch('ZREVRANGE', key, offset, offset + count - 1)) do
     jids[i] = keys.jid_of(member)
   end
   return jids

@@ -32,7 +32,7 @@ end
 
 -- The remembered reply to a request, or nil.
 function idempotency.recall(request)
-  local text = redis.call('HGET', keys.requests, request)
+  local text = writes.fetch('HGET', keys.requests, request)
   if text then
     return unpack_(text)
   end
@@ -41,10 +41,10 @@ end
 -- Remember the reply to a request, and forget the oldest beyond 1000.
 function idempotency.remember(request, reply)
   local order = keys['requests-order']
-  local last = redis.call('ZRANGE', order, -1, -1, 'WITHSCORES')
-  redis.call('HSET', keys.requests, request, pack(reply))
-  redis.call('ZADD', order, (last[2] or 0) + 1, request)
-  if redis.call('ZCARD', order) > KEPT then
-    redis.call('HDEL', keys.requests, redis.call('ZPOPMIN', order)[1])
+  local last = writes.fetch('ZRANGE', order, -1, -1, 'WITHSCORES')
+  if writes.fetch('ZCARD', order) >= KEPT then
+    writes.put_off('HDEL', keys.requests, writes.pop_first(order)[1])
   end
+  writes.put_off('HSET', keys.requests, request, pack(reply))
+  writes.put_off('ZADD', order, store.text((last[2] or 0) + 1), request)
 end

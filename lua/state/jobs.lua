@@ -9,7 +9,7 @@ end
 
 -- A job that is known to exist.
 function jobs.load(jid)
-  return records.get(jid)
+  return records.get(jid) or records.missing(jid)
 end
 
 -- A job, or refuse.

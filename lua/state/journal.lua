@@ -37,28 +37,28 @@ end
 
 -- Append an operation and its outcome. `args` are the moment, the request and the arguments.
 function journal.record(operation, args, outcome)
-  local number = redis.call('INCRBY', keys.journaled, 1)
+  local number = writes.next_number(keys.journaled)
   local id = number .. '-' .. store.epoch
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
   if number % TRIM == 0 then
-    redis.call('XADD', keys.journal, 'MAXLEN', '~', config.text('max-journal'), id, unpack(said))
+    writes.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), id, unpack(said)})
   else
-    redis.call('XADD', keys.journal, id, unpack(said))
+    writes.put_off('XADD', keys.journal, {id, unpack(said)})
   end
 end
 
 -- Set how many entries are kept. Entries beyond that are deleted at once: they do not reappear when the limit is
 -- raised.
 function journal.keep(most)
-  redis.call('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
+  writes.put_off('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end
 
 -- The entries after a number, oldest first; each as it is in the stream, and its epoch.
 function journal.after(number, count)
-  local last = tonumber(redis.call('GET', keys.journaled) or 0)
+  local last = tonumber(writes.fetch('GET', keys.journaled) or 0)
   local first = math.max(number, last - config.value('max-journal')) + 1
   local page = {}
-  for i, entry in ipairs(redis.call('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
+  for i, entry in ipairs(writes.fetch('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
     local said = entry[2]
     local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
     page[i] = {at, said[4], said[2], said[6], said[8], epoch}

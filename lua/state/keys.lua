@@ -1,7 +1,11 @@
 -- The key schema. No other file builds a key. <p> is the prefix, `ql:` by default; the names are those of the qless
 -- documents, and new ones follow their style. Values are packed where it pays:
 --
---   <p>counters                  text: sequence, epoch, first event kept, retention bounds, how many jobs are tracked (store.lua)
+--   <p>counters                  text: sequence, epoch, first event kept, retention bounds, how many jobs are tracked
+--                                (state/store.lua); behind a `!` while <p>intent is to be done
+--   <p>intent                    text: commands of a step that failed, which the next call does (state/intent.lua)
+--   <p>aside:<name>              what another program had written under one of these names (state/repair.lua)
+--   <p>dropped                   zset: ids in a list whose job was missing, when they were dropped
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>!                         never exists between two steps (store.lua, backends/redis/confirm.py)
 --   <p>events                    stream: ids `<sequence>-<epoch>`; one field, `e`: the moment, the event and its facts
@@ -78,7 +82,7 @@ local keys = {}
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping', 'journal', 'journaled',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped',
 }
 
 local MOST = 200 -- the most cached keys
@@ -104,6 +108,16 @@ function keys.begin(prefix)
       keys[name] = prefix .. name
     end
   end
+end
+
+-- A key that stands alone, by its name.
+function keys.alone(name)
+  return keys.prefix .. name
+end
+
+-- The name under which a key is kept that another program has written.
+function keys.aside(key)
+  return keys.prefix .. 'aside:' .. string.sub(key, #keys.prefix + 1)
 end
 
 function keys.job(jid)

@@ -20,7 +20,7 @@ end
 
 -- The message at an index, counted from 0, or from the end if negative. It may not exist.
 local function at_place(place)
-  return of(store.sorted('ZRANGE', list(), place, place, 'WITHSCORES'))[1]
+  return of(writes.fetch('ZRANGE', list(), place, place, 'WITHSCORES'))[1]
 end
 
 local function member(message)
@@ -38,22 +38,22 @@ end
 
 -- The messages after a number, oldest first, without their texts.
 function messages.after(seq, most)
-  return of(store.sorted('ZRANGEBYSCORE', list(), seq + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, most))
+  return of(writes.fetch('ZRANGEBYSCORE', list(), seq + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, most))
 end
 
 -- The oldest messages, without their texts.
 function messages.oldest(most)
-  return of(store.sorted('ZRANGE', list(), 0, most - 1, 'WITHSCORES'))
+  return of(writes.fetch('ZRANGE', list(), 0, most - 1, 'WITHSCORES'))
 end
 
 -- How many messages there are after a number.
 function messages.count_after(seq)
-  return store.sorted('ZCOUNT', list(), seq + 1, '+inf')
+  return writes.fetch('ZCOUNT', list(), seq + 1, '+inf')
 end
 
 -- The number of the last message before a given time, or 0.
 function messages.before(moment)
-  local low, high = 0, store.sorted('ZCARD', list())
+  local low, high = 0, writes.fetch('ZCARD', list())
   while low < high do
     local middle = math.floor((low + high) / 2)
     if at_place(middle).at < moment then
@@ -67,7 +67,7 @@ end
 
 -- The oldest messages that are past messages-history or beyond messages-history-count, without their texts.
 function messages.past_keeping(now, most)
-  local surplus = store.sorted('ZCARD', list()) - config.value('messages-history-count')
+  local surplus = writes.fetch('ZCARD', list()) - config.value('messages-history-count')
   local last = now - config.value('messages-history')
   local found = {}
   for i, message in ipairs(messages.oldest(most)) do

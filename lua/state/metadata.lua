@@ -6,7 +6,7 @@ metadata.MOST = 1000
 
 -- The keys and texts of a klass, by key.
 function metadata.all(klass)
-  local found, pairs_ = store.hashed('HGETALL', keys.metadata(klass)), {}
+  local found, pairs_ = writes.fetch('HGETALL', keys.metadata(klass)), {}
   for i = 1, #found, 2 do
     pairs_[#pairs_ + 1] = {found[i], found[i + 1]}
   end
@@ -18,7 +18,7 @@ end
 
 -- The text under a key, or nil.
 function metadata.get(klass, key)
-  return store.hashed('HGET', keys.metadata(klass), key) or nil
+  return writes.fetch('HGET', keys.metadata(klass), key) or nil
 end
 
 -- Read a text as a whole number of at most 14 digits, or nil.
@@ -28,7 +28,7 @@ end
 
 -- Whether a klass has as many keys as it may.
 function metadata.is_full(klass)
-  return store.hashed('HLEN', keys.metadata(klass)) >= metadata.MOST
+  return writes.fetch('HLEN', keys.metadata(klass)) >= metadata.MOST
 end
 
 -- Set a text.
@@ -38,5 +38,5 @@ end
 
 -- Delete an existing text.
 function metadata.drop(klass, key)
-  store.hashed('HDEL', keys.metadata(klass), key)
+  writes.put_off('HDEL', keys.metadata(klass), key)
 end

@@ -12,14 +12,14 @@ local parked = {}
 -- Count a leased job in each throttle that it names.
 function parked.hold(job)
   for _, name in ipairs(throttles.named(job)) do
-    redis.call('ZADD', keys.throttle(name, '-held'), epochs.claim(job.token), job.jid)
+    writes.put_off('ZADD', keys.throttle(name, '-held'), epochs.claim(job.token), job.jid)
   end
 end
 
 -- Stop counting a job in its throttles.
 function parked.release(job)
   for _, name in ipairs(throttles.named(job)) do
-    redis.call('ZREM', keys.throttle(name, '-held'), job.jid)
+    writes.put_off('ZREM', keys.throttle(name, '-held'), job.jid)
     local throttle = throttles.of(name)
     if throttle.concurrency > 0 then
       parked.free(name)
@@ -41,7 +41,7 @@ function parked.free(name)
     queues.wake_if_ready(queue)
     return
   end
-  for _, waiting in ipairs(redis.call('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
+  for _, waiting in ipairs(writes.fetch('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
     parked.expect(waiting, name, 0)
     queues.wake_one(waiting)
   end
@@ -51,7 +51,7 @@ end
 function parked.due(name, now, most)
   local queue = queues.of(name)
   if queue.admits_at and queue.admits_at <= now then
-    return redis.call('ZRANGEBYSCORE', keys.queue(name, '-gates'), '-inf', now, 'LIMIT', 0, most)
+    return writes.fetch('ZRANGEBYSCORE', keys.queue(name, '-gates'), '-inf', now, 'LIMIT', 0, most)
   end
   return {}
 end
@@ -64,21 +64,21 @@ end
 
 -- Store the first of these times in the queue's state.
 local function tell(queue)
-  local first = redis.call('ZRANGE', keys.queue(queue, '-gates'), 0, 0, 'WITHSCORES')
+  local first = writes.fetch('ZRANGE', keys.queue(queue, '-gates'), 0, 0, 'WITHSCORES')
   queues.expect_admission(queue, first[2] and tonumber(first[2]) or false)
 end
 
 local function size(queue, name, part)
-  return redis.call('ZCARD', keys.parked(queue, name, part))
+  return writes.fetch('ZCARD', keys.parked(queue, name, part))
 end
 
 -- The time at which a throttle is checked, or nil if it has no entry.
 local function moment_of(queue, name)
-  return queues.has_parked(queue) and redis.call('ZSCORE', keys.queue(queue, '-gates'), name) or nil
+  return queues.has_parked(queue) and writes.fetch('ZSCORE', keys.queue(queue, '-gates'), name) or nil
 end
 
 local function look(queue, name, moment)
-  redis.call('ZADD', keys.queue(queue, '-gates'), moment, name)
+  writes.put_off('ZADD', keys.queue(queue, '-gates'), moment, name)
   tell(queue)
 end
 
@@ -105,9 +105,9 @@ end
 local function changed(queue, name)
   parked.expect(queue, name, 0)
   if size(queue, name, '-parked') == 0 then
-    redis.call('ZREM', keys.throttle(name, '-queues'), queue)
+    writes.put_off('ZREM', keys.throttle(name, '-queues'), queue)
     if size(queue, name, '-let') == 0 then
-      redis.call('ZREM', keys.queue(queue, '-gates'), name)
+      writes.put_off('ZREM', keys.queue(queue, '-gates'), name)
       tell(queue)
     end
   end
@@ -127,8 +127,8 @@ function parked.park(job)
   local name = options.get(job, 'gate')
   if name then
     entry(job.queue, name)
-    redis.call('ZADD', keys.parked(job.queue, name, '-parked'), job.priority, parked_at(job))
-    redis.call('ZADD', keys.throttle(name, '-queues'), 0, job.queue)
+    writes.put_off('ZADD', keys.parked(job.queue, name, '-parked'), job.priority, parked_at(job))
+    writes.put_off('ZADD', keys.throttle(name, '-queues'), 0, job.queue)
   end
 end
 
@@ -136,7 +136,7 @@ end
 function parked.unpark(job)
   local name = options.get(job, 'gate')
   if name then
-    redis.call('ZREM', keys.parked(job.queue, name, '-parked'), parked_at(job))
+    writes.put_off('ZREM', keys.parked(job.queue, name, '-parked'), parked_at(job))
     changed(job.queue, name)
   end
 end
@@ -154,7 +154,7 @@ function parked.reserve(job)
   local name = options.get(job, 'gate')
   if name then
     entry(job.queue, name)
-    redis.call('ZADD', keys.parked(job.queue, name, '-let'), job.priority, let_at(job))
+    writes.put_off('ZADD', keys.parked(job.queue, name, '-let'), job.priority, let_at(job))
   end
 end
 
@@ -162,7 +162,7 @@ end
 function parked.unreserve(job)
   local name = options.get(job, 'gate')
   if name then
-    redis.call('ZREM', keys.parked(job.queue, name, '-let'), let_at(job))
+    writes.put_off('ZREM', keys.parked(job.queue, name, '-let'), let_at(job))
     changed(job.queue, name)
   end
 end
@@ -176,12 +176,12 @@ end
 -- The first jobs of a queue that are parked at a throttle.
 function parked.parked(queue, name, most)
   local jids = {}
-  for i, member in ipairs(redis.call('ZRANGE', keys.parked(queue, name, '-parked'), 0, most - 1)) do
+  for i, member in ipairs(writes.fetch('ZRANGE', keys.parked(queue, name, '-parked'), 0, most - 1)) do
     jids[i] = keys.jid_of(member)
   end
   records.prefetch(jids)
   for i, jid in ipairs(jids) do
-    jids[i] = records.get(jid)
+    jids[i] = jobs.load(jid)
   end
   return jids
 end
@@ -192,7 +192,7 @@ function parked.admitted(queue, name, priority)
     return {0, 0}
   end
   local found =
-    redis.call('ZRANGEBYSCORE', keys.parked(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
+    writes.fetch('ZRANGEBYSCORE', keys.parked(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
   local spent = 0
   for _, member in ipairs(found) do
     spent = spent + tonumber(string.sub(member, 1, 7))
@@ -203,7 +203,7 @@ end
 -- Whether jobs of its queue, of the same priority or a better one, are parked at a throttle.
 function parked.is_behind(job, name)
   return queues.has_parked(job.queue)
-    and redis.call('ZCOUNT', keys.parked(job.queue, name, '-parked'), '-inf', job.priority) > 0
+    and writes.fetch('ZCOUNT', keys.parked(job.queue, name, '-parked'), '-inf', job.priority) > 0
 end
 
 -- How many jobs of its queue come before a job that is parked at a throttle.
@@ -212,13 +212,13 @@ function parked.ahead(job)
   if not name or job.state ~= 'throttled' then
     return 0
   end
-  return redis.call('ZRANK', keys.parked(job.queue, name, '-parked'), parked_at(job))
+  return writes.fetch('ZRANK', keys.parked(job.queue, name, '-parked'), parked_at(job))
 end
 
 -- How many jobs are parked at a throttle, in the first 1000 of its queues.
 function parked.count_parked(name)
   local count = 0
-  for _, queue in ipairs(redis.call('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
+  for _, queue in ipairs(writes.fetch('ZRANGE', keys.throttle(name, '-queues'), 0, catalogue.most - 1)) do
     count = count + size(queue, name, '-parked')
   end
   return count

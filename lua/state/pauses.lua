@@ -12,7 +12,7 @@ pauses.MOST = 10
 function pauses.of(name)
   local found = {}
   if queues.has_pauses(name) then
-    local all = store.hashed('HGETALL', keys.queue(name, '-pauses'))
+    local all = writes.fetch('HGETALL', keys.queue(name, '-pauses'))
     for i = 1, #all, 2 do
       found[all[i]] = tonumber(all[i + 1])
     end
@@ -70,10 +70,10 @@ end
 function pauses.drop(name, reason)
   local key, left = keys.queue(name, '-pauses'), 0
   if reason then
-    store.hashed('HDEL', key, reason)
-    left = store.hashed('HLEN', key)
+    writes.put_off('HDEL', key, reason)
+    left = writes.fetch('HLEN', key)
   else
-    store.hashed('DEL', key)
+    writes.delete(key)
   end
   if left == 0 then
     queues.set_pauses(name, '0')

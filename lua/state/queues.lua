@@ -144,11 +144,11 @@ end
 
 -- A page of the names of the listed queues, first used first.
 function queues.listed(offset, count)
-  return store.sorted('ZRANGE', keys.queues, offset, offset + count - 1)
+  return writes.fetch('ZRANGE', keys.queues, offset, offset + count - 1)
 end
 
 local function size(name, part)
-  return store.sorted('ZCARD', keys.queue(name, part))
+  return writes.fetch('ZCARD', keys.queue(name, part))
 end
 
 -- How many jobs a queue has, in any state.
@@ -163,7 +163,7 @@ local function wake(queue, most)
   queue.idle = store.text(queue.idle - woken)
   write(queue)
   for _ = 1, woken do
-    redis.call('RPUSH', keys.queue(queue.name, '-wake'), '1')
+    writes.put_off('RPUSH', keys.queue(queue.name, '-wake'), '1')
   end
 end
 
@@ -216,7 +216,7 @@ function queues.schedule(job)
   local queue, member = queues.of(job.queue), keys.member(job.seq, job.jid)
   store.add(queue.scheduled_key, job.ready_at, member)
   lower_due(queue, tonumber(job.ready_at))
-  if queue.idle ~= '0' and store.sorted('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
+  if queue.idle ~= '0' and writes.fetch('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
     wake(queue, 1)
   end
 end
@@ -243,7 +243,7 @@ end
 
 -- Remove a job from the list of parked ones.
 function queues.unthrottle(job)
-  store.sorted('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- perhaps parked in this very step
+  writes.put_off('ZREM', keys.queue(job.queue, '-throttled'), keys.member(job.seq, job.jid)) -- perhaps parked in this very step
 end
 
 -- Enter a lease, or a stalled job, and wake a worker for that one.
@@ -280,32 +280,47 @@ local function jids_of(members)
   return jids
 end
 
--- Load jobs by their ids with one command.
-local function load(jids)
+-- Load the jobs of a list by their ids with one command. What has no record is left out, and dropped from the list, if
+-- this call may write.
+local function load(key, members, jids, step)
   if #jids > 1 then
     records.prefetch(jids)
   end
   local found = {}
   for i = 1, #jids do
-    found[i] = records.get(jids[i])
+    local job = records.get(jids[i])
+    if job then
+      found[#found + 1] = job
+    elseif store.reads then
+      records.missing(jids[i])
+    else
+      writes.drop(key, members[(i - 1) * step + 1], jids[i])
+    end
   end
   return found
 end
 
 -- Load jobs from members of the order; every `step`-th entry is a member.
-local function load_ready(members, step)
+local function load_ready(key, members, step)
   if #members == step then
-    return {records.get(keys.ready_jid_of(members[1]))}
+    local job = records.get(keys.ready_jid_of(members[1]))
+    if job then
+      return {job}
+    end
   end
   local jids = {}
   for i = 1, #members, step do
     jids[#jids + 1] = keys.ready_jid_of(members[i])
   end
-  return load(jids)
+  return load(key, members, jids, step)
+end
+
+local function load_of(key, members)
+  return load(key, members, jids_of(members), 1)
 end
 
 local function until_(key, moment, most)
-  return store.sorted('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
+  return writes.fetch('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
 
 -- Take the next ready jobs out of the order; they are in no list then.
@@ -314,8 +329,8 @@ function queues.take(name, count_)
     return {}
   end
   local queue = queues.of(name)
-  local popped = store.sorted('ZPOPMIN', queue.work_key, store.text(count_))
-  local taken = load_ready(popped, 2)
+  local popped = writes.pop_first(queue.work_key, store.text(count_))
+  local taken = load_ready(queue.work_key, popped, 2)
   for i = 1, #taken do
     local job = taken[i]
     if job.options ~= '' then
@@ -323,11 +338,16 @@ function queues.take(name, count_)
     end
     job.state = ''
   end
+  if #taken < #popped / 2 then -- some were missing: the next ones take their place
+    for _, job in ipairs(queues.take(name, #popped / 2 - #taken)) do
+      taken[#taken + 1] = job
+    end
+  end
   return taken
 end
 
 local function first_moment(command, key, ...)
-  local found = store.sorted(command, key, ...)
+  local found = writes.fetch(command, key, ...)
   if found[2] then
     return math.max(tonumber(found[2]), 0)
   end
@@ -356,12 +376,13 @@ function queues.due(name, now, most)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load(jids_of(due))
+  return load_of(key, due)
 end
 
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.
 function queues.lapsed(name, moment, most)
-  return load(jids_of(until_(keys.queue(name, '-locks'), moment, most)))
+  local key = keys.queue(name, '-locks')
+  return load_of(key, until_(key, moment, most))
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.
@@ -373,12 +394,14 @@ end
 
 -- The first jobs in the order.
 function queues.next_ready(name, most)
-  return load_ready(store.sorted('ZRANGE', keys.queue(name, '-work'), 0, most - 1), 1)
+  local key = keys.queue(name, '-work')
+  return load_ready(key, writes.fetch('ZRANGE', key, 0, most - 1), 1)
 end
 
 -- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
-  return load(jids_of(until_(keys.queue(name, '-scheduled'), now, most)))
+  local key = keys.queue(name, '-scheduled')
+  return load_of(key, until_(key, now, most))
 end
 
 -- ---- idle workers
@@ -398,11 +421,11 @@ end
 -- Count one more idle worker. Unused wake-ups are stale (there is no job): they become idle workers again.
 function queues.await_work(name)
   local queue = queues.of(name)
-  local wakes = redis.call('LLEN', keys.queue(name, '-wake'))
+  local wakes = writes.fetch('LLEN', keys.queue(name, '-wake'))
   queue.idle = store.text(math.min(queue.idle + wakes + 1, IDLE_MOST))
   write(queue)
   if wakes > 0 then
-    redis.call('DEL', keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
+    writes.delete(keys.queue(name, '-wake')) -- directly: this very step may add a wake-up
   end
 end
 
@@ -449,16 +472,16 @@ end
 -- How many entries lie in low < time <= high, and the ids of a page of them.
 function queues.page(name, part, low, high, offset, count)
   local key = keys.queue(name, part)
-  local total = store.sorted('ZCOUNT', key, low, high)
+  local total = writes.fetch('ZCOUNT', key, low, high)
   if count == 0 then
     return total, {}
   end
-  return total, jids_of(store.sorted('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
+  return total, jids_of(writes.fetch('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
 end
 
 -- How many entries have at most this time.
 function queues.count(name, part, moment)
-  return store.sorted('ZCOUNT', keys.queue(name, part), '-inf', moment)
+  return writes.fetch('ZCOUNT', keys.queue(name, part), '-inf', moment)
 end
 
 function queues.size(name, part)
@@ -468,7 +491,7 @@ end
 -- The ids of a page of the ready jobs.
 function queues.order(name, offset, count)
   local jids = {}
-  for i, member in ipairs(store.sorted('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1)) do
+  for i, member in ipairs(writes.fetch('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1)) do
     jids[i] = keys.ready_jid_of(member)
   end
   return jids
@@ -479,7 +502,7 @@ function queues.ahead(job)
   if job.state ~= 'waiting' then
     return 0
   end
-  return store.sorted('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
+  return writes.fetch('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
 -- The next time at which a job becomes ready by itself, or 0.
@@ -502,7 +525,7 @@ function queues.not_begun(name, most)
   for _, part in ipairs({'-scheduled', '-depends', '-throttled'}) do
     local room = most - #found
     if room > 0 then
-      for _, jid in ipairs(jids_of(store.sorted('ZRANGE', keys.queue(name, part), 0, room - 1))) do
+      for _, jid in ipairs(jids_of(writes.fetch('ZRANGE', keys.queue(name, part), 0, room - 1))) do
         found[#found + 1] = jid
       end
     end

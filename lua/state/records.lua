@@ -100,6 +100,9 @@ local function decode(jid, key, text)
   if not seq then
     state, seq, stages, more, queue, ready_at, retries, remaining, worker, token, grant, popped_at, expires_at, ended_at,
       at = string.match(text, FIELDS)
+    if not seq then
+      writes.fail(key, 'its text is not that of a job')
+    end
   end
   local rest = more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)
   local job = {
@@ -130,11 +133,16 @@ function records.get(jid)
   local job = known[jid]
   if job == nil then
     local key = keys.job(jid)
-    local text = redis.call('GET', key)
+    local text = writes.fetch('GET', key)
     job = text and decode(jid, key, text)
     known[jid] = job
   end
   return job
+end
+
+-- End the call with an error: a list has the id of a job whose record is missing.
+function records.missing(jid)
+  writes.fail(keys.job(jid), 'is missing, but its id is in a list')
 end
 
 -- Read many records with one command.

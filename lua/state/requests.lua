@@ -101,17 +101,17 @@ end
 -- How many requests are in a state, and a page of their ids, longest in it first.
 function requests.page(state, offset, count)
   local ids = {}
-  for i, one in ipairs(store.sorted('ZRANGE', list_of(state), offset, offset + count - 1)) do
+  for i, one in ipairs(writes.fetch('ZRANGE', list_of(state), offset, offset + count - 1)) do
     ids[i] = keys.jid_of(one)
   end
-  return store.sorted('ZCARD', list_of(state)), ids
+  return writes.fetch('ZCARD', list_of(state)), ids
 end
 
 -- ---- sub-requests
 
 -- Whether a job is, or was, a sub-request of this request.
 function requests.knows(request, jid)
-  return store.sorted('ZSCORE', keys.sub_requests(request.id), jid) and true or false
+  return writes.fetch('ZSCORE', keys.sub_requests(request.id), jid) and true or false
 end
 
 -- Add a job to the sub-requests.
@@ -133,7 +133,7 @@ end
 
 -- Some sub-requests that have not ended, by id.
 function requests.unfinished(request, most)
-  return store.sorted('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)
+  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)
 end
 
 -- ---- forgetting
@@ -142,7 +142,7 @@ end
 function requests.over(until_)
   local found = {}
   for _, state in ipairs(ENDED) do
-    for _, one in ipairs(store.sorted('ZRANGEBYSCORE', list_of(state), '-inf', until_, 'LIMIT', 0, 1)) do
+    for _, one in ipairs(writes.fetch('ZRANGEBYSCORE', list_of(state), '-inf', until_, 'LIMIT', 0, 1)) do
       found[#found + 1] = requests.load(keys.jid_of(one))
     end
   end
@@ -152,8 +152,8 @@ end
 -- Forget some sub-requests of an ended request, and with the last of them the request; give how many are left.
 function requests.forget(request, most)
   local key = keys.sub_requests(request.id)
-  store.sorted('ZREMRANGEBYRANK', key, 0, most - 1)
-  local left = store.sorted('ZCARD', key)
+  writes.fetch('ZREMRANGEBYRANK', key, 0, most - 1)
+  local left = writes.fetch('ZCARD', key)
   if left == 0 then
     strike(request)
     store.write(keys.request(request.id), false)

@@ -27,19 +27,19 @@ end
 function results.expect(job, edge)
   local number = store.text(named(job) + 1)
   options.set(job, 'results', number)
-  redis.call('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
+  writes.put_off('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
 end
 
 -- Keep the outcome of a dependency.
 function results.keep(job, other, state, text)
-  local number, _, name = string.match(redis.call('HGET', key_of(job), other), VALUE)
-  redis.call('HSET', key_of(job), other, number .. '\t' .. state .. '\t' .. name .. '\n' .. text)
+  local number, _, name = string.match(writes.fetch('HGET', key_of(job), other), VALUE)
+  writes.put_off('HSET', key_of(job), other, number .. '\t' .. state .. '\t' .. name .. '\n' .. text)
 end
 
 -- Drop the outcome of a dependency, if its edge has a name.
 function results.drop(job, other, mark)
   if mark % 2 == 1 then
-    redis.call('HDEL', key_of(job), other)
+    writes.put_off('HDEL', key_of(job), other)
   end
 end
 
@@ -47,7 +47,7 @@ end
 function results.forget(job)
   if options.get(job, 'results') then
     options.drop(job, 'results')
-    redis.call('DEL', key_of(job))
+    writes.delete(key_of(job))
   end
 end
 
@@ -58,7 +58,7 @@ end
 -- The outcomes of the named dependencies; for an unfinished one, its state at `now`.
 function results.view(now, job)
   local found, jids = {}, {}
-  local kept = options.get(job, 'results') and redis.call('HGETALL', key_of(job)) or {}
+  local kept = options.get(job, 'results') and writes.fetch('HGETALL', key_of(job)) or {}
   for i = 1, #kept, 2 do
     local number, state, name, text = string.match(kept[i + 1], VALUE)
     found[#found + 1] = {number = tonumber(number), name, kept[i], state, text}

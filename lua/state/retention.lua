@@ -35,7 +35,7 @@ end
 -- Remove a job from the list. It may have been entered in this very step, so buffered writes are written first.
 function retention.leave(job)
   if moment_of(job) then
-    store.sorted('ZREM', keys.keeping, keys.member(job.seq, job.jid))
+    writes.put_off('ZREM', keys.keeping, keys.member(job.seq, job.jid))
   end
 end
 
@@ -45,7 +45,7 @@ function retention.due(now, most)
   if first == 0 or now + 1 < first then
     return NONE
   end
-  local oldest = store.sorted('ZRANGE', keys.keeping, 0, most, 'WITHSCORES')
+  local oldest = writes.fetch('ZRANGE', keys.keeping, 0, most, 'WITHSCORES')
   local found, at = {}, 1
   while #found < most and oldest[at] and tonumber(oldest[at + 1]) <= now do
     found[#found + 1] = keys.jid_of(oldest[at])

@@ -24,7 +24,7 @@ end
 
 -- A recurring job, or nil if it does not exist.
 function schedules.get(jid)
-  local found = store.hashed('HGETALL', keys.schedule(jid))
+  local found = writes.fetch('HGETALL', keys.schedule(jid))
   if #found == 0 then
     return nil
   end
@@ -92,7 +92,7 @@ end
 
 -- Store in the queue's state when the first run of its recurring jobs is due.
 local function expect(name)
-  local first = store.sorted('ZRANGE', list_of(name), 0, 0, 'WITHSCORES')
+  local first = writes.fetch('ZRANGE', list_of(name), 0, 0, 'WITHSCORES')
   queues.expect_runs(name, first[2] and tonumber(first[2]) or NEVER)
 end
 
@@ -140,7 +140,7 @@ end
 
 -- Delete a schedule that is in no list.
 function schedules.delete(schedule)
-  store.hashed('DEL', keys.schedule(schedule.jid)) -- directly: a run that ends in this step reads it
+  writes.delete(keys.schedule(schedule.jid)) -- directly: a run that ends in this step reads it
 end
 
 -- ---- times
@@ -295,7 +295,7 @@ function schedules.due(name, now, most)
   end
   store.many = true -- there may be a thousand runs, so buffer the writes
   local found = {}
-  for i, place in ipairs(store.sorted('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
+  for i, place in ipairs(writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
     found[i] = schedules.get(keys.jid_of(place))
   end
   return found
@@ -328,18 +328,18 @@ end
 
 -- How many jobs recur in a queue.
 function schedules.size(name)
-  return recurs(name) and store.sorted('ZCARD', list_of(name)) or 0
+  return recurs(name) and writes.fetch('ZCARD', list_of(name)) or 0
 end
 
 -- How many of them have a due run that is not made yet.
 function schedules.count_due(name, now)
-  return recurs(name) and store.sorted('ZCOUNT', list_of(name), '-inf', now) or 0
+  return recurs(name) and writes.fetch('ZCOUNT', list_of(name), '-inf', now) or 0
 end
 
 -- How many jobs recur in a queue, and a page of their ids, next due first.
 function schedules.page(name, offset, count)
   local jids = {}
-  for i, place in ipairs(store.sorted('ZRANGE', list_of(name), offset, offset + count - 1)) do
+  for i, place in ipairs(writes.fetch('ZRANGE', list_of(name), offset, offset + count - 1)) do
     jids[i] = keys.jid_of(place)
   end
   return schedules.size(name), jids
@@ -348,7 +348,7 @@ end
 -- Those whose known due times end by `until`, soonest first.
 function schedules.unset(until_, count)
   local found = {}
-  for i, place in ipairs(store.sorted('ZRANGEBYSCORE', keys['recur-crons'], '-inf', until_, 'LIMIT', 0, count)) do
+  for i, place in ipairs(writes.fetch('ZRANGEBYSCORE', keys['recur-crons'], '-inf', until_, 'LIMIT', 0, count)) do
     found[i] = schedules.get(keys.jid_of(place))
   end
   return found

@@ -60,7 +60,7 @@ end
 
 local function drop(day, queue)
   for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes'}) do
-    redis.call('DEL', keys.stats(kind, day, queue))
+    writes.delete(keys.stats(kind, day, queue))
   end
 end
 
@@ -112,16 +112,16 @@ local function save(kind, day, queue, sample)
     bins[#bins + 1] = bin .. ':' .. of
   end
   local text = string.format('%d\t%.17g\t%.17g\t', sample.count, sample.mean, sample.squares)
-  redis.call('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
+  writes.put_off('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
 end
 
 -- Fold in the pending durations; give them, and the minutes of runs.
 local function fold_pending(kind, day, queue)
   local key = keys.stats(kind .. '-new', day, queue)
-  local durations, minutes = taken_apart(kind, redis.call('LRANGE', key, 0, -1))
+  local durations, minutes = taken_apart(kind, writes.fetch('LRANGE', key, 0, -1))
   if durations[1] then
-    redis.call('DEL', key)
-    save(kind, day, queue, fold(decode(redis.call('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
+    writes.delete(key)
+    save(kind, day, queue, fold(decode(writes.fetch('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
   end
   return durations, minutes
 end
@@ -142,37 +142,38 @@ local function count_minutes(day, queue, durations, minutes)
   local key = keys.stats('minutes', day, queue)
   local completed, run_ms = by_minute(durations, minutes)
   for minute, many in pairs(completed) do
-    redis.call('HINCRBY', key, minute .. 'c', many)
-    redis.call('HINCRBY', key, minute .. 'm', run_ms[minute])
+    writes.put_off('HINCRBY', key, minute .. 'c', many)
+    writes.put_off('HINCRBY', key, minute .. 'm', run_ms[minute])
   end
 end
 
 -- Delete the minutes of a few days that are older than metrics-history; pending runs lose theirs.
 local function sweep_minutes(today)
   local last = today - config.value('metrics-history') * MINUTE_MS - DAY_MS
-  for _, old in ipairs(redis.call('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
+  for _, old in ipairs(writes.fetch('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
     local day, queue = string.match(old, '^(%d+):(.*)$')
     fold_pending('run', day, queue)
-    redis.call('DEL', keys.stats('minutes', day, queue))
-    redis.call('ZREM', keys['s-minutes'], old)
+    writes.delete(keys.stats('minutes', day, queue))
+    writes.put_off('ZREM', keys['s-minutes'], old)
   end
 end
 
 -- Enter a day of a queue among the days with statistics; if it is new, delete a few that are too old.
 local function enter(day, queue)
   local key = keys.s
-  if redis.call('ZADD', key, 'NX', day, member(day, queue)) == 0 then
+  if writes.fetch('ZSCORE', key, member(day, queue)) then
     return
   end
   local oldest = day - config.value('stats-history') * DAY_MS
-  for _, old in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', '(' .. oldest, 'LIMIT', 0, SWEEP)) do
+  for _, old in ipairs(writes.fetch('ZRANGEBYSCORE', key, '-inf', '(' .. oldest, 'LIMIT', 0, SWEEP)) do
     local old_day, old_queue = string.match(old, '^(%d+):(.*)$')
     drop(old_day, old_queue)
-    redis.call('ZREM', key, old)
-    redis.call('ZREM', keys['s-minutes'], old)
+    writes.put_off('ZREM', key, old)
+    writes.put_off('ZREM', keys['s-minutes'], old)
   end
   sweep_minutes(day)
-  redis.call('ZADD', keys['s-minutes'], day, member(day, queue))
+  writes.put_off('ZADD', key, day, member(day, queue))
+  writes.put_off('ZADD', keys['s-minutes'], day, member(day, queue))
 end
 
 -- Follow up when `count` durations were appended to a day, which then has `size`: enter the day if they are the first,
@@ -194,7 +195,7 @@ local function add(kind, now, queue, text)
   local day = now - now % DAY_MS
   local key = keys.pending(kind, day, queue)
   if not store.many then
-    return appended(kind, day, queue, redis.call('RPUSH', key, text), 1)
+    return appended(kind, day, queue, writes.append(key, text), 1)
   end
   local all = store.durations or {}
   store.durations = all
@@ -219,7 +220,7 @@ end
 -- Append the buffered durations.
 function stats.flush()
   for key, of in pairs(store.durations) do
-    local size = redis.call('RPUSH', key, unpack(of.durations))
+    local size = writes.append(key, nil, of.durations)
     appended(of.kind, of.day, of.queue, size, #of.durations)
   end
 end
@@ -227,11 +228,11 @@ end
 -- ---- counts
 
 local function count(at, queue, field, by)
-  redis.call('HINCRBY', keys.stats('stats', stats.day_of(at), queue), field, by)
+  writes.put_off('HINCRBY', keys.stats('stats', stats.day_of(at), queue), field, by)
 end
 
 local function count_minute(now, queue, field)
-  redis.call('HINCRBY', keys.stats('minutes', stats.day_of(now), queue), minute_of(now) .. field, 1)
+  writes.put_off('HINCRBY', keys.stats('minutes', stats.day_of(now), queue), minute_of(now) .. field, 1)
 end
 
 -- Count a retry.
@@ -252,7 +253,7 @@ end
 -- Count a failed job as no longer failed, on the day of its failure.
 function stats.recovered(failed_at, queue)
   local day = stats.day_of(failed_at)
-  if redis.call('ZSCORE', keys.s, member(day, queue)) then
+  if writes.fetch('ZSCORE', keys.s, member(day, queue)) then
     count(failed_at, queue, 'failed', -1)
   end
 end
@@ -271,8 +272,8 @@ local function shown(text, durations, with_bins)
 end
 
 local function kept(kind, day, queue, with_bins)
-  local text = redis.call('GET', keys.stats(kind, day, queue)) or EMPTY
-  local durations = taken_apart(kind, redis.call('LRANGE', keys.pending(kind, day, queue), 0, -1))
+  local text = writes.fetch('GET', keys.stats(kind, day, queue)) or EMPTY
+  local durations = taken_apart(kind, writes.fetch('LRANGE', keys.pending(kind, day, queue), 0, -1))
   return shown(text, durations, with_bins)
 end
 
@@ -284,7 +285,7 @@ function stats.view(now, queue, at)
   if age > config.value('stats-history') then
     return {queue, day, shown(EMPTY, {}, with_bins), shown(EMPTY, {}, with_bins), 0, 0, 0}
   end
-  local counts = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'failed', 'retries')
+  local counts = writes.fetch('HMGET', keys.stats('stats', day, queue), 'failures', 'failed', 'retries')
   return {
     queue, day, kept('wait', day, queue, with_bins), kept('run', day, queue, with_bins),
     tonumber(counts[1] or 0), math.max(tonumber(counts[2] or 0), 0), tonumber(counts[3] or 0),
@@ -299,8 +300,8 @@ local function show_minutes(found, day, queue, first, last)
       fields[#fields + 1] = minute .. kind
     end
   end
-  local counts = redis.call('HMGET', keys.stats('minutes', day, queue), unpack(fields))
-  local pending = redis.call('LRANGE', keys.pending('run', day, queue), 0, -1)
+  local counts = writes.fetch('HMGET', keys.stats('minutes', day, queue), unpack(fields))
+  local pending = writes.fetch('LRANGE', keys.pending('run', day, queue), 0, -1)
   local completed, run_ms = by_minute(taken_apart('run', pending))
   for minute = first, last do
     local i, said_as = 4 * (minute - first), store.text(minute)

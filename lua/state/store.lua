@@ -2,12 +2,12 @@
 --
 -- Everything that an operation names is read with one MGET before it begins. The texts that it changes are written with
 -- one MSET at its end. An operation on many jobs also buffers its other writes, and makes one variadic call for each
--- key: a step of a hundred jobs takes about as many commands as a step of one. Reading a sorted set or a hash first
--- writes what is buffered for it. (For a single job buffering would cost more than it saves: then sorted sets and
--- hashes are written directly.)
+-- key: a step of a hundred jobs takes about as many commands as a step of one. (For a single job that would cost more
+-- than it saves.) All writes but a few are put off until the texts are written, so that the MSET decides; state/writes.lua
+-- says what becomes of a step in which a command fails, and state/intent.lua keeps what is left to do.
 --
 -- Of the buffered changes of one key, removals are written before additions, because a job is lifted out of a list
--- before it is put into another one. If a job is lifted again in the same step, everything buffered is written first
+-- before it is put into another one. If a job is lifted again in the same step, what is buffered so far comes first
 -- (state/state_index.lua).
 --
 -- All of this is forgotten when the next operation begins. Only pure caches are kept from call to call: the texts of
@@ -16,9 +16,7 @@
 local store = {}
 
 local DEFAULT_EVENTS = '10000' -- as text, because every event needs it
-local CHUNK = 2000 -- values in one variadic call; Lua unpacks at most 7999
 local TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
-local NOTHING = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
 local KNOWN = 500 -- how many texts of numbers are cached
 
 -- Numbers are expensive here: reading one from text, or writing one, costs as much as making a table. So the moment
@@ -27,6 +25,7 @@ store.numbers = {[0] = '0'}
 local known = 0
 
 local written, size = {}, 0 -- keys and texts to write, and how many these are
+
 
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
@@ -39,6 +38,7 @@ function store.begin(now, text, many)
   store.many = many -- whether writes are buffered
   store.texts = false -- key -> text, or false if there is none
   size = 0
+  writes.begin()
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
@@ -57,18 +57,6 @@ function store.text(number)
     store.numbers[number], known = text, known + 1
   end
   return text
-end
-
--- Call a variadic command, on a key or, without one, on keys: in chunks that Lua can unpack.
-local function call_in_chunks(command, key, values, count)
-  for first = 1, count, CHUNK do
-    local last = first + CHUNK > count and count or first + CHUNK - 1
-    if key then
-      redis.call(command, key, unpack(values, first, last))
-    else
-      redis.call(command, unpack(values, first, last))
-    end
-  end
 end
 
 -- The buffered values of a key, with one value more.
@@ -103,6 +91,8 @@ local known_counters, known_seq, known_epoch, known_bounds_text -- the counters 
 local suffix_for, suffix = '0', '' -- an epoch, and what it adds to the id of an event; the server adds `-0`
 local known_text, known_bounds -- the bounds decoded last
 
+store.NONE = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
+
 -- Read the counters and the options, and one or two texts more, with one command; give those texts.
 --
 -- The guard is a key that never exists. While the slot of a cluster moves key by key, a node refuses to read several
@@ -117,15 +107,19 @@ function store.open(one, two)
     found = redis.call('MGET', keys.counters, keys.config, keys.guard)
   end
   store.counters, store.config = found[1], found[2]
-  if store.counters ~= known_counters then
+  if store.counters ~= known_counters or not store.counters then
     known_counters = store.counters
-    known_seq, known_epoch, known_bounds_text =
-      string.match(known_counters or NOTHING, '^(%d+)\t(%d+)\t(%d+\t%d+\t%d+\t%d+\t%d+\t%d+)$')
-    if not known_seq then -- written before there were epochs
-      known_seq, known_bounds_text = string.match(known_counters, '^(%d+)\t(.*)$')
-      known_epoch = '0'
+    local mark
+    mark, known_seq, known_epoch, known_bounds_text =
+      string.match(known_counters or store.NONE, '^(!?)(%d+)\t(%d+)\t(.*)$')
+    if not known_bounds_text then
+      writes.fail(keys.counters, 'its text is not that of counters')
     end
+    store.pending = mark == '!' and known_counters
     known_seq = tonumber(known_seq)
+    if not known_counters then
+      known_seq, known_epoch = writes.top() -- they are lost if there is a stream
+    end
   end
   store.seq, store.began, store.epoch, store.bounds_text = known_seq, known_seq, known_epoch, known_bounds_text
   if known_bounds_text ~= known_text then
@@ -175,9 +169,14 @@ function store.bound(name, value)
   store.tracks, store.left = bounds.tracked > 0, bounds.cascade
 end
 
+-- The counters, as text.
+function store.counters_text()
+  return store.text(store.seq) .. '\t' .. store.epoch .. '\t' .. store.bounds_text
+end
+
 local function flush_counters()
   if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
-    known_counters = store.text(store.seq) .. '\t' .. store.epoch .. '\t' .. store.bounds_text
+    known_counters = (store.pending and '!' or '') .. store.counters_text()
     known_seq, known_epoch, known_bounds_text = store.seq, store.epoch, store.bounds_text
     store.save(keys.counters, known_counters)
   end
@@ -195,7 +194,7 @@ function store.read(key)
   store.texts = texts
   local text = texts[key]
   if text == nil then
-    text = redis.call('GET', key)
+    text = writes.fetch('GET', key)
     texts[key] = text
   end
   return text
@@ -220,30 +219,23 @@ function store.write(key, text)
   end
 end
 
--- Drop what was written before its key was deleted. (What was deleted before it was written is written after.)
+-- Drop what was written before its key was deleted, and do not delete what was written after: MSET replaces any type.
 local function without_deleted()
-  local left = {}
+  local left, stays, gone = {}, {}, {}
   for i = 1, size, 2 do
     if store.texts[written[i]] ~= false then
       left[#left + 1] = written[i]
       left[#left + 1] = written[i + 1]
+      stays[written[i]] = true
+    end
+  end
+  for _, key in ipairs(store.gone) do
+    if not stays[key] then
+      gone[#gone + 1] = key
     end
   end
   written, size = left, #left
-end
-
--- Write the buffered texts. If a key has several, MSET keeps the last, as it should.
-local function flush_texts()
-  if store.gone then
-    call_in_chunks('DEL', nil, store.gone, #store.gone)
-    without_deleted()
-  end
-  if size == 4 then
-    redis.call('MSET', written[1], written[2], written[3], written[4])
-  elseif size > 0 then
-    call_in_chunks('MSET', nil, written, size)
-    written = {}
-  end
+  return gone
 end
 
 -- ---- sorted sets
@@ -253,7 +245,7 @@ function store.add(key, score, member)
   if store.many then
     store.added = with_pair(store.added, key, score, member)
   else
-    redis.call('ZADD', key, score, member)
+    writes.put_off('ZADD', key, score, member)
   end
 end
 
@@ -261,45 +253,20 @@ function store.remove(key, member)
   if store.many then
     store.removed = with(store.removed, key, member)
   else
-    redis.call('ZREM', key, member)
+    writes.put_off('ZREM', key, member)
   end
 end
 
-local function flush(all, command)
-  for key, values in pairs(all) do
-    call_in_chunks(command, key, values, #values)
-  end
-end
-
-local function settle(all, command, key)
-  local values = all[key]
-  if values then
-    all[key] = nil
-    call_in_chunks(command, key, values, #values)
-  end
-end
-
--- Write the buffered members of sorted sets, before any that was entered in this very step is removed again.
+-- Put off the buffered members of sorted sets, before any that was entered in this very step is removed again.
 function store.write_sorted()
   if store.removed then
-    flush(store.removed, 'ZREM')
+    writes.put_off_all(store.removed, 'ZREM')
     store.removed = false
   end
   if store.added then
-    flush(store.added, 'ZADD')
+    writes.put_off_all(store.added, 'ZADD')
     store.added = false
   end
-end
-
--- Call a command that reads a sorted set, after writing what was buffered for it.
-function store.sorted(command, key, ...)
-  if store.removed then
-    settle(store.removed, 'ZREM', key)
-  end
-  if store.added then
-    settle(store.added, 'ZADD', key)
-  end
-  return redis.call(command, key, ...)
 end
 
 -- ---- hashes
@@ -309,7 +276,7 @@ function store.set_field(key, field, value)
   if store.many then
     store.set = with_pair(store.set, key, field, value)
   else
-    redis.call('HSET', key, field, value)
+    writes.put_off('HSET', key, field, value)
   end
 end
 
@@ -318,7 +285,7 @@ function store.set_two_fields(key, one, first, two, second)
     store.set_field(key, one, first)
     store.set_field(key, two, second)
   else
-    redis.call('HSET', key, one, store.numbers[first] or first, two, second)
+    writes.put_off('HSET', key, {one, store.numbers[first] or first, two, store.numbers[second] or second})
   end
 end
 
@@ -326,9 +293,9 @@ end
 function store.drop_fields(key, one, two)
   if not store.many then
     if two then
-      redis.call('HDEL', key, one, two)
+      writes.put_off('HDEL', key, one, two)
     else
-      redis.call('HDEL', key, one)
+      writes.put_off('HDEL', key, one)
     end
     return
   end
@@ -341,30 +308,19 @@ function store.drop_fields(key, one, two)
   end
 end
 
--- Call a command that reads a hash, after writing what was buffered for it.
-function store.hashed(command, key, ...)
-  if store.dropped then
-    settle(store.dropped, 'HDEL', key)
-  end
-  if store.set then
-    settle(store.set, 'HSET', key)
-  end
-  return redis.call(command, key, ...)
-end
-
-local function flush_gathered()
+local function put_off_gathered()
   store.write_sorted()
   if store.dropped then
-    flush(store.dropped, 'HDEL')
+    writes.put_off_all(store.dropped, 'HDEL')
   end
   if store.set then
-    flush(store.set, 'HSET')
+    writes.put_off_all(store.set, 'HSET')
   end
 end
 
--- Write the buffer, and write directly from now on: what follows may move a job twice.
+-- Put off what is buffered, and buffer no more from now on: what follows may move a job twice.
 function store.gather_no_more()
-  flush_gathered()
+  put_off_gathered()
   store.set, store.dropped, store.many = false, false, false
 end
 
@@ -401,9 +357,9 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   local id = store.text(seq) .. suffix
   if seq % TRIM == 0 or store.trims then
     local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-    redis.call('XADD', keys.events, 'MAXLEN', '~', most, id, 'e', said)
+    writes.put_off_event(id, said, most)
   else
-    redis.call('XADD', keys.events, id, 'e', said)
+    writes.put_off_event(id, said)
   end
   return seq
 end
@@ -424,7 +380,7 @@ end
 function store.events_after(after, count_)
   local first = math.max(after + 1, store.first_kept())
   local page = {}
-  for i, event in ipairs(redis.call('XRANGE', keys.events, store.text(first) .. '-0', '+', 'COUNT', count_)) do
+  for i, event in ipairs(writes.fetch('XRANGE', keys.events, store.text(first) .. '-0', '+', 'COUNT', count_)) do
     local seq, epoch = string.match(event[1], '^(%d+)-(%d+)$')
     page[i] = {seq, event[2][2], epoch}
   end
@@ -439,7 +395,7 @@ end
 
 -- Publish a message of a dialect.
 function store.publish(channel, message)
-  redis.call('PUBLISH', keys.channel(channel), message)
+  redis.call('PUBLISH', keys.channel(channel), message) -- nobody is promised to hear it
 end
 
 -- ---- the end of an operation
@@ -447,8 +403,22 @@ end
 function store.flush()
   records.flush()
   flush_counters()
-  flush_texts()
-  if store.many then
-    flush_gathered()
+  if store.gone then
+    local gone = without_deleted()
+    if gone[1] then
+      writes.put_off_many('DEL', false, gone, #gone)
+    end
   end
+  if store.many then
+    put_off_gathered()
+  end
+  writes.commit(written, size)
+  if size > 4 then
+    written = {}
+  end
+end
+
+-- Forget what is known of the counters: they may not have been written.
+function store.unknown()
+  known_counters = nil
 end

@@ -33,7 +33,7 @@ end
 
 -- A subscription, or nil if it does not exist.
 function subscriptions.get(name)
-  local text = store.hashed('HGET', keys.subscriptions, name)
+  local text = writes.fetch('HGET', keys.subscriptions, name)
   return text and decode(name, text)
 end
 
@@ -55,7 +55,7 @@ end
 
 -- All subscriptions, oldest first.
 function subscriptions.listed()
-  local all = store.hashed('HGETALL', keys.subscriptions)
+  local all = writes.fetch('HGETALL', keys.subscriptions)
   local found = {}
   for i = 1, #all, 2 do
     found[#found + 1] = decode(all[i], all[i + 1])
@@ -68,7 +68,7 @@ local segments_of = {} -- a cache: text of patterns -> their segments
 -- The subscriptions that are up to date and match a subject, oldest first. Of the others only the patterns are decoded.
 function subscriptions.wanting(subject)
   local segments, found, compared = subjects.split(subject), {}, {}
-  local all = store.hashed('HGETALL', keys.subscriptions)
+  local all = writes.fetch('HGETALL', keys.subscriptions)
   for i = 1, #all, 2 do
     local patterns = string.match(all[i + 1], '^%d+\t\t.*\t(.*)$')
     if patterns then
@@ -131,7 +131,7 @@ end
 
 -- Delete a subscription.
 function subscriptions.remove(subscription)
-  store.hashed('HDEL', keys.subscriptions, subscription.name)
+  writes.put_off('HDEL', keys.subscriptions, subscription.name)
 end
 
 -- The id of the job that a message becomes.

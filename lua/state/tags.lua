@@ -20,8 +20,10 @@ function tags.has(job, tag)
 end
 
 local function count(tag, by)
-  if redis.call('ZINCRBY', keys.tags, -by, tag) == '0' then
-    redis.call('ZREM', keys.tags, tag)
+  if by < 0 and writes.fetch('ZSCORE', keys.tags, tag) == '-1' then
+    writes.put_off('ZREM', keys.tags, tag)
+  else
+    writes.put_off('ZINCRBY', keys.tags, -by, tag)
   end
 end
 
@@ -81,7 +83,7 @@ end
 
 -- The tags of at least two jobs, most used first, then by name.
 function tags.top(offset, count_)
-  local found = redis.call('ZRANGEBYSCORE', keys.tags, '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
+  local found = writes.fetch('ZRANGEBYSCORE', keys.tags, '-inf', -2, 'WITHSCORES', 'LIMIT', offset, count_)
   local page = {}
   for i = 1, #found, 2 do
     page[#page + 1] = {found[i], -found[i + 1]}
@@ -92,5 +94,5 @@ end
 -- How many jobs have a tag, and a page of them.
 function tags.page(tag, offset, count_)
   local key = keys.tag(tag)
-  return store.sorted('ZCARD', key), store.sorted('ZRANGE', key, offset, offset + count_ - 1)
+  return writes.fetch('ZCARD', key), writes.fetch('ZRANGE', key, offset, offset + count_ - 1)
 end

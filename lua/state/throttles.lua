@@ -121,7 +121,7 @@ function throttles.assign(now, op)
   local throttle = throttles.of(op.throttle)
   local level_, was_ms = level(throttle, now), throttle.refill_ms
   if not throttles.is_set(throttle) then
-    store.sorted('ZADD', keys.throttles, 0, op.throttle)
+    writes.put_off('ZADD', keys.throttles, 0, op.throttle)
   end
   for _, limit in ipairs(LIMITS) do
     throttle[limit] = op[limit] or 0
@@ -146,7 +146,7 @@ function throttles.clear(name)
   end
   store.write(key(name, '-state'), false)
   store.write(key(name, '-claims'), false)
-  store.sorted('ZREM', keys.throttles, name)
+  writes.put_off('ZREM', keys.throttles, name)
   local queue = throttles.queue_of(name)
   if queue then
     config.set_own(queue, false)
@@ -156,7 +156,7 @@ end
 
 -- A page of the throttles that have limits, by name.
 function throttles.listed(offset, count)
-  return store.sorted('ZRANGE', keys.throttles, offset, offset + count - 1)
+  return writes.fetch('ZRANGE', keys.throttles, offset, offset + count - 1)
 end
 
 -- The set of the jobs that count against the concurrency of a throttle.
@@ -167,12 +167,12 @@ end
 
 -- How many jobs count against the concurrency of a throttle.
 function throttles.running(name)
-  return store.sorted('ZCARD', held(name))
+  return writes.fetch('ZCARD', held(name))
 end
 
 -- The first of these jobs.
 function throttles.holders(name, most)
-  local found = store.sorted('ZRANGE', held(name), 0, most - 1)
+  local found = writes.fetch('ZRANGE', held(name), 0, most - 1)
   if throttles.queue_of(name) then
     for i, member in ipairs(found) do
       found[i] = keys.jid_of(member)
@@ -185,7 +185,7 @@ end
 
 -- How many claims are in the window.
 function throttles.used(name, throttle, now)
-  return store.sorted('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
+  return writes.fetch('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
 end
 
 -- When the window has room for one more claim.
@@ -196,7 +196,7 @@ local function window_opens(name, throttle, now, count)
   end
   local after = '(' .. now - throttle.rate_ms
   local first =
-    store.sorted('ZRANGEBYSCORE', key(name, '-claims'), after, '+inf', 'WITHSCORES', 'LIMIT', surplus, 1)
+    writes.fetch('ZRANGEBYSCORE', key(name, '-claims'), after, '+inf', 'WITHSCORES', 'LIMIT', surplus, 1)
   return tonumber(first[2] or now) + throttle.rate_ms
 end
 
@@ -229,8 +229,8 @@ end
 function throttles.spend(now, name, cost, token)
   local throttle = throttles.of(name)
   if throttle.rate > 0 then
-    redis.call('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', now - throttle.rate_ms)
-    redis.call('ZADD', key(name, '-claims'), now, keys.member(epochs.claim(token), ''))
+    writes.put_off('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', now - throttle.rate_ms)
+    writes.put_off('ZADD', key(name, '-claims'), now, keys.member(epochs.claim(token), ''))
   end
   if throttle.capacity > 0 then
     throttle.level = level(throttle, now) - math.min(cost, throttle.capacity) * throttle.refill_ms

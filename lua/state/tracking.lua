@@ -5,7 +5,7 @@ local tracking = {}
 
 -- Whether a job is tracked.
 function tracking.is_tracked(jid)
-  return store.tracks and store.sorted('ZSCORE', keys.tracked, jid) ~= false
+  return store.tracks and writes.fetch('ZSCORE', keys.tracked, jid) ~= false
 end
 
 -- Track a job. The current sequence is its position.
@@ -22,5 +22,5 @@ end
 
 -- A page of the tracked jobs.
 function tracking.page(offset, count)
-  return store.sorted('ZRANGE', keys.tracked, offset, offset + count - 1)
+  return writes.fetch('ZRANGE', keys.tracked, offset, offset + count - 1)
 end

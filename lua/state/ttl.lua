@@ -30,7 +30,7 @@ end
 -- are written first.
 function ttl.leave(job)
   if moment_of(job) then
-    store.sorted('ZREM', list_of(job.queue), keys.member(job.seq, job.jid))
+    writes.put_off('ZREM', list_of(job.queue), keys.member(job.seq, job.jid))
   end
 end
 
@@ -46,7 +46,7 @@ function ttl.due(name, now, most)
   if queue.expires > now then
     return {}
   end
-  local found = store.sorted('ZRANGEBYSCORE', list_of(name), '-inf', now - 1, 'LIMIT', 0, most)
+  local found = writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now - 1, 'LIMIT', 0, most)
   for i, member in ipairs(found) do
     found[i] = keys.jid_of(member)
   end

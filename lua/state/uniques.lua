@@ -9,7 +9,7 @@ local SWEEP = 2 -- how many keys past their times are deleted when one is taken
 
 -- A key as stored, even if it is no longer held, or false.
 function uniques.load(key)
-  local text = store.hashed('HGET', keys.uniques, key)
+  local text = writes.fetch('HGET', keys.uniques, key)
   if not text then
     return false
   end
@@ -58,7 +58,7 @@ end
 
 -- Delete keys past their times, the earliest first.
 function uniques.sweep(now)
-  local past = store.sorted('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, SWEEP)
+  local past = writes.fetch('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, SWEEP)
   for _, key in ipairs(past) do
     store.drop_fields(keys.uniques, key)
     store.remove(keys['unique-ends'], key)

@@ -18,9 +18,9 @@ local NONE = {} -- of jobs
 local function sweep(since)
   local before = tonumber(store.read(keys['workers-passed']) or 0)
   local passed = before
-  local few = redis.call('ZRANGEBYSCORE', keys.workers, '-inf', since, 'LIMIT', passed, SWEEP)
+  local few = writes.fetch('ZRANGEBYSCORE', keys.workers, '-inf', since, 'LIMIT', passed, SWEEP)
   for _, silent in ipairs(few) do
-    if store.hashed('HLEN', keys.worker(silent)) > 1 then
+    if writes.fetch('HLEN', keys.worker(silent)) > 1 then
       passed = passed + 1
     else
       workers.deregister(silent)
@@ -38,21 +38,23 @@ end
 function workers.seen(now, name)
   local last = store.seen_at
   if store.seen ~= name then
-    last = store.hashed('HGET', keys.worker(name), '')
+    last = writes.fetch('HGET', keys.worker(name), '')
   end
   last = last and tonumber(last)
   if last and last <= now and now < last + PRECISION_MS then
     return
   end
   store.set_field(keys.worker(name), '', now)
-  redis.call('ZADD', keys.workers, now, name)
+  writes.put_off('ZADD', keys.workers, now, name)
   sweep(now - config.value('max-worker-age'))
 end
 
 -- Take a worker off the list; say whether it was listed.
 function workers.deregister(name)
-  store.hashed('HDEL', keys.worker(name), '')
-  return redis.call('ZREM', keys.workers, name) == 1
+  writes.put_off('HDEL', keys.worker(name), '')
+  local listed = writes.fetch('ZSCORE', keys.workers, name)
+  writes.put_off('ZREM', keys.workers, name)
+  return not not listed
 end
 
 -- The field of the current grant, if it has one job; false otherwise.
@@ -79,7 +81,7 @@ end
 
 -- The jobs that a request was granted, if all are still held under it.
 function workers.granted(name, request)
-  local found = store.hashed('HMGET', keys.worker(name), '', 'r' .. request)
+  local found = writes.fetch('HMGET', keys.worker(name), '', 'r' .. request)
   store.seen, store.seen_at = name, found[1]
   if not found[2] or request == '' then
     return NONE
@@ -103,8 +105,8 @@ end
 function workers.listed(now, offset, count)
   local since = now - config.value('max-worker-age')
   local key = keys.workers
-  local lively = redis.call('ZCOUNT', key, '(' .. since, '+inf')
-  local found = redis.call('ZREVRANGE', key, offset, math.min(offset + count, lively) - 1, 'WITHSCORES')
+  local lively = writes.fetch('ZCOUNT', key, '(' .. since, '+inf')
+  local found = writes.fetch('ZREVRANGE', key, offset, math.min(offset + count, lively) - 1, 'WITHSCORES')
   if offset >= lively then
     found = {}
   end
@@ -127,10 +129,10 @@ end
 
 -- The silent workers with a lease, latest seen first; only the 1000 latest silent ones are examined.
 function workers.silent_holders(lively)
-  local found = redis.call('ZREVRANGE', keys.workers, lively, lively + catalogue.most - 1, 'WITHSCORES')
+  local found = writes.fetch('ZREVRANGE', keys.workers, lively, lively + catalogue.most - 1, 'WITHSCORES')
   local holders = {}
   for i = 1, #found, 2 do
-    if store.hashed('HLEN', keys.worker(found[i])) > 1 then
+    if writes.fetch('HLEN', keys.worker(found[i])) > 1 then
       holders[#holders + 1] = {found[i], found[i + 1]}
     end
   end
@@ -139,13 +141,13 @@ end
 
 -- When any worker was last seen; 0 if none is listed.
 function workers.last_seen()
-  local found = redis.call('ZREVRANGE', keys.workers, 0, 0, 'WITHSCORES')
+  local found = writes.fetch('ZREVRANGE', keys.workers, 0, 0, 'WITHSCORES')
   return tonumber(found[2] or 0)
 end
 
 -- The jobs that a worker holds, oldest claim first.
 function workers.held(name)
-  local all = store.hashed('HGETALL', keys.worker(name))
+  local all = writes.fetch('HGETALL', keys.worker(name))
   local held = {}
   for i = 1, #all, 2 do
     local jid = string.match(all[i], '^j(.*)$')

@@ -4,10 +4,12 @@
 --
 -- `now` is milliseconds since the epoch, or empty for the server's clock. `request` identifies a repeated call, or is
 -- empty. The reply is a list: `OK` and the operation's reply, or a refusal's code and its facts. A refusal is not an
--- error: errors are for bugs of this library. A refusal is raised before the blank line of a verb, so nothing has been
--- written by then.
+-- error: errors are for commands that fail inside a step (state/writes.lua) and for bugs of this library. A refusal is
+-- raised before the blank line of a verb, so nothing has been written by then.
 
 local register = {}
+
+local NONE = {} -- of texts
 
 local second, began -- the last second of the server's clock, and its first millisecond
 local last, last_text -- the last millisecond of the server's clock, shared by many operations
@@ -64,8 +66,20 @@ local function remembered(now, operation, op, verb)
   return reply
 end
 
+-- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
+local understood, journals, moment_text, request
+local entered, answer -- whether the store has begun the step; what the verb replied, once it has
+
+-- Record the call, if it is to be recorded.
+local function record(operation, args, outcome)
+  if understood and (journals or operation == 'config_set' and journal.is_on()) then
+    args[1], args[2] = moment_text, request
+    journal.record(operation, args, outcome)
+  end
+end
+
 -- Write everything that an operation has buffered.
-local function flush(spec, now)
+local function flush(spec, now, operation, args)
   if spec.cascades then
     propagation.propagate(now)
   end
@@ -75,53 +89,74 @@ local function flush(spec, now)
   if store.durations then
     stats.flush()
   end
+  record(operation, args, answer)
   store.flush()
 end
 
--- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
-local understood, journals, moment_text, request
+-- Read what an operation names.
+local function open(op, now, text)
+  store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
+  entered = true
+  prefetch(op)
+end
 
--- Begin an epoch in the step of another operation, if the last step may have been lost or made by another server. The
--- journal records it as an operation of its own.
+-- Do what earlier steps have left to do, and read again; keep the step away from keys of commands that still fail.
+local function mend(op, now, text, reads)
+  local left = intent.mend(reads)
+  open(op, now, text)
+  writes.block(left)
+end
+
+-- Begin an epoch in a step of its own, because the last step may have been lost or made by another server. The journal
+-- records it as an operation.
 local function begin_epoch(now, text)
   local epoch = epochs.next_(now)
-  local journaled = store.config and journal.is_on()
   epochs.begin(now, epoch)
-  store.flush()
-  epochs.remember(true)
-  if journaled then
+  if store.config and journal.is_on() then
     journal.record('begin_epoch', {text, '', store.epoch}, {'OK', epoch})
   end
+  store.flush()
+  epochs.remember(true)
 end
 
--- Read what an operation names; begin an epoch before it, if one is needed.
-local function open(operation, spec, now, text, op, simulated)
-  local many = op.jobs or op.jids or op.count and op.count > 1
-  store.begin(now, text, many)
-  prefetch(op)
-  if not (spec.reads or simulated or operation == 'begin_epoch') and epochs.is_foreign() then
-    begin_epoch(now, text)
-    store.begin(now, text, many)
-    prefetch(op)
+-- Begin the step: forget the one before, read what the operation names, and see to what must come first.
+local function begin(operation, spec, op, now, text, simulated)
+  store.reads = spec.reads
+  open(op, now, text)
+  if store.pending then
+    mend(op, now, text, spec.reads)
   end
+  if spec.reads then
+    return
+  end
+  if not simulated and operation ~= 'begin_epoch' and epochs.is_foreign() then
+    local left = store.pending and intent.kept()
+    begin_epoch(now, text)
+    open(op, now, text)
+    writes.block(left or NONE)
+  end
+  understood, journals, moment_text = true, store.config and journal.is_on(), text
+end
+
+-- The request of a call, or nothing.
+local function request_of(operation, spec, text)
+  if not spec.asks or not text or text == '' then
+    return ''
+  elseif not arguments.is_id(text, catalogue.request.most) then
+    refusals.refuse('BAD_ARGUMENT', operation, 'request')
+  end
+  return text
 end
 
 local function execute(operation, args, simulated)
   local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
   local op = spec.decode(operation, args, 3, #args)
-  request = ''
+  request = request_of(operation, spec, args[2])
   if spec.asks then
-    request = args[2] or ''
-    if request ~= '' and not arguments.is_id(request, catalogue.request.most) then
-      refusals.refuse('BAD_ARGUMENT', operation, 'request')
-    end
     op.request = request -- overrides an argument of that name, which is for nested operations
   end
-  open(operation, spec, now, text, op, simulated)
-  if not spec.reads then
-    understood, journals, moment_text = true, store.config and journal.is_on(), text
-  end
+  begin(operation, spec, op, now, text, simulated)
   local verb = verbs[operation]
   local reply
   if spec.memo and request ~= '' then
@@ -129,37 +164,54 @@ local function execute(operation, args, simulated)
   else
     reply = verb(now, op)
   end
+  if reply == nil then
+    reply = false -- false becomes a nil on the wire; a nil in a list would end the list
+  end
+  answer = {'OK', reply}
   if not spec.reads then
-    flush(spec, now)
+    flush(spec, now, operation, args)
     epochs.remember(not simulated)
   end
-  return reply
 end
 
--- Write a refusal for the wire; pass on any other error.
-local function refusal_of(fault)
-  if not refusals.raised then
-    error(fault, 0)
-  end
+-- Write a refusal for the wire.
+local function refusal()
   for i, fact in ipairs(refusals.raised) do
     refusals.raised[i] = tostring(fact)
   end
   return refusals.raised
 end
 
--- Execute one operation under a prefix; give the reply for the wire. A call whose moment is not that of the clock is
--- simulated, unless a dialect says that it is not.
+-- Give the refusal, after it was recorded.
+local function refused(operation, args, outcome)
+  record(operation, args, outcome)
+  writes.commit(NONE, 0)
+end
+
+-- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
+-- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
+-- that of the clock is simulated, unless a dialect says that it is not.
 function register.call(operation, prefix, args, real)
   keys.begin(prefix)
-  refusals.raised, understood = false, false
-  local done, reply = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
-  if reply == nil then
-    reply = false -- false becomes a nil on the wire; a nil in a list would end the list
+  refusals.raised, understood, entered, answer = false, false, false, false
+  local done, fault = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
+  if not done and refusals.raised then
+    answer = refusal()
+    if not entered then
+      return answer
+    end
+    fault = writes.forget()
+    done = not fault
+    if done and understood then
+      done, fault = pcall(refused, operation, args, answer)
+    end
   end
-  local outcome = done and {'OK', reply} or refusal_of(reply)
-  if understood and (journals or operation == 'config_set' and journal.is_on()) then
-    args[1], args[2] = moment_text, request
-    journal.record(operation, args, outcome)
+  if not done then
+    fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
+    fault = entered and writes.recover(fault) or not entered and fault
+    if fault then
+      return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+    end
   end
-  return outcome
+  return answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
 end

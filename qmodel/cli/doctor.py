@@ -19,9 +19,11 @@ COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
 def command(resolve: bool, keys: bool, app: str | None) -> None:
     """Check the environment, the server and the jobs; suggest repairs.
 
-    `--resolve` removes silent workers from the list and computes the next moments of cron expressions, and nothing
-    else. Only a person can decide to unpause a queue or to retry a failed job; the next pop takes the jobs of lost
-    workers; and of two keys that contradict each other none is known to be right.
+    `--resolve` removes silent workers from the list, computes the next moments of cron expressions, completes a step
+    that stopped in its middle, renames keys of a wrong type to `<prefix>aside:<name>`, raises a sequence that is behind
+    its events, and drops ids without a job from their lists; nothing else. Only a person can decide to unpause a queue
+    or to retry a failed job; the next pop takes the jobs of lost workers; and of two keys that contradict each other
+    none is known to be right.
 
     Exit code 1 if a check fails; warnings alone are not a failure.
     """
@@ -29,8 +31,8 @@ def command(resolve: bool, keys: bool, app: str | None) -> None:
     at.look_at_keys = keys
     found = []
     for finding in _examined(at, app):
-        found.append(finding)
         done = finding.resolve() if resolve and finding.resolve else ""
+        found.append(finding._replace(level=WARN) if done and finding.level == FAIL else finding)
         if not at.json:
             level = click.style(f"{finding.level:<4}", fg=COLORS[finding.level])
             click.echo(f"{level}  {finding.what}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmodel.doctor import copies, environment, jobs
+from qmodel.doctor import copies, damage, environment, jobs
 from qmodel.doctor import journal as recorded
 from qmodel.doctor.environment import invariants
 from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding
@@ -23,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     environment.server,
     environment.memory,
     copies.copies,
+    damage.damage,
     recorded.journal,
     jobs.queues,
     jobs.recurring,

@@ -137,6 +137,10 @@ def invariants(at: Asked) -> Iterator[Finding]:
     except Corrupt as error:
         yield Finding(FAIL, f"the keys are inconsistent: {error}", fix)
         return
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"the keys cannot be read: {type(error).__name__}: {error}"
+        yield Finding(FAIL, what, "A key is missing or damaged. The check of damaged keys, above, may name it.")
+        return
     for one in broken:
         yield Finding(FAIL, str(one), fix)
     if not broken:

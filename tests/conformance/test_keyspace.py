@@ -256,6 +256,7 @@ ANYWHERE: dict[str, Draw] = {
     "DEL": any_keys,
     "UNLINK": any_keys,
     "EXISTS": any_keys,
+    "RENAME": lambda r: (r.choice(ALL_KEYS), r.choice(ALL_KEYS)),
     "TYPE": lambda r: (r.choice(ALL_KEYS),),
     "KEYS": lambda r: (r.choice((b"*", b"s*", b"z1*", b"none*", b"s1", b"")),),
     "SCAN": scan_words,

@@ -272,6 +272,10 @@ If the operation is refused, the first element is the code of the refusal. Its f
 An error of Redis (`-LOADING ...`, `-READONLY ...`, `-OOM ...`) or a lost connection is not a refusal: you do not know
 whether the call was executed. Send it again, with the same request id, when the cause is gone.
 
+`-CORRUPT <key><TAB><what>` names a key that is damaged, or a command that failed inside the call: see
+[when a command fails](semantics.md#when-a-command-fails). If `<what>` begins with `the step is kept`, the next call
+that writes completes the step; otherwise nothing was changed.
+
 ## A job
 
 Three elements or seven:

@@ -1,0 +1,116 @@
+"""Inner errors on real servers: rights that are taken away, keys of a wrong type, and what repairs them.
+
+tests/property/test_inner_errors.py tries every write; here is what only a server can show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from qmodel.backends.redis.backend import RedisBackend, connect
+from qmodel.backends.redis.dump import dump_command, dump_of
+from qmodel.backends.redis.raw_keys import decode
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.doctor import damage
+from qmodel.errors import ConnectError, CorruptError
+from qmodel.model.invariants import check
+from tests.backends.helpers import Private, Starter
+
+pytestmark = pytest.mark.server
+
+WRITES = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "rpush", "zpopmin", "zincrby", "del")
+
+
+class World:
+    """A server, a client that may do all, and one whose rights are taken away."""
+
+    def __init__(self, server: Private) -> None:
+        self.redis = server.client()
+        self.url = f"{server.url}?db=0"
+        self.redis.execute_command("ACL", "SETUSER", "app", "on", ">p", "~ql:*", "+@all")
+        self.all = connect(server.url)
+        self.app: RedisBackend = connect(server.url.replace("unix://", "unix://app:p@") + "?load=never")
+        self.client, self.url_from, self.look_at_keys = Client(self.all), "here", False
+
+    def fresh(self) -> dict[str, int]:
+        """Begin again with a few jobs; give the tokens of two that are held."""
+        self.redis.flushall()
+        for i in range(5):
+            self.all.execute(ops.Put("q", f"j{i}", "K", "", tags=("t",)))
+        return {job.jid: job.token for job in self.all.execute(ops.Pop("q", "w", count=2))}
+
+    def state(self) -> dict[bytes, Any]:
+        return dict(dump_of(self.redis.execute_command(*dump_command("ql:"))))
+
+    def close(self) -> None:
+        self.all.close()
+        self.app.close()
+
+
+@pytest.fixture
+def world(private: Starter) -> Iterator[World]:
+    with private() as server:
+        made = World(server)
+        yield made
+        made.close()
+
+
+def steps(tokens: dict[str, int]) -> list[ops.Operation]:
+    (jid, token), *_ = tokens.items()
+    return [
+        ops.Put("q", "new", "K", "", tags=("n",)),
+        ops.PutMany((ops.Put("q", "n1", "K", ""), ops.Put("z", "n2", "K", "", depends=("n1",)))),
+        ops.Pop("q", "v", count=2),
+        ops.Complete(jid, token),
+        ops.Fail(jid, token, "g", "m"),
+        ops.Cancel(("j4",)),
+        ops.TagAdd("j4", ("a", "b")),
+    ]
+
+
+@pytest.mark.parametrize("denied", WRITES)
+def test_a_step_without_a_right_is_undone_or_completed_by_the_next_call(world: World, denied: str) -> None:
+    for n in range(len(steps(world.fresh()))):
+        op = steps(world.fresh())[n]
+        before = world.state()
+        world.redis.execute_command("ACL", "SETUSER", "app", "-" + denied)
+        try:
+            world.app.execute(op)
+        except CorruptError as error:
+            assert error.kept and error.key.startswith("ql:")
+        except ConnectError as error:
+            assert getattr(error, "code", "") == "NOPERM"
+            assert world.state() == before
+        finally:
+            world.redis.execute_command("ACL", "SETUSER", "app", "+" + denied)
+        assert world.all.execute(ops.Put("other", "next", "K", "")) == "next"
+        assert not check(decode(world.state()))
+        assert [finding.level for finding in damage.damage(world)] == ["OK"]
+
+
+def test_a_key_of_a_wrong_type_is_named_and_put_aside(world: World) -> None:
+    world.fresh()
+    world.redis.delete("ql:q:q-work")
+    world.redis.set("ql:q:q-work", "foreign")
+    with pytest.raises(CorruptError) as raised:
+        world.app.execute(ops.Pop("q", "w"))
+    assert (raised.value.key, raised.value.kept) == ("ql:q:q-work", False)
+    with pytest.raises(CorruptError):
+        world.app.execute(ops.Put("q", "late", "K", ""))
+    assert world.app.execute(ops.Put("other", "a", "K", "")) == "a"
+    assert [finding.level for finding in damage.damage(world)] == ["FAIL", "WARN"]
+    [*done] = [finding.resolve() for finding in damage.damage(world) if finding.resolve]
+    assert "renamed ql:q:q-work to ql:aside:q:q-work" in done[0]
+    assert world.redis.get("ql:aside:q:q-work") == b"foreign"
+    assert [job.jid for job in world.app.execute(ops.Pop("q", "w", count=9))] == ["late"]
+
+
+def test_a_missing_job_does_not_stop_its_queue(world: World) -> None:
+    world.fresh()
+    world.redis.delete("ql:j:j2")
+    assert [job.jid for job in world.app.execute(ops.Pop("q", "w"))] == ["j3"]
+    assert [finding.level for finding in damage.damage(world)] == ["WARN"]
