@@ -69,15 +69,24 @@ def check_confirm(confirm: Confirm | None, facts: dict[str, str], where: str) ->
             f"{where} is qmodel serve, which has no replicas and no WAITAOF.",
             "Leave confirm out of the URL; with --data FOLDER it replies when the disk has what it says.",
         )
-    version = re.match(r"(\d+)\.(\d+)", facts.get("redis_version", ""))
-    if confirm.local and version and (int(version[1]), int(version[2])) < (7, 2):
+    if not confirm.local:
+        return
+    found = re.match(r"(\d+)\.(\d+)", facts.get("redis_version", ""))
+    version = (int(found[1]), int(found[2])) if found else (8, 0)
+    if version < (7, 2):
         raise ConnectError(
             f"{where} is Redis {facts['redis_version']}, which has no WAITAOF; confirm=local needs it.",
             "Upgrade to Valkey, or to Redis 7.2 or later; or set appendfsync always, which needs no confirmation.",
         )
-    if confirm.local and facts.get("aof_enabled") == "0":
+    if facts.get("aof_enabled") == "0":
         raise ConnectError(
             f"{where} has appendonly no, so nothing is confirmed by its disk.", "Set it: CONFIG SET appendonly yes."
+        )
+    if facts.get("appendfsync") == "everysec" and (version < (8, 0) or facts.get("server_name") == "valkey"):
+        # Repaired in Redis 8.0 (https://github.com/redis/redis/pull/13793). Valkey 9.1.2 has it still.
+        raise ConnectError(
+            f"{where} has appendfsync everysec, with which this version answers WAITAOF before its disk has anything.",
+            "Set it: CONFIG SET appendfsync always. Or use Redis 8.",
         )
 
 

@@ -232,9 +232,9 @@ def setup(options: Options, route: Route) -> Talk[Found]:
             route.note(options.seeds[0], (yield ("CLUSTER", "SLOTS")))
         _check_server(facts, options)
         _check_role(facts, options, route)
-        check_confirm(options.confirm, facts, options.where)
         warnings += _warnings(facts, options, functions)
         warnings += yield from _persistence(facts)
+        check_confirm(options.confirm, facts, options.where)
     warnings += yield from loading(functions, options)
     if functions:
         yield from _check_permissions(options)
@@ -316,7 +316,9 @@ def _persistence(facts: dict[str, str]) -> Talk[list[Warned]]:
     """Warn if a restart of the server would lose data. Managed servers often forbid CONFIG."""
     if facts.get("aof_enabled") == "1":
         said = yield ("CONFIG", "GET", "appendfsync")
-        if _setting(said) == b"no":
+        how = _setting(said)
+        facts["appendfsync"] = how.decode() if isinstance(how, bytes) else ""
+        if how == b"no":
             return [
                 Warned(
                     "NO_FSYNC",

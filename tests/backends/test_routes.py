@@ -448,7 +448,7 @@ def test_jobs_in_this_process_need_no_confirmation() -> None:
 @SERVER
 @KINDS
 def test_the_disk_confirms(kind: str, private: Starter) -> None:
-    with private("--appendonly", "yes", "--appendfsync", "everysec") as server:
+    with private("--appendonly", "yes", "--appendfsync", "always") as server:
         try:
             backend = opened(kind, server.url + "?confirm=local")
             backend.execute(Length("q"))
@@ -468,11 +468,26 @@ def test_the_disk_confirms(kind: str, private: Starter) -> None:
         ({"redis_version": "7.0.15"}, "is Redis 7.0.15, which has no WAITAOF"),
         ({"redis_version": "7.4.1", "aof_enabled": "0"}, "has appendonly no"),
         ({"redis_version": "7.4.1", "server_name": "qmodel"}, "is qmodel serve"),
+        ({"redis_version": "7.4.1", "appendfsync": "everysec"}, "answers WAITAOF before its disk has anything"),
+        ({"redis_version": "8.2", "appendfsync": "everysec", "server_name": "valkey"}, "answers WAITAOF before"),
     ],
 )
 def test_a_server_that_cannot_confirm_is_refused_by_name(facts: dict[str, str], said: str) -> None:
     with pytest.raises(ConnectError, match=said):
         check_confirm(Confirm(local=True), facts, "redis://there")
+
+
+def test_a_server_that_can_confirm_is_not_refused() -> None:
+    for fsync, version in (("always", "7.2.4"), ("everysec", "8.0.1")):
+        check_confirm(Confirm(local=True), {"redis_version": version, "appendfsync": fsync}, "redis://there")
+    check_confirm(Confirm(replicas=1), {"redis_version": "6.2"}, "redis://there")
+
+
+@SERVER
+@CLUSTER
+def test_a_server_that_confirms_too_early_is_refused_for_single_calls_too(nodes: Cluster) -> None:
+    with Client(nodes.url("{early}:")) as client, pytest.raises(ConnectError, match="WAITAOF"):
+        client.confirmed(local=True)
 
 
 # ---- credentials
