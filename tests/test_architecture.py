@@ -298,3 +298,14 @@ def test_docstrings_seldom_hang_on_a_clause() -> None:
 
 def test_a_hard_clause_is_noticed() -> None:
     assert hard_clauses('def f():\n    """Give the job whose lease ended."""\n    return "of which"') == ["whose"]
+
+
+# ---- the tests themselves
+
+
+@pytest.mark.xdist_group("together")
+def test_the_tests_of_a_group_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    """Some versions of pytest and pytest-xdist ignore groups; then each process repeats their long first steps."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("no parallel run with groups")
+    assert request.node.nodeid.endswith("@together")
