@@ -280,8 +280,14 @@ def library(texts: dict[str, str] | None = None) -> str:
     )
     head = f"#!lua name={LIBRARY}\nlocal register_function = redis.register_function; "
     return (
-        head + body(texts, FILES + DIALECTS) + "".join(registered) + _QLESS_FUNCTIONS
-        + version + _denied() + _marks() + _REPAIRS
+        head
+        + body(texts, FILES + DIALECTS)
+        + "".join(registered)
+        + _QLESS_FUNCTIONS
+        + version
+        + _denied()
+        + _marks()
+        + _REPAIRS
     )
 
 

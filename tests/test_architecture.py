@@ -34,7 +34,6 @@ LONG_FILES = {
     "qmodel/cli/show.py": "a printer for each shape of reply",
     "qmodel/contract/arguments.py": "a kind for each sort of argument",
     "qmodel/contract/replies.py": "a record for each shape of reply",
-    "qmodel/errors.py": "a class for each error",
     "qmodel/model/invariants.py": "a predicate for each thing that holds",
     "qmodel/conformance/histories/generate.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
