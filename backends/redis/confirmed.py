@@ -47,7 +47,7 @@ def _cured(replies: list[Any]) -> list[Any]:
 
 
 class Confirming:
-    """A backend on the connections of another one, whose calls are confirmed."""
+    """A backend of confirmed calls, on the connections of another one."""
 
     def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
@@ -73,7 +73,7 @@ class Confirming:
         return woken
 
     def confirming(self, replicas: int = 0, local: bool = False) -> Any:
-        """Give a backend on the same connections whose calls are confirmed in another way."""
+        """Give a backend on the same connections that confirms calls in another way."""
         return self.backend.confirming(replicas, local)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Confirming:
 
 
 class AsyncConfirming:
-    """A backend on the connections of another one, whose calls are confirmed, for an event loop."""
+    """A backend of confirmed calls for an event loop, on the connections of another one."""
 
     def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
@@ -107,7 +107,7 @@ class AsyncConfirming:
         return woken
 
     def confirming(self, replicas: int = 0, local: bool = False) -> Any:
-        """Give a backend on the same connections whose calls are confirmed in another way."""
+        """Give a backend on the same connections that confirms calls in another way."""
         return self.backend.confirming(replicas, local)
 
     async def close(self) -> None:

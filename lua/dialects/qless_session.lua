@@ -77,7 +77,8 @@ end
 local function step(operation, args)
   table.insert(args, 1, qless_session.moment)
   table.insert(args, 2, '')
-  local reply = register.call(operation, keys.prefix, args, not qless_session.simulated)
+  local real = not qless_session.simulated
+  local reply = register.call(operation, keys.prefix, args, real)
   if reply.err then
     error(reply.err, 0)
   end
