@@ -98,10 +98,10 @@ _HOME = {
     "client.sync": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
     "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked "
-    "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter "
-    "NotConfirmed NotEnded NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
-    "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
-    "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
+    "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost "
+    "NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverCapacity QmodelError QueueBusy "
+    "QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
+    "ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide UnknownOption WorkerNotSeen WrongState",
     "contract.events": "Event",
     "client.build": "fingerprint",
     "version": "__version__",
