@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from qmodel.errors import DependencyNotFound as DependencyNotFound
     from qmodel.errors import DuplicateJid as DuplicateJid
     from qmodel.errors import DuplicateKey as DuplicateKey
+    from qmodel.errors import EpochPassed as EpochPassed
     from qmodel.errors import FlowError as FlowError
+    from qmodel.errors import Forked as Forked
     from qmodel.errors import HasDependents as HasDependents
     from qmodel.errors import JobCanceled as JobCanceled
     from qmodel.errors import JobExists as JobExists
@@ -93,7 +95,7 @@ _HOME = {
     "contract.arguments": "Edge",
     "client.sync": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
+    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked HasDependents JobCanceled "
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
     "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
