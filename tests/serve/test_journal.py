@@ -17,17 +17,19 @@ from typing import Any
 import pytest
 import redis
 
+import qmodel
 from qmodel.backends.bundle import function_name
 from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.contract.operations import CATALOGUE, Queue
-from qmodel.model import restore, snapshot
+from qmodel.contract.operations import CATALOGUE, BeginEpoch, Complete, Pop, Queue
+from qmodel.errors import Forked
+from qmodel.model import copies, engine, restore, snapshot
 from qmodel.model.state.store import Store
 from qmodel.serve import snapshot_bytes
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import DamagedError, Journal, JournalError
 from qmodel.serve.namespaces import Spaces
-from qmodel.wire import codec
+from qmodel.wire import as_json, codec
 from tests.serve.support import eventually, run_to_its_end, serving
 
 PREFIX = "ql:"
@@ -541,6 +543,39 @@ def test_after_kill_9_every_acknowledged_operation_is_there(seed: int, tmp_path:
         check(server, clients)
 
 
+def begun(store: Store, found: snapshot.Snapshot) -> snapshot.Snapshot:
+    """A store with the epoch that the server began when it was started again."""
+    again = copies.copy(store)
+    if found.epoch != again.epoch:
+        now = as_json.read(found.journal[-1][2])[0] if found.journal else 0
+        engine.step(again, now, BeginEpoch(found.epoch))
+    return snapshot.of(again)
+
+
+def test_a_server_that_lost_the_end_of_its_log_issues_nothing_twice(tmp_path: Path) -> None:
+    """Cut the log to an earlier length, as a restored backup does, and let the server claim the same job again."""
+    with serving("--data", str(tmp_path)) as server:
+        with qmodel.connect(server.url) as client:
+            client.queues["q"].put("K", jid="a")
+            (log,) = tmp_path.glob("log-*")
+            (mark,) = tmp_path.glob("mark-*")
+            kept = {path: path.read_bytes() for path in (log, mark)}
+            lost = client.execute(Pop("q", "w"))[0].token
+            read = list(client.events())
+        server.kill()
+        for path, raw in kept.items():
+            path.write_bytes(raw)
+        server.start()
+        with qmodel.connect(server.url) as client:
+            with pytest.raises(qmodel.LockLost):
+                client.execute(Complete("a", lost))
+            assert client.execute(Pop("q", "w"))[0].token != lost
+            with pytest.raises(Forked):
+                list(client.events(read[-1].seq, epoch=read[-1].epoch))
+            ours = {(one.epoch, one.seq): one for one in read}
+            assert all(ours.get((one.epoch, one.seq), one) == one for one in client.events())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int, tmp_path: Path) -> None:
     """One client sends a generated history in pipelines. After the crash the state is the model's state after some
@@ -568,7 +603,7 @@ def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int
     possible = []
     for number, (spec, words) in enumerate([*history[:sent], (CATALOGUE["length"], ["", "", "q"])]):
         if number >= answered:
-            possible.append(snapshot.difference(snapshot.of(executor.spaces.look(0, PREFIX).store), found) == [])
+            possible.append(snapshot.difference(begun(executor.spaces.look(0, PREFIX).store, found), found) == [])
         executor.call(0, spec, PREFIX, words, 0)
     assert any(possible), (answered, sent)
 

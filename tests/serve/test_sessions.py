@@ -207,14 +207,17 @@ def test_who_hangs_up_while_waiting_takes_no_wake_up(served: Serving) -> None:
 def test_events_are_read_as_a_stream(client: Any, served: Serving) -> None:
     for jid in "abc":
         put(client, jid)
-    assert [entry[0] for entry in client.xrange("ql:events")] == ["1-0", "2-0", "3-0"]
-    assert [entry[0] for entry in client.xrange("ql:events", "(1-0", "2")] == ["2-0"]
+    ids = [entry[0] for entry in client.xrange("ql:events")]
+    epoch = ids[0].partition("-")[2]
+    assert ids == [f"{seq}-{epoch}" for seq in (1, 2, 3, 4)]  # an epoch begins first
+    assert [entry[0] for entry in client.xrange("ql:events", f"({ids[1]}", "3")] == [ids[2]]
+    assert [entry[0] for entry in client.xrange("ql:events", "2", f"({ids[2]}")] == [ids[1]]
     (read_,) = (
-        client.xread({"ql:events": "1-0"}, count=1).values()
+        client.xread({"ql:events": ids[1]}, count=1).values()
         if client.get_connection_kwargs().get("protocol") == 3
-        else [stream[1] for stream in client.xread({"ql:events": "1-0"}, count=1)]
+        else [stream[1] for stream in client.xread({"ql:events": ids[1]}, count=1)]
     )
-    assert "2-0" in str(read_) and "3-0" not in str(read_)
+    assert ids[2] in str(read_) and ids[3] not in str(read_)
 
     threading.Timer(0.2, lambda: put_at(served, "late")).start()
     assert "late" in str(client.xread({"ql:events": "$"}, block=10_000))
