@@ -28,6 +28,7 @@ NAMES = (
     "kills",
     "runners",
     "audit",
+    "worst",
 )
 
 
