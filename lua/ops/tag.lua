@@ -62,7 +62,13 @@ end
 
 -- Show the tracked jobs, and the ids of those that no longer exist.
 function tag.tracked(now, op)
-  local jids = tracking.page(op.offset, op.count)
+  local jids, units = tracking.page(op.offset, op.count), 0
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local job = jobs.get(jid)
+    units = units + (job and budget.weight(job) or 0)
+  end
+  budget.check('tracked', #jids, units)
   local shown, expired = jobs.views(now, jids), {}
   for _, jid in ipairs(jids) do
     if not jobs.get(jid) then

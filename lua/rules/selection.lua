@@ -73,12 +73,14 @@ local function is_over(kind, key, wanted)
   return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
 end
 
--- The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse.
+-- The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new cursor;
+-- or refuse.
 function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
 
-  local found, seen = {}, 0
+  local found, seen, units = {}, 0, 0
+  local last_list, last_name, last_key
   for _, list in ipairs(lists(of, name, wanted.group, at)) do
     local kind, whose = list[1], list[2]
     local after = at and kind == at.kind and (kind ~= 'group' or whose == at.name) and at.behind or nil
@@ -91,8 +93,14 @@ function selection.find(now, operation, op, wanted)
           break
         end
         local job = jobs.load(one[2])
+        local fits = jobs.fits(now, job, wanted)
+        units = units + (fits and budget.weight(job) or budget.moving(job))
+        if seen > 0 and units > budget.UNITS then
+          return found, cursors.write(last_list, last_name, last_key)
+        end
         after, seen = one[1], seen + 1
-        if jobs.fits(now, job, wanted) then
+        last_list, last_name, last_key = kind, whose, after
+        if fits then
           found[#found + 1] = job
         end
         if #found == op.count or seen == catalogue.most then

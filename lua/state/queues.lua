@@ -326,6 +326,18 @@ function queues.take(name, count_)
   return taken
 end
 
+-- Put jobs that were taken out of the order back to where they were.
+function queues.put_back(name, taken)
+  local queue = queues.of(name)
+  for _, job in ipairs(taken) do
+    job.state = 'waiting'
+    store.sorted('ZADD', queue.work_key, job.priority, queues.rank(job))
+    if job.options ~= '' then
+      ttl.enter(job)
+    end
+  end
+end
+
 local function first_moment(command, key, ...)
   local found = store.sorted(command, key, ...)
   if found[2] then
@@ -357,6 +369,11 @@ function queues.due(name, now, most)
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
   return load(jids_of(due))
+end
+
+-- Let the next pop check the schedule again, because this one has left due jobs.
+function queues.is_late(name, now)
+  lower_due(queues.of(name), now)
 end
 
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.

@@ -25,11 +25,22 @@ local function count(tag, by)
   end
 end
 
+-- Enter a job into a tag's list.
+local function list_(job, tag)
+  store.add(keys.tag(tag), store.last(), job.jid)
+  count(tag, 1)
+end
+
+-- Remove a job from a tag's list.
+local function unlist(job, tag)
+  store.remove(keys.tag(tag), job.jid)
+  count(tag, -1)
+end
+
 -- Add a new tag to a job. The current sequence is the job's position in the tag.
 function tags.add(job, tag)
   job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
-  store.add(keys.tag(tag), store.last(), job.jid)
-  count(tag, 1)
+  list_(job, tag)
 end
 
 -- Remove a tag from a job that has it.
@@ -41,8 +52,7 @@ function tags.remove(job, tag)
     end
   end
   job.tags = table.concat(left, BETWEEN)
-  store.remove(keys.tag(tag), job.jid)
-  count(tag, -1)
+  unlist(job, tag)
 end
 
 -- Give a job exactly these tags, in this order; those that it had keep their positions.
@@ -54,14 +64,16 @@ function tags.assign(job, list)
       order[#order + 1] = tag
     end
   end
+  local had = {}
   for _, tag in ipairs(tags.of(job)) do
+    had[tag] = true
     if not wanted[tag] then
-      tags.remove(job, tag)
+      unlist(job, tag)
     end
   end
   for _, tag in ipairs(order) do
-    if not tags.has(job, tag) then
-      tags.add(job, tag)
+    if not had[tag] then
+      list_(job, tag)
     end
   end
   job.tags = table.concat(order, BETWEEN)
@@ -75,8 +87,9 @@ end
 -- Remove all tags from a job.
 function tags.drop(job)
   for _, tag in ipairs(tags.of(job)) do
-    tags.remove(job, tag)
+    unlist(job, tag)
   end
+  job.tags = ''
 end
 
 -- The tags of at least two jobs, most used first, then by name.

@@ -94,6 +94,7 @@ local function execute(operation, args)
     op.request = request -- overrides an argument of that name, which is for nested operations
   end
   store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
+  budget.begin()
   prefetch(op)
   if not spec.reads then
     understood, journals, moment_text = true, store.config and journal.is_on(), text

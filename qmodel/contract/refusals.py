@@ -74,6 +74,11 @@ REASONS: dict[str, Reason] = {
         "Canceling {jid} would cancel more than 1000 jobs, or end more than 1000 dependencies.",
         "Cancel its dependents first, in parts, or remove its dependencies in parts.",
     ),
+    "OVER_BUDGET": Reason(
+        ("operation", "units", "most", "parts"),
+        "{operation} would take {units} units of work; one call may take {most} (docs/semantics.md, Bounds).",
+        "Send it in parts of at most {parts}; name a job's dependents before the job or with it.",
+    ),
     "QUEUE_BUSY": Reason(
         ("queue", "jobs"),
         "Queue {queue} has running or stalled jobs: {jobs}.",

@@ -57,7 +57,7 @@ class Untrack(Operation):
     request: RequestId = ""
 
 
-@operation("tracked", "read")
+@operation("tracked", "read", "OVER_BUDGET")
 class Tracked(Operation):
     """Show the tracked jobs, and the ids of tracked jobs that no longer exist."""
 

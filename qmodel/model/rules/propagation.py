@@ -1,8 +1,8 @@
 """Propagation of failures: each dependent of a failed job follows the policy of its edge.
 
-A thousand jobs may follow one that fails, and their dependents after them. So an operation processes about a thousand
-and leaves the rest to the next one; because the dependents of one job are processed together, it may come to two
-thousand. The order of failures does not change the outcome: a job with an edge that says `cancel` is canceled, even if
+A thousand jobs may follow one that fails, and their dependents after them. So an operation processes as many as its
+budget allows (state/budget.py), and leaves the rest to the next one: what the operation itself has left over half of
+its budget, or half a budget if that is more. The order of failures does not change the outcome: a job with an edge that says `cancel` is canceled, even if
 another edge has failed it first; a failed job keeps its other edges, and none of them unblocks it.
 
 When a job is canceled this way, its dependents follow *their* edges. If one of these says `block`, the job fails
@@ -12,47 +12,88 @@ cancel fails now, so that no worker takes it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from qmodel.contract.arguments import MOST
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import fail_job
 from qmodel.model.rules.stages import unblock
-from qmodel.model.state import cascade, dependencies, jobs
+from qmodel.model.state import budget, cascade, dependencies, jobs
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
+
+
+class Bounds(NamedTuple):
+    """What the budget had when the propagation began, and what it leaves."""
+
+    begun: int
+    kept: int
 
 
 def propagate(store: Store, now: int) -> None:
     """Process the dependents of failed jobs, the latest failure first, within the bounds of one operation."""
     if not store.cascade:
         return
-    room = MOST
+    room, half = budget.room(store), budget.UNITS // 2
+    bounds = Bounds(room, min(room, half) - half)
     doomed: list[str] = []
-    while room > 0 and (doomed or cascade.is_left(store)):
+    late: list[str] = []
+    more = True
+    while doomed or (more and cascade.is_left(store)):
         if doomed:
-            room -= _cancel(store, now, doomed)
+            _cancel(store, now, doomed, late, bounds)
             continue
         job, cancels = cascade.take(store)
         if job is None:
-            room -= 1
-        elif cancels:
+            budget.spend(store, 1)
+        elif not cancels:
+            more = _follow(store, now, job, doomed, bounds)
+        elif _affords(store, job, bounds):
             doomed.append(job.jid)
         else:
-            room -= _follow(store, now, job, doomed)
-    for jid in doomed:
+            cascade.push(store, job, True)
+            more = False
+        more = more and budget.fits(store, 1, bounds.kept)
+    for jid in late:
         _put_off(store, now, jid)
 
 
-def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
-    """Let the dependents of a failed job follow their policies; collect those to cancel; give how much work it was."""
+def _affords(store: Store, job: Job, bounds: Bounds) -> bool:
+    """Whether the budget has room for a job, which it always has for the first one; if so, spend it."""
+    units = budget.weight(job)
+    if budget.room(store) < bounds.begun and not budget.fits(store, units, bounds.kept):
+        return False
+    budget.spend(store, units)
+    return True
+
+
+def _follow(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of a failed job follow their policies; collect those to cancel; say whether all have followed.
+    The others follow later.
+    """
     assert job.failure is not None
-    failing, ignoring = dependencies.under(job, "fail"), dependencies.under(job, "ignore")
-    for jid in failing:
-        _fail(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.")
-    for jid in ignoring:
-        _ignore(store, now, jobs.load(store, jid), job, "failed", job.failure.message)
+    for jid in dependencies.under(job, "fail"):
+        waiting = jobs.load(store, jid)
+        if waiting.state == "depends":
+            if not _affords(store, waiting, bounds):
+                cascade.push(store, job)
+                return False
+            _fail(store, now, waiting, f"Its dependency {job.jid} failed.")
+    for jid in dependencies.under(job, "ignore"):
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            cascade.push(store, job)
+            return False
+        _ignore(store, now, waiting, job, "failed", job.failure.message)
     for jid in dependencies.under(job, "cancel"):
-        _doom(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.", doomed)
-    return len(failing) + len(ignoring) or int(not doomed)
+        waiting = jobs.load(store, jid)
+        if waiting.state == "depends" or not dependencies.under(waiting, "block"):
+            if not _affords(store, waiting, bounds):
+                cascade.push(store, job)
+                return False
+            _doom(store, now, waiting, f"Its dependency {job.jid} failed.", doomed)
+    budget.spend(store, 1 + len(job.dependents) // 4)
+    return True
 
 
 def _fail(store: Store, now: int, job: Job, message: str) -> None:
@@ -77,33 +118,41 @@ def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> 
         doomed.append(job.jid)
 
 
-def _cancel(store: Store, now: int, doomed: list[str]) -> int:
-    """Cancel the last collected job, and let its dependents follow; give how much work it was."""
+def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: Bounds) -> None:
+    """Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later."""
     job = jobs.get(store, doomed.pop())
     if job is None or dependencies.under(job, "block"):  # collected twice; or a dependent blocks it now
-        return 1
-    canceled = len(dependencies.under(job, "cancel"))
-    size = len(job.dependents) - canceled + max(len(job.dependencies), 1)
-    _leave(store, now, job, doomed)
-    if len(job.dependencies) > MOST:
+        return
+    if not _leave(store, now, job, doomed, bounds):
+        late.append(job.jid)
+    elif len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
-        doomed.append(job.jid)
+        late.append(job.jid)
     else:
         delete(store, now, job)
-    return size
 
 
-def _leave(store: Store, now: int, job: Job, doomed: list[str]) -> None:
-    """Let the dependents of a canceled job follow their policies."""
+def _leave(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of a canceled job follow their policies; say whether all have followed."""
     for jid in dependencies.under(job, "ignore"):
-        _ignore(store, now, jobs.load(store, jid), job, "canceled", "")
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        _ignore(store, now, waiting, job, "canceled", "")
     message = f"Its dependency {job.jid} was canceled."
     for jid in dependencies.under(job, "fail"):
-        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
-        _fail(store, now, jobs.load(store, jid), message)
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        dependencies.unlink(store, waiting, [job.jid])
+        _fail(store, now, waiting, message)
     for jid in dependencies.under(job, "cancel"):
-        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
-        _doom(store, now, jobs.load(store, jid), message, doomed)
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        dependencies.unlink(store, waiting, [job.jid])
+        _doom(store, now, waiting, message, doomed)
+    return True
 
 
 def _put_off(store: Store, now: int, jid: str) -> None:

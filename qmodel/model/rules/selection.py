@@ -8,7 +8,7 @@ from typing import Any
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import cursors, failures, jobs
+from qmodel.model.state import budget, cursors, failures, jobs
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -32,20 +32,28 @@ def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
 
 
 def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tuple[list[Job], str]:
-    """The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse."""
+    """The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new
+    cursor; or refuse.
+    """
     kinds, name = _kinds(wanted)
     at = _begins(op, operation, kinds)
 
     found: list[Job] = []
-    seen = 0
+    seen = units = 0
+    last: tuple[str, str, cursors.Key] = "", "", ()
     for kind, whose in _lists(store, kinds, name, wanted.group, at):
         after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
         for key, jid in cursors.page(store, kind, whose, after, MOST - seen):
             if _is_over(kind, key, wanted):
                 break
             job = jobs.load(store, jid)
+            fits = jobs.fits(now, job, wanted)
+            units += budget.weight(job) if fits else budget.moving(job)
+            if seen > 0 and units > budget.UNITS:
+                return found, cursors.write(*last)
             seen += 1
-            if jobs.fits(now, job, wanted):
+            last = kind, whose, key
+            if fits:
                 found.append(job)
             if len(found) == op.count or seen == MOST:
                 return found, cursors.write(kind, whose, key)
