@@ -42,6 +42,7 @@ IN_LUA_ALONE = {
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
     "messages.load": "the texts of messages are read only when somebody wants to know",
+    "queues.is_late": "the time before which nothing is due is a cache of Lua's",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
@@ -97,9 +98,9 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "cascade.is_left", "completed.recheck", "config.all", "config.get", "config.option", "config.special",
+    "budget.size", "cascade.is_left", "completed.recheck", "config.all", "config.get", "config.option", "config.special",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
-    "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
+    "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late", "queues.lapsed", "queues.look_due", "queues.of",
     "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",

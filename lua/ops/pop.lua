@@ -94,7 +94,7 @@ local function promote_due(now, queue)
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
     local units = budget.moving(job)
     if some and not budget.fits(units, kept) then
-      queues.is_late(queue, now)
+      queues.is_late(job)
       break
     end
     some = true

@@ -3,6 +3,8 @@
 
 local propagation = {}
 
+local FOLLOWED = {'fail', 'ignore', 'cancel'}
+
 -- Whether the budget has room for a job, which it always has for the first one; if so, spend it.
 local function affords(job, bounds)
   local units = budget.weight(job)
@@ -38,35 +40,33 @@ local function doom(now, job, message, doomed)
   end
 end
 
+-- Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for it.
+local function follow_one(now, job, policy, waiting_job, doomed, bounds)
+  if waiting_job.state ~= 'depends' and (policy == 'fail' or #dependencies.under(waiting_job, 'block') > 0) then
+    return true
+  end
+  if not affords(waiting_job, bounds) then
+    return false
+  end
+  if policy == 'fail' then
+    fail(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.')
+  elseif policy == 'ignore' then
+    ignore(now, waiting_job, job, 'failed', job.message)
+  else
+    doom(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.', doomed)
+  end
+  return true
+end
+
 -- Let the dependents of a failed job follow their policies; collect those to cancel; say whether all have followed. The
 -- others follow later.
 local function follow(now, job, doomed, bounds)
-  for _, jid in ipairs(dependencies.under(job, 'fail')) do
-    local waiting_job = jobs.load(jid)
-    if waiting_job.state == 'depends' then
-      if not affords(waiting_job, bounds) then
+  for _, policy in ipairs(FOLLOWED) do
+    for _, jid in ipairs(dependencies.under(job, policy)) do
+      if not follow_one(now, job, policy, jobs.load(jid), doomed, bounds) then
         cascade.push(job)
         return false
       end
-      fail(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.')
-    end
-  end
-  for _, jid in ipairs(dependencies.under(job, 'ignore')) do
-    local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds) then
-      cascade.push(job)
-      return false
-    end
-    ignore(now, waiting_job, job, 'failed', job.message)
-  end
-  for _, jid in ipairs(dependencies.under(job, 'cancel')) do
-    local waiting_job = jobs.load(jid)
-    if waiting_job.state == 'depends' or #dependencies.under(waiting_job, 'block') == 0 then
-      if not affords(waiting_job, bounds) then
-        cascade.push(job)
-        return false
-      end
-      doom(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.', doomed)
     end
   end
   budget.spend(1 + math.floor(job.waited_for / 4))
@@ -127,6 +127,22 @@ local function put_off(now, jid)
   end
 end
 
+-- Process the last entry of the cascade; say whether the budget had room for it.
+local function next_(now, doomed, bounds)
+  local job, cancels = cascade.take()
+  if not job then
+    budget.spend(1)
+    return true
+  elseif not cancels then
+    return follow(now, job, doomed, bounds)
+  elseif not affords(job, bounds) then
+    cascade.push(job, true)
+    return false
+  end
+  doomed[#doomed + 1] = job.jid
+  return true
+end
+
 -- Process the dependents of failed jobs, the latest failure first, within the bounds of one operation; say whether
 -- there were any.
 function propagation.propagate(now)
@@ -141,18 +157,7 @@ function propagation.propagate(now)
     if #doomed > 0 then
       cancel(now, doomed, late, bounds)
     else
-      local job, cancels = cascade.take()
-      if not job then
-        budget.spend(1)
-      elseif not cancels then
-        more = follow(now, job, doomed, bounds)
-      elseif affords(job, bounds) then
-        doomed[1] = job.jid
-      else
-        cascade.push(job, true)
-        more = false
-      end
-      more = more and budget.fits(1, bounds.kept)
+      more = next_(now, doomed, bounds) and budget.fits(1, bounds.kept)
     end
   end
   for _, jid in ipairs(late) do

@@ -371,9 +371,9 @@ function queues.due(name, now, most)
   return load(jids_of(due))
 end
 
--- Let the next pop check the schedule again, because this one has left due jobs.
-function queues.is_late(name, now)
-  lower_due(queues.of(name), now)
+-- Let the next pop check the schedule again, because this one has left a due job.
+function queues.is_late(job)
+  lower_due(queues.of(job.queue), tonumber(job.ready_at))
 end
 
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.

@@ -44,7 +44,7 @@ def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
     for job in found:
         if job.state != "running":
             raise refuse("WRONG_STATE", job.jid, job.state)
-    budget.check("timeout", len(found), sum(map(budget.moving, found)))
+    budget.check("timeout", len(found), sum(budget.moving(job) for job in found))
 
     for job in found:
         _take_away(store, now, job)
@@ -85,6 +85,6 @@ def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     if sum(len(job.dependencies) for job in found) > MOST:
         raise refuse("DEPENDENCY_LIMIT", found[0].jid)
-    budget.check("revoke", len(found), sum(map(budget.weight, found)))
+    budget.check("revoke", len(found), sum(budget.weight(job) for job in found))
 
     return tuple([revoke_one(store, now, job) for job in found])

@@ -32,7 +32,7 @@ def _named(store: Store, now: int, op: RetryMany, jids: tuple[str, ...]) -> tupl
     wanted = filter(op, "failed")
     found = [jobs.get(store, jid) for jid in dict.fromkeys(jids)]
     named = [job for job in found if job is not None and jobs.fits(now, job, wanted)][: op.count]
-    budget.check("retry_many", len(named), sum(map(budget.weight, named)))
+    budget.check("retry_many", len(named), sum(budget.weight(job) for job in named))
     return named, ""
 
 

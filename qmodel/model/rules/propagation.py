@@ -23,6 +23,10 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 
+FOLLOWED = ("fail", "ignore", "cancel")
+"""The policies by which a dependent follows, in the order in which they are processed."""
+
+
 class Bounds(NamedTuple):
     """What the budget had when the propagation began, and what it leaves."""
 
@@ -43,19 +47,24 @@ def propagate(store: Store, now: int) -> None:
         if doomed:
             _cancel(store, now, doomed, late, bounds)
             continue
-        job, cancels = cascade.take(store)
-        if job is None:
-            budget.spend(store, 1)
-        elif not cancels:
-            more = _follow(store, now, job, doomed, bounds)
-        elif _affords(store, job, bounds):
-            doomed.append(job.jid)
-        else:
-            cascade.push(store, job, True)
-            more = False
-        more = more and budget.fits(store, 1, bounds.kept)
+        more = _next(store, now, doomed, bounds) and budget.fits(store, 1, bounds.kept)
     for jid in late:
         _put_off(store, now, jid)
+
+
+def _next(store: Store, now: int, doomed: list[str], bounds: Bounds) -> bool:
+    """Process the last entry of the cascade; say whether the budget had room for it."""
+    job, cancels = cascade.take(store)
+    if job is None:
+        budget.spend(store, 1)
+        return True
+    if not cancels:
+        return _follow(store, now, job, doomed, bounds)
+    if not _affords(store, job, bounds):
+        cascade.push(store, job, True)
+        return False
+    doomed.append(job.jid)
+    return True
 
 
 def _affords(store: Store, job: Job, bounds: Bounds) -> bool:
@@ -71,28 +80,32 @@ def _follow(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds)
     """Let the dependents of a failed job follow their policies; collect those to cancel; say whether all have followed.
     The others follow later.
     """
-    assert job.failure is not None
-    for jid in dependencies.under(job, "fail"):
-        waiting = jobs.load(store, jid)
-        if waiting.state == "depends":
-            if not _affords(store, waiting, bounds):
+    for policy in FOLLOWED:
+        for jid in dependencies.under(job, policy):
+            if not _follow_one(store, now, job, policy, jobs.load(store, jid), doomed, bounds):
                 cascade.push(store, job)
                 return False
-            _fail(store, now, waiting, f"Its dependency {job.jid} failed.")
-    for jid in dependencies.under(job, "ignore"):
-        waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds):
-            cascade.push(store, job)
-            return False
-        _ignore(store, now, waiting, job, "failed", job.failure.message)
-    for jid in dependencies.under(job, "cancel"):
-        waiting = jobs.load(store, jid)
-        if waiting.state == "depends" or not dependencies.under(waiting, "block"):
-            if not _affords(store, waiting, bounds):
-                cascade.push(store, job)
-                return False
-            _doom(store, now, waiting, f"Its dependency {job.jid} failed.", doomed)
     budget.spend(store, 1 + len(job.dependents) // 4)
+    return True
+
+
+def _follow_one(
+    store: Store, now: int, job: Job, policy: str, waiting: Job, doomed: list[str], bounds: Bounds
+) -> bool:
+    """Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for
+    it.
+    """
+    assert job.failure is not None
+    if waiting.state != "depends" and (policy == "fail" or dependencies.under(waiting, "block")):
+        return True
+    if not _affords(store, waiting, bounds):
+        return False
+    if policy == "fail":
+        _fail(store, now, waiting, f"Its dependency {job.jid} failed.")
+    elif policy == "ignore":
+        _ignore(store, now, waiting, job, "failed", job.failure.message)
+    else:
+        _doom(store, now, waiting, f"Its dependency {job.jid} failed.", doomed)
     return True
 
 

@@ -26,6 +26,19 @@ PARTS = {
 ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
 
 
+class Walk:
+    """What a search has found, how many jobs it has examined, the units that these cost, and the position of the last
+    one.
+    """
+
+    __slots__ = ("found", "last", "seen", "units")
+
+    def __init__(self) -> None:
+        self.found: list[Job] = []
+        self.seen = self.units = 0
+        self.last: tuple[str, str, cursors.Key] = "", "", ()
+
+
 def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
     """The properties that the arguments of an operation ask for; `before` is the latest time of ending."""
     return Filter(op.queue, state, op.klass, op.tag, getattr(op, "worker", None), op.group, before)
@@ -38,26 +51,30 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
     kinds, name = _kinds(wanted)
     at = _begins(op, operation, kinds)
 
-    found: list[Job] = []
-    seen = units = 0
-    last: tuple[str, str, cursors.Key] = "", "", ()
+    walk = Walk()
     for kind, whose in _lists(store, kinds, name, wanted.group, at):
         after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
-        for key, jid in cursors.page(store, kind, whose, after, MOST - seen):
+        for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
             if _is_over(kind, key, wanted):
                 break
-            job = jobs.load(store, jid)
-            fits = jobs.fits(now, job, wanted)
-            units += budget.weight(job) if fits else budget.moving(job)
-            if seen > 0 and units > budget.UNITS:
-                return found, cursors.write(*last)
-            seen += 1
-            last = kind, whose, key
-            if fits:
-                found.append(job)
-            if len(found) == op.count or seen == MOST:
-                return found, cursors.write(kind, whose, key)
-    return found, ""
+            if not _take(now, walk, jobs.load(store, jid), wanted):
+                return walk.found, cursors.write(*walk.last)
+            walk.last = kind, whose, key
+            if len(walk.found) == op.count or walk.seen == MOST:
+                return walk.found, cursors.write(*walk.last)
+    return walk.found, ""
+
+
+def _take(now: int, walk: Walk, job: Job, wanted: Filter) -> bool:
+    """Examine a job, and collect it if it matches; say whether the budget has room for it."""
+    fits = jobs.fits(now, job, wanted)
+    walk.units += budget.weight(job) if fits else budget.moving(job)
+    if walk.seen > 0 and walk.units > budget.UNITS:
+        return False
+    walk.seen += 1
+    if fits:
+        walk.found.append(job)
+    return True
 
 
 def _is_over(kind: str, key: cursors.Key, wanted: Filter) -> bool:
