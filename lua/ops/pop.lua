@@ -289,13 +289,14 @@ local function order(now, queue, count, ended)
   return found
 end
 
--- Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked.
+-- Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are not
+-- checked.
 function pop.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown, ended = {}, {}
   for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
     if job.state == 'stalled' or tonumber(job.remaining) > 0 and not failure.is_revoked(job) then
-      shown[#shown + 1] = jobs.view(now, job)
+      shown[#shown + 1] = job
     else
       ended[#ended + 1] = job
     end
@@ -307,8 +308,12 @@ function pop.peek(now, op)
       job.seq = 0
     end
     if not ttl.is_over(now, job) then
-      shown[#shown + 1] = jobs.view(now, job)
+      shown[#shown + 1] = job
     end
   end
-  return shown
+  local views = {}
+  for i = 1, fitting(shown, {}) do
+    views[i] = jobs.view(now, shown[i])
+  end
+  return views
 end

@@ -95,6 +95,16 @@ function budget.of_run(schedule)
   return 4 + #schedule.tags + blocks(apart(#schedule.data))
 end
 
+-- The units for making the job of a message.
+function budget.of_delivery(subscription, message)
+  return 4 + #(subscription.tags or {}) + blocks(apart(#message.data))
+end
+
+-- The units for showing a message.
+function budget.of_message(message)
+  return 1 + blocks(#message.data)
+end
+
 -- Refuse more units than one operation may do for more than one item.
 function budget.check(operation, items, units)
   if units > budget.UNITS and items > 1 then

@@ -19,6 +19,20 @@ function tags.has(job, tag)
   return string.find(BETWEEN .. job.tags .. BETWEEN, BETWEEN .. tag .. BETWEEN, 1, true) ~= nil
 end
 
+-- Refuse more than 1000 tags of a job: all are removed in the step that deletes it.
+function tags.check_room(job, more)
+  local had, size = {}, 0
+  for _, list in ipairs({tags.of(job), more}) do
+    for _, tag in ipairs(list) do
+      size = size + (had[tag] and 0 or 1)
+      had[tag] = true
+    end
+  end
+  if size > catalogue.most then
+    refusals.refuse('LIMIT_REACHED', 'tags of job ' .. job.jid, catalogue.most)
+  end
+end
+
 local function count(tag, by)
   if redis.call('ZINCRBY', keys.tags, -by, tag) == '0' then
     redis.call('ZREM', keys.tags, tag)
@@ -45,13 +59,9 @@ end
 
 -- Remove a tag from a job that has it.
 function tags.remove(job, tag)
-  local left = {}
-  for _, other in ipairs(tags.of(job)) do
-    if other ~= tag then
-      left[#left + 1] = other
-    end
-  end
-  job.tags = table.concat(left, BETWEEN)
+  local text = BETWEEN .. job.tags .. BETWEEN
+  local at, last = string.find(text, BETWEEN .. tag .. BETWEEN, 1, true)
+  job.tags = string.sub(text, 2, at - 1) .. string.sub(text, at == 1 and last + 1 or last, -2)
   unlist(job, tag)
 end
 

@@ -77,7 +77,7 @@ REASONS: dict[str, Reason] = {
     "OVER_BUDGET": Reason(
         ("operation", "units", "most", "parts"),
         "{operation} would take {units} units of work; one call may take {most} (docs/semantics.md, Bounds).",
-        "Send it in parts of at most {parts}; name a job's dependents before the job or with it.",
+        "Send less in one call: at most {parts} items of this size, dependents before or with the jobs they depend on.",
     ),
     "QUEUE_BUSY": Reason(
         ("queue", "jobs"),

@@ -6,7 +6,7 @@ from qmodel.contract.arguments import Count, Jid, Offset, RequestId, Tag, Tags
 from qmodel.contract.operations.spec import Operation, operation
 
 
-@operation("names", "memo", "JOB_NOT_FOUND", "tagged")
+@operation("names", "memo", "JOB_NOT_FOUND LIMIT_REACHED", "tagged")
 class TagAdd(Operation):
     """Add tags to a job; replies all its tags."""
 

@@ -251,7 +251,9 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
 
 
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
-    """Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked."""
+    """Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are
+    not checked.
+    """
     until = now - config.value(store, "grace-period")
     lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
     shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
@@ -259,4 +261,4 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown)
+    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, [])])

@@ -21,7 +21,7 @@ from __future__ import annotations
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import WIDTH
-from qmodel.model.state.records import Job, Schedule
+from qmodel.model.state.records import Job, Message, Schedule, Subscription
 from qmodel.model.state.store import Store
 
 UNITS = 4000
@@ -113,6 +113,16 @@ def of_put(op: Put) -> int:
 def of_run(schedule: Schedule) -> int:
     """The units for making a run of a schedule."""
     return 4 + len(schedule.tags) + _apart(schedule.data) // BLOCK
+
+
+def of_delivery(subscription: Subscription, message: Message) -> int:
+    """The units for making the job of a message."""
+    return 4 + len(subscription.put.tags or ()) + _apart(message.data) // BLOCK
+
+
+def of_message(message: Message) -> int:
+    """The units for showing a message."""
+    return 1 + size(message.data) // BLOCK
 
 
 def check(operation: str, items: int, units: int) -> None:
