@@ -166,14 +166,11 @@ local function lease(now, queue, worker, count, request, jids, shown)
   end
 end
 
--- Count the caller as idle. Wake one worker if the pop reached its bound of events or its budget, because it has examined
--- only some jobs.
-local function await_work(queue, most)
+-- Count the caller as idle. Wake one worker if the pop has left work to the next one.
+local function await_work(queue)
   queues.await_work(queue)
   if budget.is_cut() then
     queues.wake_one(queue)
-  elseif store.last() >= most then
-    queues.wake_if_ready(queue)
   end
 end
 
@@ -181,12 +178,11 @@ end
 function pop.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
   local jids, shown = {}, {}
-  local most = store.last() + catalogue.most
   lease(now, queue, worker, count, request, jids, shown)
   if #jids > 0 then
     workers.remember(worker, request, jids)
   elseif wait then
-    await_work(queue, most)
+    await_work(queue)
   end
   return propagation.propagate(now) and jobs.views(now, jids) or shown -- a repeated call shows the same
 end
@@ -223,10 +219,9 @@ function pop.pop_any(now, op)
   workers.seen(now, op.worker)
   local names = distinct(op.queues)
   queues.prefetch(names)
-  local most = store.last() + catalogue.most
   local jids, shown = {}, {}
   for _, name in ipairs(names) do
-    if #jids < op.count and store.last() < most and not budget.is_cut() then
+    if #jids < op.count and not budget.is_cut() then
       lease(now, name, op.worker, op.count - #jids, op.request, jids, shown)
     end
   end
@@ -234,7 +229,7 @@ function pop.pop_any(now, op)
     workers.remember(op.worker, op.request, jids)
   elseif op.wait then
     for _, name in ipairs(names) do
-      await_work(name, most)
+      await_work(name)
     end
   end
   local changed = propagation.propagate(now) or #names > 1 -- a later queue may have changed jobs of an earlier one

@@ -51,16 +51,15 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
 
     workers.seen(store, now, op.worker)
     names = _distinct(op.queues)
-    most = store.seq + MOST
     granted: list[Job] = []
     for name in names:
-        if len(granted) < op.count and store.seq < most and not budget.is_cut(store):
+        if len(granted) < op.count and not budget.is_cut(store):
             granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
     if granted:
         workers.remember(store, op.worker, op.request, tuple(map(JID, granted)))
     elif op.wait:
         for name in names:
-            _await_work(store, name, most)
+            _await_work(store, name)
     propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
@@ -70,25 +69,20 @@ def grant(
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker)
-    most = store.seq + MOST
     granted = _lease(store, now, queue, worker, count, request)
     if granted:
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
-        _await_work(store, queue, most)
+        _await_work(store, queue)
     propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
-def _await_work(store: Store, queue: str, most: int) -> None:
-    """Count the caller as idle. Wake one worker if the pop reached its bound of events or its budget, because it has
-    examined only some jobs.
-    """
+def _await_work(store: Store, queue: str) -> None:
+    """Count the caller as idle. Wake one worker if the pop has left work to the next one."""
     queues.await_work(store, queue)
     if budget.is_cut(store):
         queues.wake_one(store, queue)
-    elif store.seq >= most:
-        queues.wake_if_ready(store, queue)
 
 
 def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
