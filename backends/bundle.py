@@ -23,7 +23,8 @@ LIBRARY = "qmodel_v1"
 
 FILES = (
     "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/store", "state/records",
-    "state/budget", "state/config", "state/history", "state/journal", "state/throttles", "state/parked", "state/dependencies",
+    "state/budget", "state/config", "state/history", "state/journal",
+    "state/throttles", "state/parked", "state/dependencies",
     "state/failures", "state/completed", "state/workers", "state/queues", "state/pauses", "state/schedules",
     "state/requests", "state/concurrency_keys", "state/state_index", "state/tags", "state/tracking",
     "state/stats", "state/idempotency", "state/uniques", "state/options", "state/results", "state/cascade",

@@ -543,7 +543,7 @@ def _subscribed(make: Callable[[], Operation], tags: int, messages: int = 0) -> 
         for i in range(min(n, 100)):
             world.call(
                 ops.Subscribe(
-                    f"s{i}", tuple(f"a.*.{k}.>" for k in range(9)) + ("a.>",), "q", "K",
+                    f"s{i}", (*(f"a.*.{k}.>" for k in range(9)), "a.>"), "q", "K",
                     tags=tuple(f"t{k}" for k in range(tags)),
                 )
             )  # fmt: skip
@@ -664,6 +664,11 @@ def _request_forget(world: World, n: int) -> Operation:
     return ops.RequestForget("r")
 
 
+def _set_throttles(world: World, n: int) -> Operation:
+    world.calls(ops.ThrottleSet(f"x{i}", concurrency=1, rate=10**4, rate_ms=10**4) for i in range(n))
+    return ops.Throttles(0, 1000)
+
+
 OTHERS: list[Case] = [
     Case("put_many", "a chain", _chain),
     Case("put_many", "4000 named edges", _grid),
@@ -731,7 +736,7 @@ OTHERS: list[Case] = [
     Case("pause", "n queues", _queues(lambda names: ops.Pause(names, "r"), 1)),
     Case("unpause", "n queues, 10 reasons", _paused),
     Case("unpause", "n idle workers", _idle),
-    Case("forget", "n queues", _queues(lambda names: ops.Forget(names), 0)),
+    Case("forget", "n queues", _queues(ops.Forget, 0)),
     Case("events", "n events", _events(lambda: ops.Events(0, 1000))),
     Case("journal", "n entries of 64 KiB", _journaled),
     Case("tracked", "n jobs of 64 KiB", _tracked),
@@ -740,8 +745,7 @@ OTHERS: list[Case] = [
     Case("metrics", "1000 minutes", _one(ops.Metrics("q", count=1000))),
     Case("stats", "a day", _one(ops.Stats("q"))),
     Case("why", "a waiting job", _one(ops.Why("j1"))),
-    Case("throttles", "n throttles", lambda w, n: (w.calls(
-        ops.ThrottleSet(f"x{i}", concurrency=1, rate=10**4, rate_ms=10**4) for i in range(n)), ops.Throttles(0, 1000))[1]),
+    Case("throttles", "n throttles", _set_throttles),
     Case("failed_groups", "n groups", _one(ops.FailedGroups(0, 1000))),
 ]  # fmt: skip
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
     from qmodel.errors import NotWhole as NotWhole
+    from qmodel.errors import OverBudget as OverBudget
     from qmodel.errors import OverCapacity as OverCapacity
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueBusy as QueueBusy
@@ -95,7 +96,7 @@ _HOME = {
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
     "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey FlowError HasDependents JobCanceled "
     "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
-    "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
+    "NotLoadedError NotWhole OverBudget OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
     "contract.events": "Event",

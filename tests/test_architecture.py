@@ -30,6 +30,7 @@ LONG_FILES = {
     "qmodel/client/sync.py": "generated from aio.py",
     "qmodel/cli/demo.py": "a program of its own",
     "qmodel/cli/show.py": "a printer for each shape of reply",
+    "qmodel/errors.py": "an exception for each refusal",
     "qmodel/contract/replies.py": "a record for each shape of reply",
     "qmodel/model/invariants.py": "a predicate for each thing that holds",
     "qmodel/conformance/histories/generate.py": "a generator for each operation",

@@ -1,4 +1,4 @@
-"""The budget of an operation (state/budget.py): with a small one, both sides stop at the same job, and nothing is lost."""
+"""The budget of an operation (state/budget.py): with a small one, both sides stop at the same job."""
 
 from __future__ import annotations
 

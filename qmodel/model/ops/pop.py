@@ -108,7 +108,7 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     kept, some = budget.room(store) // 2, False
     for job in queues.lapsed(store, queue_state, until, count):
         units = budget.weight(job)
-        if some and not budget.fits(store, units, kept) or not admits(store, now, queue, job, passed, True):
+        if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
             break
         some = True
         budget.spend(store, units)

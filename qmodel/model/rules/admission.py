@@ -108,7 +108,9 @@ def claimed(store: Store, now: int, job: Job) -> None:
 
 
 def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
-    """Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how many."""
+    """Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how
+    many.
+    """
     through, kept = 0, budget.room(store) // 2
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
         if through < most:

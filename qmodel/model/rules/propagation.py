@@ -1,9 +1,9 @@
 """Propagation of failures: each dependent of a failed job follows the policy of its edge.
 
 A thousand jobs may follow one that fails, and their dependents after them. So an operation processes as many as its
-budget allows (state/budget.py), and leaves the rest to the next one: what the operation itself has left over half of
-its budget, or half a budget if that is more. The order of failures does not change the outcome: a job with an edge that says `cancel` is canceled, even if
-another edge has failed it first; a failed job keeps its other edges, and none of them unblocks it.
+budget allows (state/budget.py), at least half a budget, and leaves the rest to the next one. The order of failures does
+not change the outcome: a job with an edge that says `cancel` is canceled, even if another edge has failed it first; a
+failed job keeps its other edges, and none of them unblocks it.
 
 When a job is canceled this way, its dependents follow *their* edges. If one of these says `block`, the job fails
 instead and is kept: otherwise a dependent would wait for a job that no longer exists. A job that a later operation will
@@ -21,7 +21,6 @@ from qmodel.model.rules.stages import unblock
 from qmodel.model.state import budget, cascade, dependencies, jobs
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
-
 
 FOLLOWED = ("fail", "ignore", "cancel")
 """The policies by which a dependent follows, in the order in which they are processed."""
@@ -89,9 +88,7 @@ def _follow(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds)
     return True
 
 
-def _follow_one(
-    store: Store, now: int, job: Job, policy: str, waiting: Job, doomed: list[str], bounds: Bounds
-) -> bool:
+def _follow_one(store: Store, now: int, job: Job, policy: str, waiting: Job, doomed: list[str], bounds: Bounds) -> bool:
     """Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for
     it.
     """

@@ -99,8 +99,8 @@ def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
 
 
 def _in_turn(store: Store, now: int, found: list[Schedule], most: int, kept: int) -> list[Run]:
-    """The next runs of due schedules, one of each in turn, as long as the budget leaves `kept`; the schedules, which are
-    drafts, advance.
+    """The next runs of due schedules, one of each in turn, as long as the budget leaves `kept`; the schedules, which
+    are drafts, advance.
     """
     made: list[Run] = []
     turn = [schedule for schedule in found if _is_due(now, schedule)]

@@ -30,8 +30,9 @@ Rules for runs:
   clock is involved, and a schedule is not suspended for longer than a run takes. Runs that were due meanwhile are
   skipped.
 - *Bounded and fair.* One operation examines the 1000 schedules that have been due longest, and tries at most 1000 runs
-  and half of its budget (state/budget.py), one of each in turn: a schedule that is far behind does not hold up others. With more than 1000 they come in the order
-  of their due times, and only a limited number of others precede any due time: so each gets its turn.
+  and half of its budget (state/budget.py), one of each in turn: a schedule that is far behind does not hold up others.
+  With more than 1000 they come in the order of their due times, and only a limited number of others precede any due
+  time: so each gets its turn.
 - A queue with recurring jobs is on the list of queues and cannot be forgotten: it will have jobs.
 """
 
