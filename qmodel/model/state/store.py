@@ -38,9 +38,9 @@ class Store:
 
     __slots__ = (
         "cascade", "completed", "concurrency_keys", "config", "crons", "cut", "days", "events", "failed", "groups",
-        "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states", "requested", "requests",
-        "results", "room", "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked",
-        "unique_ends", "uniques", "workers", "workers_passed",
+        "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states", "requested",
+        "requests", "results", "room", "schedules", "seq", "settings", "subscriptions", "tags", "throttles",
+        "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
