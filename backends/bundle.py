@@ -23,7 +23,8 @@ LIBRARY = "qmodel_v1"
 
 FILES = (
     "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
-    "state/repair", "state/store", "state/epochs", "state/records", "state/config", "state/history", "state/journal",
+    "state/repair", "state/store", "state/epochs", "state/records", "state/budget", "state/config", "state/history",
+    "state/journal",
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
     "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",

@@ -29,6 +29,7 @@ NAMES = (
     "runners",
     "audit",
     "storm",
+    "worst",
 )
 
 

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from qmodel.errors import NotEnded as NotEnded
     from qmodel.errors import NotLoadedError as NotLoadedError
     from qmodel.errors import NotWhole as NotWhole
+    from qmodel.errors import OverBudget as OverBudget
     from qmodel.errors import OverCapacity as OverCapacity
     from qmodel.errors import QmodelError as QmodelError
     from qmodel.errors import QueueBusy as QueueBusy
@@ -99,7 +100,7 @@ _HOME = {
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
     "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked "
     "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost "
-    "NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverCapacity QmodelError QueueBusy "
+    "NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverBudget OverCapacity QmodelError QueueBusy "
     "QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
     "ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide UnknownOption WorkerNotSeen WrongState",
     "contract.events": "Event",

@@ -397,6 +397,14 @@ class OverCapacity(RefusedError):
     capacity: str
 
 
+class OverBudget(RefusedError):
+    code = "OVER_BUDGET"
+    operation: str
+    units: str
+    most: str
+    parts: str
+
+
 class RequestNotFound(RefusedError):
     code = "REQUEST_NOT_FOUND"
     request: str

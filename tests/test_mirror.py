@@ -48,6 +48,7 @@ IN_LUA_ALONE = {
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
     "messages.load": "the texts of messages are read only when somebody wants to know",
+    "queues.is_late": "the time before which nothing is due is a cache of Lua's",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
@@ -75,6 +76,7 @@ IN_PYTHON_ALONE = {
     "epochs.kept": "a snapshot is read from the raw keys",
     "failures.of": "the group as a sorted list, which in Lua is a key",
     "history.stages": "in Lua a history is shown as the text that it is",
+    "budget.size": "the bytes of a text, which are its length in Lua",
     "options.view": "in Lua the record is shown, which holds them as one text",
     "queues.wake": "local in Lua",
     "throttles.forget_if_empty": "Lua keeps only the limits and the level together",
@@ -103,10 +105,11 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "cascade.is_left", "completed.recheck", "config.all", "config.get", "config.option", "config.special",
+    "budget.size", "cascade.is_left",
+    "completed.recheck", "config.all", "config.get", "config.option", "config.special",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
-    "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.lapsed", "queues.look_due", "queues.of",
-    "queues.prefetch", "queues.rank", "queues.size",
+    "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
+    "queues.lapsed", "queues.look_due", "queues.of", "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
     "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
     "tags.has", "tags.of", "workers.expect",

@@ -646,6 +646,9 @@ class Keyspace:
         value = self._read(key, bytes)
         return False if value is None else value
 
+    def _strlen(self, key: bytes) -> int:
+        return len(self._read(key, bytes) or b"")
+
     def _set(self, key: bytes, value: bytes, *words: bytes) -> Any:
         flags = {word.upper() for word in words}
         if flags & _SET_ELSEWHERE:
@@ -1147,7 +1150,7 @@ _MANY: Final = 1 << 30
 
 
 _TABLE: Final = """
-GET 1 r value; SET 2+ w value; MGET 1+ r list; MSET 2+ w value; DEL 1+ w value; UNLINK 1+ w value;
+GET 1 r value; STRLEN 1 r value; SET 2+ w value; MGET 1+ r list; MSET 2+ w value; DEL 1+ w value; UNLINK 1+ w value;
 EXISTS 1+ r value; RENAME 2 w status; INCRBY 2 w value; TIME 0 r list; TYPE 1 r status; KEYS 1 r list; SCAN 1+ r tree;
 PUBLISH 2 w value; HGET 2 r value; HMGET 2+ r list; HSET 3+ w value; HDEL 2+ w value;
 HLEN 1 r value; HKEYS 1 r list; HVALS 1 r list; HGETALL 1 r list; HEXISTS 2 r value;

@@ -107,6 +107,18 @@ function finish.complete(now, op)
   return outcome
 end
 
+-- Refuse more work than one operation may do.
+local function check_budget(op, found, outcomes)
+  local units = 0
+  for i, one in ipairs(op.jobs) do
+    if not outcomes[i] then
+      units = units + budget.weight(found[i]) + math.floor((#one.result + #(one.data or '')) / budget.BLOCK)
+    end
+  end
+  budget.check('complete_many', #op.jobs, units)
+  budget.spend(units)
+end
+
 -- Complete several leased jobs, all or none.
 function finish.complete_many(now, op)
   local found, outcomes = {}, {}
@@ -121,6 +133,7 @@ function finish.complete_many(now, op)
       check_one_of_many(op.jobs[i])
     end
   end
+  check_budget(op, found, outcomes)
 
   local news = {}
   for i = 1, #op.jobs do

@@ -57,11 +57,14 @@ function lease.timeout(now, op)
       jids[#jids + 1] = jid
     end
   end
+  local units = 0
   for _, job in ipairs(found) do
     if job.state ~= 'running' then
       refusals.refuse('WRONG_STATE', job.jid, job.state)
     end
+    units = units + budget.moving(job)
   end
+  budget.check('timeout', #found, units)
 
   for _, job in ipairs(found) do
     take_away(now, job)
@@ -87,18 +90,20 @@ end
 
 -- Fail jobs that are not running, and mark running ones as revoked.
 function lease.revoke(now, op)
-  local found, met, ended = {}, {}, 0
+  local found, met, ended, units = {}, {}, 0, 0
   for _, jid in ipairs(op.jids) do
     local job = jobs.find(jid)
     if not met[jid] then
       met[jid] = true
       found[#found + 1] = job
       ended = ended + job.waits
+      units = units + budget.weight(job)
     end
   end
   if ended > catalogue.most then
     refusals.refuse('DEPENDENCY_LIMIT', op.jids[1])
   end
+  budget.check('revoke', #found, units)
 
   local states = {}
   for i, job in ipairs(found) do

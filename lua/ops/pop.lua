@@ -2,6 +2,8 @@
 
 local pop = {}
 
+local CHUNK = 100
+
 local LAPSED = 'Its lease ran out, and no retries remained.'
 local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
 
@@ -31,7 +33,20 @@ local function take_back(now, job)
   return true
 end
 
--- Take ready jobs that have not expired and that pass their throttles. It examines about 1000 others at most.
+-- How many of some jobs the budget has room for, at least one if none is taken yet; spend it.
+local function fitting(found, taken)
+  for i = 1, #found do
+    local units = budget.weight(found[i])
+    if (i > 1 or taken[1]) and not budget.fits(units, 0) then
+      return i - 1
+    end
+    budget.spend(units)
+  end
+  return #found
+end
+
+-- Take ready jobs that have not expired and that pass their throttles, as far as the budget goes. It examines about 1000
+-- others at most.
 local function ready(now, queue, count, passed)
   local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
   local left = count
@@ -39,14 +54,20 @@ local function ready(now, queue, count, passed)
     if queues.has_parked(queue) then
       through = through + admission.admit_parked(now, queue, passed, catalogue.most - through)
     end
-    local wanted = own and admission.admitted(now, queue, passed) or left
+    local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
-    local live = failure.expire_taken(now, found)
+    local fit = fitting(found, taken)
+    local others = {unpack(found, fit + 1)}
+    local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})
     for i = 1, #live do
       local job = live[i]
       if not own and job.options == '' or admission.passes(now, job, passed, false) then
         taken[#taken + 1] = job
       end
+    end
+    if others[1] then
+      queues.put_back(queue, others)
+      break
     end
     left = count - #taken
     closed = closed + #found - (before - left)
@@ -67,6 +88,22 @@ local function promote(now, job)
   end
 end
 
+-- Move jobs that have become due into the order, as far as half of the budget goes.
+local function promote_due(now, queue)
+  local kept, some = math.floor(budget.room() / 2), false
+  for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
+    local units = budget.moving(job)
+    if some and not budget.fits(units, kept) then
+      queues.is_late(job)
+      break
+    end
+    some = true
+    budget.spend(units)
+    store.emit(now, 'promoted', job.jid, job.queue)
+    promote(now, job)
+  end
+end
+
 -- Take the next jobs out of their lists: stalled jobs first, then ready ones in order, including due jobs and due runs.
 local function next_(now, queue, count)
   local passed = {}
@@ -75,20 +112,21 @@ local function next_(now, queue, count)
   end
   local moment = now - config.value('grace-period')
   local taken = {}
+  local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(queues.lapsed(queue, moment, count)) do
-    if not admission.admits(now, queue, job, passed, true) then
+    local units = budget.weight(job)
+    if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
       break
     end
+    some = true
+    budget.spend(units)
     if take_back(now, job) and admission.passes(now, job, passed, true) then
       taken[#taken + 1] = job
     end
   end
   failure.expire_due(now, queue, catalogue.most)
   runs.fire_due(now, queue, catalogue.most)
-  for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
-    store.emit(now, 'promoted', job.jid, job.queue)
-    promote(now, job)
-  end
+  promote_due(now, queue)
   for _, job in ipairs(ready(now, queue, count - #taken, passed)) do
     taken[#taken + 1] = job
   end
@@ -128,12 +166,11 @@ local function lease(now, queue, worker, count, request, jids, shown)
   end
 end
 
--- Count the caller as idle. Wake one worker if the pop reached its bound of events, because it has examined only some
--- jobs.
-local function await_work(queue, most)
+-- Count the caller as idle. Wake one worker if the pop has left work to the next one.
+local function await_work(queue)
   queues.await_work(queue)
-  if store.last() >= most then
-    queues.wake_if_ready(queue)
+  if budget.is_cut() then
+    queues.wake_one(queue)
   end
 end
 
@@ -141,12 +178,11 @@ end
 function pop.grant(now, queue, worker, count, wait, request)
   workers.seen(now, worker)
   local jids, shown = {}, {}
-  local most = store.last() + catalogue.most
   lease(now, queue, worker, count, request, jids, shown)
   if #jids > 0 then
     workers.remember(worker, request, jids)
   elseif wait then
-    await_work(queue, most)
+    await_work(queue)
   end
   return propagation.propagate(now) and jobs.views(now, jids) or shown -- a repeated call shows the same
 end
@@ -183,10 +219,9 @@ function pop.pop_any(now, op)
   workers.seen(now, op.worker)
   local names = distinct(op.queues)
   queues.prefetch(names)
-  local most = store.last() + catalogue.most
   local jids, shown = {}, {}
   for _, name in ipairs(names) do
-    if #jids < op.count and store.last() < most then
+    if #jids < op.count and not budget.is_cut() then
       lease(now, name, op.worker, op.count - #jids, op.request, jids, shown)
     end
   end
@@ -194,7 +229,7 @@ function pop.pop_any(now, op)
     workers.remember(op.worker, op.request, jids)
   elseif op.wait then
     for _, name in ipairs(names) do
-      await_work(name, most)
+      await_work(name)
     end
   end
   local changed = propagation.propagate(now) or #names > 1 -- a later queue may have changed jobs of an earlier one
@@ -249,13 +284,14 @@ local function order(now, queue, count, ended)
   return found
 end
 
--- Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked.
+-- Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are not
+-- checked.
 function pop.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown, ended = {}, {}
   for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
     if job.state == 'stalled' or tonumber(job.remaining) > 0 and not failure.is_revoked(job) then
-      shown[#shown + 1] = jobs.view(now, job)
+      shown[#shown + 1] = job
     else
       ended[#ended + 1] = job
     end
@@ -267,8 +303,12 @@ function pop.peek(now, op)
       job.seq = 0
     end
     if not ttl.is_over(now, job) then
-      shown[#shown + 1] = jobs.view(now, job)
+      shown[#shown + 1] = job
     end
   end
-  return shown
+  local views = {}
+  for i = 1, fitting(shown, {}) do
+    views[i] = jobs.view(now, shown[i])
+  end
+  return views
 end

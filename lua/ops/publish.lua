@@ -52,13 +52,43 @@ local function those_behind()
   return behind
 end
 
--- Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs. Give
--- how many.
-local function drop(now, found)
-  local behind, dropped = those_behind(), {}
-  for i = 1, math.min(#found, math.floor(catalogue.most / math.max(#behind, 1))) do
-    dropped[i] = found[i]
+-- The first messages whose jobs one operation may make, at least one.
+local function droppable(behind, found)
+  local dropped, units = {}, 0
+  for i, message in ipairs(found) do
+    if behind[1] then
+      messages.load({message})
+    end
+    for _, subscription in ipairs(behind) do
+      units = units + budget.of_delivery(subscription, message)
+    end
+    if i > 1 and units > budget.UNITS then
+      return dropped
+    end
+    dropped[i] = message
   end
+  return dropped
+end
+
+-- Whether the budget has room for the jobs of these messages, which it always has at first; if so, spend it.
+local function fits_all(subscription, rest)
+  local units = 0
+  for _, message in ipairs(rest) do
+    units = units + budget.of_delivery(subscription, message)
+  end
+  if budget.room() < budget.UNITS and not budget.fits(units, 0) then
+    return false
+  end
+  budget.spend(units)
+  return true
+end
+
+-- Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs, and as
+-- the budget goes. Give how many: none if a subscription has to wait for its turn.
+local function drop(now, found)
+  local behind = those_behind()
+  local few = math.min(#found, math.floor(catalogue.most / math.max(#behind, 1)))
+  local dropped = droppable(behind, {unpack(found, 1, few)})
   if #dropped == 0 then
     return 0
   end
@@ -71,6 +101,9 @@ local function drop(now, found)
       end
     end
     if #rest > 0 then
+      if not fits_all(subscription, rest) then
+        return 0
+      end
       hand_on(now, subscription, rest)
     end
   end
@@ -86,10 +119,13 @@ function publish.publish(now, op)
   subjects.check(op.subject)
 
   store.many = true
-  local wanted = {}
+  local wanted, units = {}, 0
   for _, one in ipairs(subscriptions.wanting(op.subject)) do
     wanted[#wanted + 1] = {one}
+    units = units + budget.of_delivery(one, op)
   end
+  budget.check('publish', #wanted, units)
+  budget.spend(units)
   local seq = store.emit(now, 'published', op.subject, #wanted)
   local message = messages.add(now, seq, op.subject, op.data, now + op.delay_ms)
   for _, given in ipairs(wanted) do
@@ -100,13 +136,27 @@ function publish.publish(now, op)
   return seq
 end
 
+-- How many messages the budget has room for, at least one; spend it.
+local function fitting(subscription, found)
+  for i, message in ipairs(found) do
+    messages.load({message})
+    local units = budget.of_delivery(subscription, message)
+    if i > 1 and not budget.fits(units, 0) then
+      return i - 1
+    end
+    budget.spend(units)
+  end
+  return #found
+end
+
 -- Give a subscription its next messages of the past; give how many are left.
 local function give_more(now, subscription, most)
   if not subscription.position then
     return 0
   end
   store.many = true
-  return hand_on(now, subscription, messages.after(subscription.position, most))
+  local found = messages.after(subscription.position, most)
+  return hand_on(now, subscription, {unpack(found, 1, fitting(subscription, found))})
 end
 
 -- The number of the message after which a new subscription starts, or nil for the last one.
@@ -177,10 +227,16 @@ end
 
 -- ---- the past
 
--- List messages that are kept.
+-- List messages that are kept, as far as the budget goes.
 function publish.messages(_, op)
   local shown = {}
-  for i, message in ipairs(messages.load(messages.after(op.after, op.count))) do
+  for i, message in ipairs(messages.after(op.after, op.count)) do
+    messages.load({message})
+    local units = budget.of_message(message)
+    if i > 1 and not budget.fits(units, 0) then
+      break
+    end
+    budget.spend(units)
     shown[i] = messages.view(message)
   end
   return shown

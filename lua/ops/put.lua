@@ -92,6 +92,16 @@ function put.check_distinct(list)
   end
 end
 
+-- Refuse more work than one operation may do: the arguments, and the existing jobs that are moved.
+function put.check_budget(puts, operation)
+  local units = 0
+  for i = 1, #puts do
+    local job = jobs.get(puts[i].jid)
+    units = units + budget.of_put(puts[i]) + (job and budget.weight(job) or 0)
+  end
+  budget.check(operation, #puts, units)
+end
+
 -- Whether this very request has put the job.
 local function is_resend(jid, request)
   if request == '' then
@@ -203,6 +213,7 @@ function put.put_many(now, op)
     return again
   end
   put.check_distinct(op.jobs)
+  put.check_budget(op.jobs, 'put_many')
   jids = put_all(now, op.jobs, keyed, 'put_many', op.request)
   if keyed then
     deduplication.remember('put_many', op.request, jids)
@@ -221,6 +232,7 @@ function put.put_new(now, op)
       keyed = keyed or one.unique
     end
   end
+  put.check_budget(news, 'put_new')
   local stand, count = put_all(now, news, keyed, 'put_new', ''), 0
   for i = 1, #news do
     count = count + (stand[i] == news[i].jid and 1 or 0)

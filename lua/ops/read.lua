@@ -15,6 +15,12 @@ end
 
 -- Show several jobs.
 function read.multiget(now, op)
+  local units = 0
+  for _, jid in ipairs(op.jids) do
+    local job = jobs.get(jid)
+    units = units + (job and budget.weight(job) or 0)
+  end
+  budget.check('multiget', #op.jids, units)
   return jobs.views(now, op.jids)
 end
 

@@ -17,14 +17,16 @@ local function named(now, op)
   if op.cursor ~= '' then
     refusals.refuse('BAD_ARGUMENT', 'retry_many', 'cursor')
   end
-  local wanted, found, met = selection.filter(op, 'failed'), {}, {}
+  local wanted, found, met, units = selection.filter(op, 'failed'), {}, {}, 0
   for _, jid in ipairs(op.jids) do
     local job = not met[jid] and jobs.get(jid)
     met[jid] = true
     if job and #found < op.count and jobs.fits(now, job, wanted) then
       found[#found + 1] = job
+      units = units + budget.weight(job)
     end
   end
+  budget.check('retry_many', #found, units)
   return found, ''
 end
 

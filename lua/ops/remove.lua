@@ -67,6 +67,11 @@ function remove.cancel(now, op)
   end
   local doomed = op.cascade and with_dependents(named) or closed(named)
   check_edges(doomed)
+  local units = 0
+  for _, jid in ipairs(doomed) do
+    units = units + budget.weight(jobs.load(jid))
+  end
+  budget.check('cancel', #doomed, units)
 
   for _, jid in ipairs(doomed) do
     deletion.delete(now, jobs.load(jid))
@@ -85,6 +90,9 @@ function remove.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
     local job = jobs.load(jid)
+    if canceled > 0 and not budget.fits(budget.weight(job), 0) then
+      break
+    end
     if job.waited_for == '0' or #deduplication.dependents(job) == 0 then
       deletion.delete(now, job)
       canceled = canceled + 1
@@ -162,14 +170,16 @@ end
 -- or refuse.
 -- A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
 local function choose(queue, found)
-  local doomed, known, edges = {}, {}, 0
+  local doomed, known, edges, units = {}, {}, 0, 0
   for i, job in ipairs(found) do
     local more = with_waiting(queue, job, known)
     for _, jid in ipairs(more) do
       local other_job = jobs.load(jid)
       edges = edges + other_job.waits
+      units = units + budget.weight(other_job)
     end
-    if #doomed + #more > catalogue.most or edges > catalogue.most then
+    local heavy = units > budget.UNITS and #doomed + #more > 1
+    if #doomed + #more > catalogue.most or edges > catalogue.most or heavy then
       if i == 1 then
         refusals.refuse('CANCEL_LIMIT', job.jid)
       end

@@ -82,6 +82,7 @@ local function news_of(puts, request, queue, operation)
     deduplication.check(news[i], operation)
     admission.check_throttles(news[i], operation)
   end
+  put.check_budget(news, operation)
   return news
 end
 
@@ -198,6 +199,37 @@ function request.request_tune(now, op)
   return request.state
 end
 
+-- As many of these jobs as the budget has room for, each with those of them that wait for it.
+local function affordable(doomed)
+  local among, chosen, order, units = {}, {}, {}, 0
+  for _, jid in ipairs(doomed) do
+    among[jid] = true
+  end
+  for _, jid in ipairs(doomed) do
+    local group, met, at = chosen[jid] and {} or {jid}, {[jid] = true}, 1
+    while group[at] do
+      for _, other in ipairs(deduplication.dependents(jobs.load(group[at]))) do
+        if among[other] and not chosen[other] and not met[other] then
+          met[other] = true
+          group[#group + 1] = other
+        end
+      end
+      at = at + 1
+    end
+    for _, one in ipairs(group) do
+      units = units + budget.weight(jobs.load(one))
+    end
+    if order[1] and not budget.fits(units, 0) then
+      break
+    end
+    for _, one in ipairs(group) do
+      chosen[one] = true
+      order[#order + 1] = one
+    end
+  end
+  return order
+end
+
 -- The sub-requests to cancel now (those with a slot that are not leased, then others), and the leased ones.
 local function pick(request)
   local doomed, known, leased = {}, {}, {}
@@ -215,7 +247,7 @@ local function pick(request)
     end
   end
   records.prefetch(doomed)
-  return doomed, leased
+  return affordable(doomed), leased
 end
 
 -- Cancel a request: cancel sub-requests that are not running, and revoke the others.

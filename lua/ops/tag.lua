@@ -5,6 +5,7 @@ local tag = {}
 -- Add tags to a job; those that it has are skipped.
 function tag.tag_add(now, op)
   local job = jobs.find(op.jid)
+  tags.check_room(job, op.tags)
 
   for _, tag in ipairs(op.tags) do
     if not tags.has(job, tag) then
@@ -62,7 +63,13 @@ end
 
 -- Show the tracked jobs, and the ids of those that no longer exist.
 function tag.tracked(now, op)
-  local jids = tracking.page(op.offset, op.count)
+  local jids, units = tracking.page(op.offset, op.count), 0
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local job = jobs.get(jid)
+    units = units + (job and budget.weight(job) or 0)
+  end
+  budget.check('tracked', #jids, units)
   local shown, expired = jobs.views(now, jids), {}
   for _, jid in ipairs(jids) do
     if not jobs.get(jid) then

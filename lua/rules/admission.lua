@@ -4,6 +4,7 @@
 local admission = {}
 
 local THROTTLES_MOST = 100
+local CHUNK = 100
 local NONE = {0, 0}
 
 -- Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets.
@@ -112,11 +113,16 @@ local function unpark(now, job, name)
 end
 
 -- Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room.
-local function admit_from(now, queue, name, passed, most)
+local function admit_from(now, queue, name, passed, most, kept)
   local waiting = parked.admitted(queue, name, '+inf')
   local before = sum(passed[name] or NONE, waiting)
   local through, opens = 0, 0
-  for _, job in ipairs(parked.parked(queue, name, most)) do
+  for _, job in ipairs(parked.parked(queue, name, math.min(most, CHUNK))) do
+    local units = budget.moving(job)
+    if through > 0 and not budget.fits(units, kept) then
+      break
+    end
+    budget.spend(units)
     opens = throttles.opens_at(now, name, throttles.cost(job), before, false)
     if opens > now then
       break
@@ -129,12 +135,12 @@ local function admit_from(now, queue, name, passed, most)
   return through
 end
 
--- Admit parked jobs of a queue whose throttles may have opened, up to `most`; give how many.
+-- Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how many.
 function admission.admit_parked(now, queue, passed, most)
-  local through = 0
+  local through, kept = 0, math.floor(budget.room() / 2)
   for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
     if through < most then
-      through = through + admit_from(now, queue, name, passed, most - through)
+      through = through + admit_from(now, queue, name, passed, most - through, kept)
     end
   end
   return through

@@ -9,6 +9,7 @@ function deletion.delete(now, job)
   elseif job.state == 'failed' then
     stats.recovered(job.ended_at, job.queue)
   end
+  budget.spend(budget.weight(job))
   store.emit(now, 'canceled', job.jid, job.queue, job.state)
   dependencies.unlink(job, dependencies.of(job))
   for _, dependent in ipairs(dependencies.dependents(job)) do

@@ -32,6 +32,7 @@ local function write_letter(now, job)
   if not to or jobs.get(jid) then
     return
   end
+  budget.spend(budget.weight(job))
   store.emit(now, 'dead_lettered', job.jid, job.queue, jid, to)
   local letter_job = jobs.create(jid)
   copy(job, letter_job)
@@ -109,10 +110,16 @@ local function expire(now, job)
   failure.fail_job(now, job, 'expired-' .. job.queue, 'It did not begin within its time to live.')
 end
 
--- Fail the expired jobs of a queue, up to `most`; end as many dependencies.
+-- Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies.
 function failure.expire_due(now, queue, most)
-  local room = most
+  local room, kept, some = most, math.floor(budget.room() / 2), false
   for _, job in ipairs(ttl.due(queue, now, most)) do
+    local units = budget.weight(job)
+    if some and not budget.fits(units, kept) then
+      break
+    end
+    some = true
+    budget.spend(units)
     if job.waits ~= '0' then
       local ended = dependencies.of(job)
       ended = {unpack(ended, 1, math.min(#ended, room))}

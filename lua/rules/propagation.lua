@@ -3,6 +3,18 @@
 
 local propagation = {}
 
+local FOLLOWED = {'fail', 'ignore', 'cancel'}
+
+-- Whether the budget has room for a job, which it always has for the first one; if so, spend it.
+local function affords(job, bounds)
+  local units = budget.weight(job)
+  if budget.room() < bounds.begun and not budget.fits(units, bounds.kept) then
+    return false
+  end
+  budget.spend(units)
+  return true
+end
+
 -- Fail a job that waits for others.
 local function fail(now, job, message)
   if job.state == 'depends' then
@@ -28,54 +40,82 @@ local function doom(now, job, message, doomed)
   end
 end
 
--- Let the dependents of a failed job follow their policies; collect those to cancel; give how much work it was.
-local function follow(now, job, doomed)
-  local failing, ignoring = dependencies.under(job, 'fail'), dependencies.under(job, 'ignore')
-  for _, jid in ipairs(failing) do
-    fail(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.')
+-- Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for it.
+local function follow_one(now, job, policy, waiting_job, doomed, bounds)
+  if waiting_job.state ~= 'depends' and (policy == 'fail' or #dependencies.under(waiting_job, 'block') > 0) then
+    return true
   end
-  for _, jid in ipairs(ignoring) do
-    ignore(now, jobs.load(jid), job, 'failed', job.message)
+  if not affords(waiting_job, bounds) then
+    return false
   end
-  for _, jid in ipairs(dependencies.under(job, 'cancel')) do
-    doom(now, jobs.load(jid), 'Its dependency ' .. job.jid .. ' failed.', doomed)
+  if policy == 'fail' then
+    fail(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.')
+  elseif policy == 'ignore' then
+    ignore(now, waiting_job, job, 'failed', job.message)
+  else
+    doom(now, waiting_job, 'Its dependency ' .. job.jid .. ' failed.', doomed)
   end
-  local size = #failing + #ignoring
-  return (size > 0 or #doomed > 0) and size or 1
+  return true
 end
 
--- Let the dependents of a canceled job follow their policies.
-local function leave(now, job, doomed)
+-- Let the dependents of a failed job follow their policies; collect those to cancel; say whether all have followed. The
+-- others follow later.
+local function follow(now, job, doomed, bounds)
+  for _, policy in ipairs(FOLLOWED) do
+    for _, jid in ipairs(dependencies.under(job, policy)) do
+      if not follow_one(now, job, policy, jobs.load(jid), doomed, bounds) then
+        cascade.push(job)
+        return false
+      end
+    end
+  end
+  budget.spend(1 + math.floor(job.waited_for / 4))
+  return true
+end
+
+-- Let the dependents of a canceled job follow their policies; say whether all have followed.
+local function leave(now, job, doomed, bounds)
   for _, jid in ipairs(dependencies.under(job, 'ignore')) do
-    ignore(now, jobs.load(jid), job, 'canceled', '')
+    local waiting_job = jobs.load(jid)
+    if not affords(waiting_job, bounds) then
+      return false
+    end
+    ignore(now, waiting_job, job, 'canceled', '')
   end
   local message = 'Its dependency ' .. job.jid .. ' was canceled.'
   for _, jid in ipairs(dependencies.under(job, 'fail')) do
-    dependencies.unlink(jobs.load(jid), {job.jid})
-    fail(now, jobs.load(jid), message)
+    local waiting_job = jobs.load(jid)
+    if not affords(waiting_job, bounds) then
+      return false
+    end
+    dependencies.unlink(waiting_job, {job.jid})
+    fail(now, waiting_job, message)
   end
   for _, jid in ipairs(dependencies.under(job, 'cancel')) do
-    dependencies.unlink(jobs.load(jid), {job.jid})
-    doom(now, jobs.load(jid), message, doomed)
+    local waiting_job = jobs.load(jid)
+    if not affords(waiting_job, bounds) then
+      return false
+    end
+    dependencies.unlink(waiting_job, {job.jid})
+    doom(now, waiting_job, message, doomed)
   end
+  return true
 end
 
--- Cancel the last collected job, and let its dependents follow; give how much work it was.
-local function cancel(now, doomed)
+-- Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later.
+local function cancel(now, doomed, late, bounds)
   local job = jobs.get(table.remove(doomed))
   if not job or #dependencies.under(job, 'block') > 0 then -- collected twice; or a dependent blocks it now
-    return 1
+    return
   end
-  local canceled = #dependencies.under(job, 'cancel')
-  local size = job.waited_for - canceled + math.max(tonumber(job.waits), 1)
-  leave(now, job, doomed)
-  if tonumber(job.waits) > catalogue.most then
+  if not leave(now, job, doomed, bounds) then
+    late[#late + 1] = job.jid
+  elseif tonumber(job.waits) > catalogue.most then
     dependencies.unlink(job, dependencies.of(job))
-    doomed[#doomed + 1] = job.jid
+    late[#late + 1] = job.jid
   else
     deletion.delete(now, job)
   end
-  return size
 end
 
 -- Leave the cancellation of a job to the next operation.
@@ -87,6 +127,22 @@ local function put_off(now, jid)
   end
 end
 
+-- Process the last entry of the cascade; say whether the budget had room for it.
+local function next_(now, doomed, bounds)
+  local job, cancels = cascade.take()
+  if not job then
+    budget.spend(1)
+    return true
+  elseif not cancels then
+    return follow(now, job, doomed, bounds)
+  elseif not affords(job, bounds) then
+    cascade.push(job, true)
+    return false
+  end
+  doomed[#doomed + 1] = job.jid
+  return true
+end
+
 -- Process the dependents of failed jobs, the latest failure first, within the bounds of one operation; say whether
 -- there were any.
 function propagation.propagate(now)
@@ -94,22 +150,17 @@ function propagation.propagate(now)
     return false
   end
   store.gather_no_more()
-  local room, doomed = catalogue.most, {}
-  while room > 0 and (#doomed > 0 or cascade.is_left()) do
+  local room, half = budget.room(), math.floor(budget.UNITS / 2)
+  local bounds = {begun = room, kept = math.min(room, half) - half}
+  local doomed, late, more = {}, {}, true
+  while #doomed > 0 or more and cascade.is_left() do
     if #doomed > 0 then
-      room = room - cancel(now, doomed)
+      cancel(now, doomed, late, bounds)
     else
-      local job, cancels = cascade.take()
-      if not job then
-        room = room - 1
-      elseif cancels then
-        doomed[1] = job.jid
-      else
-        room = room - follow(now, job, doomed)
-      end
+      more = next_(now, doomed, bounds) and budget.fits(1, bounds.kept)
     end
   end
-  for _, jid in ipairs(doomed) do
+  for _, jid in ipairs(late) do
     put_off(now, jid)
   end
   return true

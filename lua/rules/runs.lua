@@ -40,8 +40,9 @@ function runs.make(now, run)
   jobs.place(job, state)
 end
 
--- The next runs of due schedules, one of each in turn; the schedules, which are drafts, advance.
-local function in_turn(now, found, most)
+-- The next runs of due schedules, one of each in turn, as long as the budget leaves `kept`; the schedules, which are
+-- drafts, advance.
+local function in_turn(now, found, most, kept)
   local made, turn = {}, {}
   for _, schedule in ipairs(found) do
     if is_due(now, schedule) then
@@ -52,6 +53,11 @@ local function in_turn(now, found, most)
     local again = {}
     for i = 1, math.min(#turn, most - #made) do
       local schedule = turn[i]
+      local units = budget.of_run(schedule)
+      if made[1] and not budget.fits(units, kept) then
+        return made
+      end
+      budget.spend(units)
       local run = runs.next_run(schedule, schedule.next_at)
       made[#made + 1] = run
       if run.free then
@@ -84,9 +90,11 @@ local function keep_all(now, found)
   end
 end
 
--- Make due runs, one of each schedule in turn, until none is due or `most` were tried; give how many.
+-- Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent; give
+-- how many.
 function runs.fire_due(now, queue, most)
-  local found = schedules.due(queue, now, most)
+  local kept = math.floor(budget.room() / 2)
+  local found = schedules.due(queue, now, most, kept)
   for _, schedule in ipairs(found) do
     local missed = schedules.pass_over(now, schedule)
     if missed > 0 then
@@ -94,7 +102,7 @@ function runs.fire_due(now, queue, most)
     end
   end
   local made = 0
-  for _, run in ipairs(in_turn(now, found, most)) do
+  for _, run in ipairs(in_turn(now, found, most, kept)) do
     if run.free then
       runs.make(now, run)
       made = made + 1
@@ -108,12 +116,13 @@ end
 
 -- The jobs that a pop would make as runs now; for a read.
 function runs.drafts(now, queue, most)
-  local found = schedules.due(queue, now, most)
+  local kept = math.floor(budget.room() / 2)
+  local found = schedules.due(queue, now, most, kept)
   for _, schedule in ipairs(found) do
     schedules.pass_over(now, schedule)
   end
   local shown = {}
-  for _, run in ipairs(in_turn(now, found, most)) do
+  for _, run in ipairs(in_turn(now, found, most, kept)) do
     if run.free then
       local job = jobs.draft(run.jid, 'waiting', #shown + 1)
       begin(job, run)

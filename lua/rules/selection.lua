@@ -73,35 +73,49 @@ local function is_over(kind, key, wanted)
   return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
 end
 
--- The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse.
+-- Examine a job, and collect it if it matches; say whether the budget has room for it.
+local function take(now, walk, job, wanted)
+  local fits = jobs.fits(now, job, wanted)
+  walk.units = walk.units + (fits and budget.weight(job) or budget.moving(job))
+  if walk.seen > 0 and walk.units > budget.UNITS then
+    return false
+  end
+  walk.seen = walk.seen + 1
+  if fits then
+    walk.found[#walk.found + 1] = job
+  end
+  return true
+end
+
+-- The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new cursor;
+-- or refuse.
 function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
 
-  local found, seen = {}, 0
+  local walk = {found = {}, seen = 0, units = 0, last = nil}
   for _, list in ipairs(lists(of, name, wanted.group, at)) do
     local kind, whose = list[1], list[2]
     local after = at and kind == at.kind and (kind ~= 'group' or whose == at.name) and at.behind or nil
     local page
     repeat
-      page = cursors.page(kind, whose, after, catalogue.most - seen)
+      page = cursors.page(kind, whose, after, catalogue.most - walk.seen)
       for _, one in ipairs(page) do
         if is_over(kind, one[1], wanted) then
           page = {}
           break
         end
-        local job = jobs.load(one[2])
-        after, seen = one[1], seen + 1
-        if jobs.fits(now, job, wanted) then
-          found[#found + 1] = job
+        if not take(now, walk, jobs.load(one[2]), wanted) then
+          return walk.found, cursors.write(unpack(walk.last))
         end
-        if #found == op.count or seen == catalogue.most then
-          return found, cursors.write(kind, whose, after)
+        after, walk.last = one[1], {kind, whose, one[1]}
+        if #walk.found == op.count or walk.seen == catalogue.most then
+          return walk.found, cursors.write(unpack(walk.last))
         end
       end
     until #page == 0
   end
-  return found, ''
+  return walk.found, ''
 end
 
 -- Apply `act` to jobs, or only count them; `act` says whether it changed the job. It may delete other jobs of the list.

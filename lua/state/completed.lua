@@ -54,9 +54,15 @@ function completed.expired(now, most)
   local age = config.value('jobs-history')
   local surplus = writes.fetch('ZCARD', keys.completed) - config.value('jobs-history-count')
   local oldest = oldest_beyond(surplus, now - age, most)
-  local expired, at = {}, 1
+  local expired, at, kept = {}, 1, math.floor(budget.room() / 2)
   while #expired < most and oldest[at] and (#expired < surplus or tonumber(oldest[at + 1]) <= now - age) do
-    expired[#expired + 1] = jobs.load(keys.jid_of(oldest[at]))
+    local job = jobs.load(keys.jid_of(oldest[at]))
+    local units = budget.weight(job)
+    if expired[1] and not budget.fits(units, kept) then
+      break
+    end
+    budget.spend(units)
+    expired[#expired + 1] = job
     at = at + 2
   end
   store.bound('sweep_seq', store.last() + math.max(#expired - surplus, 0))

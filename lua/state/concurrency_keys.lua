@@ -99,9 +99,9 @@ function concurrency_keys.take_slot(name, job)
   options.set(job, 'line', store.last())
 end
 
--- Take a job's slot away.
+-- Take a job's slot away. It may have got it in this very step, so buffered writes are written first.
 function concurrency_keys.free_slot(name, job)
-  store.remove(keys.concurrency_key(name), keys.member(0, job.jid))
+  writes.put_off('ZREM', keys.concurrency_key(name), keys.member(0, job.jid))
   options.drop(job, 'line')
 end
 

@@ -346,6 +346,18 @@ function queues.take(name, count_)
   return taken
 end
 
+-- Put jobs that were taken out of the order back to where they were.
+function queues.put_back(name, taken)
+  local queue = queues.of(name)
+  for _, job in ipairs(taken) do
+    job.state = 'waiting'
+    writes.put_off('ZADD', queue.work_key, job.priority, queues.rank(job))
+    if job.options ~= '' then
+      ttl.enter(job)
+    end
+  end
+end
+
 local function first_moment(command, key, ...)
   local found = writes.fetch(command, key, ...)
   if found[2] then
@@ -377,6 +389,11 @@ function queues.due(name, now, most)
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
   return load_of(key, due)
+end
+
+-- Let the next pop check the schedule again, because this one has left a due job.
+function queues.is_late(job)
+  lower_due(queues.of(job.queue), tonumber(job.ready_at))
 end
 
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.

@@ -181,6 +181,13 @@ function records.data(job)
   return store.read(job.key .. '-data')
 end
 
+-- How many bytes such data have.
+function records.data_size(job)
+  local key = job.key .. '-data'
+  local text = store.texts and store.texts[key]
+  return text and #text or writes.fetch('STRLEN', key)
+end
+
 function records.set_data(job, data)
   local was_apart = job.apart == '1'
   if #data > INLINE then

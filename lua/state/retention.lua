@@ -46,15 +46,17 @@ function retention.due(now, most)
     return NONE
   end
   local oldest = writes.fetch('ZRANGE', keys.keeping, 0, most, 'WITHSCORES')
-  local found, at = {}, 1
+  local found, at, kept = {}, 1, math.floor(budget.room() / 2)
   while #found < most and oldest[at] and tonumber(oldest[at + 1]) <= now do
-    found[#found + 1] = keys.jid_of(oldest[at])
+    local job = jobs.load(keys.jid_of(oldest[at]))
+    local units = budget.weight(job)
+    if oldest[at + 1] ~= '0' and found[1] and not budget.fits(units, kept) then
+      break
+    end
+    budget.spend(units)
+    found[#found + 1] = job
     at = at + 2
   end
   store.bound('keeping', oldest[at] and oldest[at + 1] + 1 or 0)
-  records.prefetch(found)
-  for i, jid in ipairs(found) do
-    found[i] = jobs.load(jid)
-  end
   return found
 end

@@ -287,16 +287,22 @@ end
 
 -- ---- runs
 
--- The schedules with a due run, longest due first, as drafts that `advance` stores.
-function schedules.due(name, now, most)
+-- The schedules with a due run, longest due first, as drafts that `advance` stores; as many as a budget that leaves
+-- `kept` can make a run of.
+function schedules.due(name, now, most, kept)
   local queue = queues.of(name)
   if queue.recur > now then
     return {}
   end
   store.many = true -- there may be a thousand runs, so buffer the writes
-  local found = {}
+  local found, units = {}, 0
   for i, place in ipairs(writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
-    found[i] = schedules.get(keys.jid_of(place))
+    local schedule = schedules.get(keys.jid_of(place))
+    units = units + budget.of_run(schedule)
+    if found[1] and not budget.fits(units, kept) then
+      break
+    end
+    found[i] = schedule
   end
   return found
 end

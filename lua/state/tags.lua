@@ -19,6 +19,20 @@ function tags.has(job, tag)
   return string.find(BETWEEN .. job.tags .. BETWEEN, BETWEEN .. tag .. BETWEEN, 1, true) ~= nil
 end
 
+-- Refuse more than 1000 tags of a job: all are removed in the step that deletes it.
+function tags.check_room(job, more)
+  local had, size = {}, 0
+  for _, list in ipairs({tags.of(job), more}) do
+    for _, tag in ipairs(list) do
+      size = size + (had[tag] and 0 or 1)
+      had[tag] = true
+    end
+  end
+  if size > catalogue.most then
+    refusals.refuse('LIMIT_REACHED', 'tags of job ' .. job.jid, catalogue.most)
+  end
+end
+
 local function count(tag, by)
   if by < 0 and writes.fetch('ZSCORE', keys.tags, tag) == '-1' then
     writes.put_off('ZREM', keys.tags, tag)
@@ -27,24 +41,30 @@ local function count(tag, by)
   end
 end
 
--- Add a new tag to a job. The current sequence is the job's position in the tag.
-function tags.add(job, tag)
-  job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
+-- Enter a job into a tag's list.
+local function list_(job, tag)
   store.add(keys.tag(tag), store.last(), job.jid)
   count(tag, 1)
 end
 
--- Remove a tag from a job that has it.
-function tags.remove(job, tag)
-  local left = {}
-  for _, other in ipairs(tags.of(job)) do
-    if other ~= tag then
-      left[#left + 1] = other
-    end
-  end
-  job.tags = table.concat(left, BETWEEN)
+-- Remove a job from a tag's list.
+local function unlist(job, tag)
   store.remove(keys.tag(tag), job.jid)
   count(tag, -1)
+end
+
+-- Add a new tag to a job. The current sequence is the job's position in the tag.
+function tags.add(job, tag)
+  job.tags = job.tags == '' and tag or job.tags .. BETWEEN .. tag
+  list_(job, tag)
+end
+
+-- Remove a tag from a job that has it.
+function tags.remove(job, tag)
+  local text = BETWEEN .. job.tags .. BETWEEN
+  local at, last = string.find(text, BETWEEN .. tag .. BETWEEN, 1, true)
+  job.tags = string.sub(text, 2, at - 1) .. string.sub(text, at == 1 and last + 1 or last, -2)
+  unlist(job, tag)
 end
 
 -- Give a job exactly these tags, in this order; those that it had keep their positions.
@@ -56,14 +76,16 @@ function tags.assign(job, list)
       order[#order + 1] = tag
     end
   end
+  local had = {}
   for _, tag in ipairs(tags.of(job)) do
+    had[tag] = true
     if not wanted[tag] then
-      tags.remove(job, tag)
+      unlist(job, tag)
     end
   end
   for _, tag in ipairs(order) do
-    if not tags.has(job, tag) then
-      tags.add(job, tag)
+    if not had[tag] then
+      list_(job, tag)
     end
   end
   job.tags = table.concat(order, BETWEEN)
@@ -77,8 +99,9 @@ end
 -- Remove all tags from a job.
 function tags.drop(job)
   for _, tag in ipairs(tags.of(job)) do
-    tags.remove(job, tag)
+    unlist(job, tag)
   end
+  job.tags = ''
 end
 
 -- The tags of at least two jobs, most used first, then by name.

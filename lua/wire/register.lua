@@ -97,6 +97,7 @@ end
 local function open(op, now, text)
   store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
   entered = true
+  budget.begin()
   prefetch(op)
 end
 

@@ -85,6 +85,11 @@ REASONS: dict[str, Reason] = {
         "Canceling {jid} would cancel more than 1000 jobs, or end more than 1000 dependencies.",
         "Cancel its dependents first, in parts, or remove its dependencies in parts.",
     ),
+    "OVER_BUDGET": Reason(
+        ("operation", "units", "most", "parts"),
+        "{operation} would take {units} units of work; one call may take {most} (docs/semantics.md, Bounds).",
+        "Send less in one call: at most {parts} items of this size, dependents before or with the jobs they depend on.",
+    ),
     "QUEUE_BUSY": Reason(
         ("queue", "jobs"),
         "Queue {queue} has running or stalled jobs: {jobs}.",

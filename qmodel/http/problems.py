@@ -16,6 +16,7 @@ STATUS: Final[dict[str, int]] = {
     "DUPLICATE_JID": 400,
     "DUPLICATE_KEY": 400,
     "TOO_WIDE": 400,
+    "OVER_BUDGET": 400,
     "JOB_NOT_FOUND": 404,
     "REQUEST_NOT_FOUND": 404,
     "SCHEDULE_NOT_FOUND": 404,

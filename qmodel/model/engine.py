@@ -15,7 +15,7 @@ from qmodel.contract.arguments import NAMES, TIME_END, Operations
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.refusals import Refusal, Refused
 from qmodel.model.rules import propagation
-from qmodel.model.state import idempotency, journal
+from qmodel.model.state import budget, idempotency, journal
 from qmodel.model.state.store import Store
 
 Verb = Callable[[Store, int, Any], Any]
@@ -79,6 +79,7 @@ def step(store: Store, now: int, op: Operation) -> Any:
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
     journals = store.settings["journal"]
+    budget.begin(store)
     try:
         reply = _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
     except Refused as refused:

@@ -19,10 +19,6 @@ UNREACHED = {
         "state/queues",
         "queues.unknown()",
     ): "more queues than are kept in mind; tests/backends/test_embedded.py has as many",
-    (
-        "rules/propagation",
-        "return 1",
-    ): "no history leads two ways to a job that is to be canceled; to cancel it twice would be a fault",
     ("state/keys", "return keys.prefix .. name"): DIALECT,
     ("state/store", "local time = redis.call('TIME')"): DIALECT,
     ("state/store", "return time[1] * 1000 + math.floor(time[2] / 1000)"): DIALECT,

@@ -189,6 +189,7 @@ def any_keys(rng: random.Random) -> Words:
 FAMILIES: dict[str, dict[str, Draw]] = {
     "string": {
         "GET": lambda r: (),
+        "STRLEN": lambda r: (),
         "SET": lambda r: (value(r), *maybe(r, cased(r, often(r, [b"NX", b"XX"], [b"ZZ"])))),
         "INCRBY": lambda r: (number(r),),
     },

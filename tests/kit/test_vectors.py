@@ -43,7 +43,11 @@ def test_every_requirement_about_bindings_has_a_probe() -> None:
 def test_every_operation_and_every_refusal_is_in_some_vector() -> None:
     touched = {one for level in vectors.LEVELS for vector in vectors.load(level) for one in vector.requirements}
     assert {f"OP-{name}" for name in CATALOGUE} - touched == set()
-    assert {f"REFUSE-{code}" for code in REASONS} - touched == {"REFUSE-CANCEL_LIMIT", "REFUSE-DEPENDENCY_LIMIT"}
+    assert {f"REFUSE-{code}" for code in REASONS} - touched == {
+        "REFUSE-CANCEL_LIMIT",
+        "REFUSE-DEPENDENCY_LIMIT",
+        "REFUSE-OVER_BUDGET",
+    }
 
 
 def test_histories_with_a_thousand_jobs_are_not_vectors() -> None:

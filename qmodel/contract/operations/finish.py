@@ -38,7 +38,7 @@ class Complete(Operation):
     depends: AnyDependencies = ()
 
 
-@operation("names", "lease", HELD + " DUPLICATE_JID", "completed" + CASCADE + ENDS, finishes=True)
+@operation("names", "lease", HELD + " DUPLICATE_JID OVER_BUDGET", "completed" + CASCADE + ENDS, finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step, all or none."""
 

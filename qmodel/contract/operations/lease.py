@@ -18,7 +18,7 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE", "lock_lost" + CASCADE + ENDS, finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE OVER_BUDGET", "lock_lost" + CASCADE + ENDS, finishes=True)
 class Timeout(Operation):
     """End leases at once: the jobs are stalled, and are the next to be handed out."""
 
@@ -26,7 +26,7 @@ class Timeout(Operation):
     request: RequestId = ""
 
 
-@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT", "revoked" + CASCADE + ENDS, finishes=True)
+@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT OVER_BUDGET", "revoked" + CASCADE + ENDS, finishes=True)
 class Revoke(Operation):
     """Revoke jobs: those not running fail at once into `revoked-<queue>`, and wait for no other job any longer.
 

@@ -25,7 +25,7 @@ from qmodel.contract.arguments import (
 from qmodel.contract.operations.spec import Operation, operation
 
 
-@operation("number", "memo", "BAD_SUBJECT", "published put passed_over caught_up trimmed throttled")
+@operation("number", "memo", "BAD_SUBJECT OVER_BUDGET", "published put passed_over caught_up trimmed throttled")
 class Publish(Operation):
     """Publish a message: each subscription to its subject gets a job for it; replies the message's number.
 

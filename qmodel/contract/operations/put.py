@@ -91,7 +91,7 @@ class Put(Operation):
 @operation(
     "jids",
     "job",
-    DEPENDENCY + " DUPLICATE_JID DUPLICATE_KEY OVER_CAPACITY",
+    DEPENDENCY + " DUPLICATE_JID DUPLICATE_KEY OVER_CAPACITY OVER_BUDGET",
     "lock_lost deduplicated" + CASCADE + ENDS,
 )
 class PutMany(Operation):
@@ -104,7 +104,7 @@ class PutMany(Operation):
 @operation(
     "number",
     "memo",
-    DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY",
+    DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY OVER_BUDGET",
     "deduplicated" + CASCADE,
 )
 class PutNew(Operation):

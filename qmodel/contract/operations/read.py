@@ -38,7 +38,7 @@ class Get(Operation):
     jid: Jid
 
 
-@operation("jobs", "read")
+@operation("jobs", "read", "OVER_BUDGET")
 class Multiget(Operation):
     """Show several jobs in the order of `jids`; jobs that do not exist are left out."""
 

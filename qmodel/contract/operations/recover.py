@@ -47,7 +47,7 @@ class Replay(Operation):
     request: RequestId = ""
 
 
-@operation("bulk", "memo", "", "unfailed throttled")
+@operation("bulk", "memo", "OVER_BUDGET", "unfailed throttled")
 class RetryMany(Operation):
     """Retry failed jobs: those named by `jids`, or those of a queue, klass, tag or group, or all.
 

@@ -109,7 +109,7 @@ class RecurUpdate(Operation):
     request: RequestId = ""
 
 
-@operation("names", "memo", "SCHEDULE_NOT_FOUND", "recur_updated")
+@operation("names", "memo", "SCHEDULE_NOT_FOUND LIMIT_REACHED", "recur_updated")
 class RecurTag(Operation):
     """Add tags to a recurring job, for its future runs; replies all its tags."""
 

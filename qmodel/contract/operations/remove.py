@@ -21,7 +21,11 @@ from qmodel.contract.operations.spec import ENDS, Operation, operation
 
 
 @operation(
-    "jids", "memo", "HAS_DEPENDENTS CANCEL_LIMIT", "canceled lock_lost unblocked throttled" + ENDS, finishes=True
+    "jids",
+    "memo",
+    "HAS_DEPENDENTS CANCEL_LIMIT OVER_BUDGET",
+    "canceled lock_lost unblocked throttled" + ENDS,
+    finishes=True,
 )
 class Cancel(Operation):
     """Delete jobs that are not complete; the workers of running jobs lose their leases.

@@ -6,7 +6,7 @@ from qmodel.contract.arguments import Count, Jid, Offset, RequestId, Tag, Tags
 from qmodel.contract.operations.spec import Operation, operation
 
 
-@operation("names", "memo", "JOB_NOT_FOUND", "tagged")
+@operation("names", "memo", "JOB_NOT_FOUND LIMIT_REACHED", "tagged")
 class TagAdd(Operation):
     """Add tags to a job; replies all its tags."""
 
@@ -57,7 +57,7 @@ class Untrack(Operation):
     request: RequestId = ""
 
 
-@operation("tracked", "read")
+@operation("tracked", "read", "OVER_BUDGET")
 class Tracked(Operation):
     """Show the tracked jobs, and the ids of tracked jobs that no longer exist."""
 

@@ -12,7 +12,7 @@ from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.concurrency import place
 from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retire_due
 from qmodel.model.rules.stages import begins, enter, unblock
-from qmodel.model.state import completed, dependencies, history, jobs, queues, stats, workers
+from qmodel.model.state import budget, completed, dependencies, history, jobs, queues, stats, workers
 from qmodel.model.state.dependencies import NO_EDGES, Edges
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -41,6 +41,7 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
     for one in op.jobs:
         if one.named:
             _check_one_of_many(store, one)
+    _check_budget(store, op, found)
 
     outcomes = tuple(
         _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
@@ -51,6 +52,16 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
             if before is None:
                 jobs.remember(store, job, "completed", outcome)
     return outcomes
+
+
+def _check_budget(store: Store, op: CompleteMany, found: list[tuple[Job, str | None]]) -> None:
+    """Refuse more work than one operation may do."""
+    units = 0
+    for one, (job, outcome) in zip(op.jobs, found, strict=True):
+        if outcome is None:
+            units += budget.weight(job) + (budget.size(one.result) + budget.size(one.data or "")) // budget.BLOCK
+    budget.check("complete_many", len(op.jobs), units)
+    budget.spend(store, units)
 
 
 def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAndPopped:

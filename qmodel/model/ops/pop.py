@@ -15,9 +15,25 @@ from qmodel.model.rules.concurrency import admit, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
-from qmodel.model.state import config, epochs, history, jobs, options, parked, queues, stats, throttles, ttl, workers
+from qmodel.model.state import (
+    budget,
+    config,
+    epochs,
+    history,
+    jobs,
+    options,
+    parked,
+    queues,
+    stats,
+    throttles,
+    ttl,
+    workers,
+)
 from qmodel.model.state.records import Job, Queue
 from qmodel.model.state.store import Store, emit
+
+CHUNK = 100
+"""How many ready jobs are taken out of the order at once: the budget may end after fewer."""
 
 LAPSED = "Its lease ran out, and no retries remained."
 JID = attrgetter("jid")
@@ -48,16 +64,15 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
 
     workers.seen(store, now, op.worker)
     names = _distinct(op.queues)
-    most = store.seq + MOST
     granted: list[Job] = []
     for name in names:
-        if len(granted) < op.count and store.seq < most:
+        if len(granted) < op.count and not budget.is_cut(store):
             granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
     if granted:
         workers.remember(store, op.worker, op.request, tuple(map(JID, granted)))
     elif op.wait:
         for name in names:
-            _await_work(store, name, most)
+            _await_work(store, name)
     propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
@@ -67,23 +82,20 @@ def grant(
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker)
-    most = store.seq + MOST
     granted = _lease(store, now, queue, worker, count, request)
     if granted:
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
-        _await_work(store, queue, most)
+        _await_work(store, queue)
     propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
-def _await_work(store: Store, queue: str, most: int) -> None:
-    """Count the caller as idle. Wake one worker if the pop reached its bound of events, because it has examined only
-    some jobs.
-    """
+def _await_work(store: Store, queue: str) -> None:
+    """Count the caller as idle. Wake one worker if the pop has left work to the next one."""
     queues.await_work(store, queue)
-    if store.seq >= most:
-        queues.wake_if_ready(store, queue)
+    if budget.is_cut(store):
+        queues.wake_one(store, queue)
 
 
 def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
@@ -106,49 +118,72 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     until = now - config.value(store, "grace-period")
     taken: list[Job] = []
     passed: Passed = {}
+    kept, some = budget.room(store) // 2, False
     for job in queues.lapsed(store, queue_state, until, count):
-        if not admits(store, now, queue, job, passed, True):
+        units = budget.weight(job)
+        if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
             break
+        some = True
+        budget.spend(store, units)
         if _take_back(store, now, job) and passes(store, now, job, passed, True):
             taken.append(job)
     expire_due(store, now, queue, MOST)
     fire_due(store, now, queue, MOST)
-    for job in queues.due(store, queue_state, now, MOST):
-        emit(store, now, "promoted", job.jid, job.queue)
-        _promote(store, now, job)
+    _promote_due(store, now, queue_state)
     found = _ready(store, now, queue, queue_state, count - len(taken), passed)
     return taken + found if taken else found
 
 
 def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, passed: Passed) -> list[Job]:
-    """Take ready jobs that have not expired and that pass their throttles. It examines about 1000 others at most."""
+    """Take ready jobs that have not expired and that pass their throttles, as far as the budget goes. It examines about
+    1000 others at most.
+    """
     own = throttles.own(store, queue) if store.throttles else ""
     taken: list[Job] = []
     closed = through = 0
-    if not (own or queue_state.parked or queue_state.expires.size):
-        found = queues.take(store, queue_state, count)
-        for job in found:
-            if not job.options or passes(store, now, job, passed, False):
-                taken.append(job)
-        closed = len(found) - len(taken)
-        if closed == 0:
-            return taken
-    left = count - len(taken)
+    left = count
     while left > 0 and closed < MOST:
         if queue_state.parked:
             through += admit_parked(store, now, queue, passed, MOST - through)
-        wanted = admitted(store, now, queue, passed) if own else left
+        wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
+        fit = _fitting(store, found, taken)
         before = left
-        for job in expire_taken(store, now, found) if mortal else found:
+        for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:
             if not (job.options or own) or passes(store, now, job, passed, False):
                 taken.append(job)
+        if fit < len(found):
+            queues.put_back(store, queue_state, found[fit:])
+            break
         left = count - len(taken)
         closed += len(found) - (before - left)
         if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(queue_state, now, 1)):
             break
     return taken
+
+
+def _fitting(store: Store, found: list[Job], taken: list[Job]) -> int:
+    """How many of some jobs the budget has room for, at least one if none is taken yet; spend it."""
+    for fit, job in enumerate(found):
+        units = budget.weight(job)
+        if (fit or taken) and not budget.fits(store, units, 0):
+            return fit
+        budget.spend(store, units)
+    return len(found)
+
+
+def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
+    """Move jobs that have become due into the order, as far as half of the budget goes."""
+    kept, some = budget.room(store) // 2, False
+    for job in queues.due(store, queue_state, now, MOST):
+        units = budget.moving(job)
+        if some and not budget.fits(store, units, kept):
+            break
+        some = True
+        budget.spend(store, units)
+        emit(store, now, "promoted", job.jid, job.queue)
+        _promote(store, now, job)
 
 
 def _promote(store: Store, now: int, job: Job) -> None:
@@ -223,7 +258,9 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
 
 
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
-    """Show the jobs that a pop would give next. Parked jobs are left out, and throttles are not checked."""
+    """Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are
+    not checked.
+    """
     until = now - config.value(store, "grace-period")
     lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
     shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
@@ -231,4 +268,4 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown)
+    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, [])])

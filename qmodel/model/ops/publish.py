@@ -24,7 +24,7 @@ from qmodel.contract.operations import (
 )
 from qmodel.contract.refusals import refuse
 from qmodel.model.ops.put import put_made
-from qmodel.model.state import jobs, messages, options, subjects, subscriptions
+from qmodel.model.state import budget, jobs, messages, options, subjects, subscriptions
 from qmodel.model.state.records import Message, Subscription
 from qmodel.model.state.store import Store, emit
 
@@ -37,6 +37,10 @@ def publish(store: Store, now: int, op: Publish) -> int:
     subjects.check(op.subject)
 
     wanted = subscriptions.wanting(store, op.subject)
+    draft = Message(0, now, now, op.subject, op.data)
+    units = sum(budget.of_delivery(subscription, draft) for subscription in wanted)
+    budget.check("publish", len(wanted), units)
+    budget.spend(store, units)
     seq = emit(store, now, "published", op.subject, len(wanted))
     message = messages.add(store, now, seq, op.subject, op.data, now + op.delay_ms)
     _deliver(store, now, [(subscription, message) for subscription in wanted])
@@ -96,7 +100,18 @@ def _give_more(store: Store, now: int, subscription: Subscription, most: int) ->
     """Give a subscription its next messages of the past; give how many are left."""
     if subscription.position is None:
         return 0
-    return _hand_on(store, now, subscription, messages.after(store, subscription.position, most))
+    found = messages.after(store, subscription.position, most)
+    return _hand_on(store, now, subscription, found[: _fitting(store, subscription, found)])
+
+
+def _fitting(store: Store, subscription: Subscription, found: list[Message]) -> int:
+    """How many messages the budget has room for, at least one; spend it."""
+    for fit, message in enumerate(found):
+        units = budget.of_delivery(subscription, message)
+        if fit and not budget.fits(store, units, 0):
+            return fit
+        budget.spend(store, units)
+    return len(found)
 
 
 def _hand_on(store: Store, now: int, subscription: Subscription, found: list[Message]) -> int:
@@ -138,8 +153,15 @@ def subscriptions_(store: Store, now: int, op: Subscriptions) -> tuple[replies.S
 
 
 def messages_(store: Store, now: int, op: Messages) -> tuple[replies.Message, ...]:
-    """List messages that are kept."""
-    return tuple(messages.view(message) for message in messages.after(store, op.after, op.count))
+    """List messages that are kept, as far as the budget goes."""
+    shown: list[replies.Message] = []
+    for message in messages.after(store, op.after, op.count):
+        units = budget.of_message(message)
+        if shown and not budget.fits(store, units, 0):
+            break
+        budget.spend(store, units)
+        shown.append(messages.view(message))
+    return tuple(shown)
 
 
 def trim(store: Store, now: int, op: Trim) -> int:
@@ -152,18 +174,39 @@ def _those_behind(store: Store) -> list[Subscription]:
     return [one for one in subscriptions.listed(store) if one.position is not None]
 
 
+def _droppable(store: Store, behind: list[Subscription], found: list[Message]) -> list[Message]:
+    """The first messages whose jobs one operation may make, at least one."""
+    units = 0
+    for fit, message in enumerate(found):
+        units += sum(budget.of_delivery(subscription, message) for subscription in behind)
+        if fit and units > budget.UNITS:
+            return found[:fit]
+    return found
+
+
+def _fits_all(store: Store, subscription: Subscription, rest: list[Message]) -> bool:
+    """Whether the budget has room for the jobs of these messages, which it always has at first; if so, spend it."""
+    units = sum(budget.of_delivery(subscription, message) for message in rest)
+    if budget.room(store) < budget.UNITS and not budget.fits(store, units, 0):
+        return False
+    budget.spend(store, units)
+    return True
+
+
 def _drop(store: Store, now: int, found: list[Message]) -> int:
-    """Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs.
-    Give how many.
+    """Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs,
+    and as the budget goes. Give how many: none if a subscription has to wait for its turn.
     """
     behind = _those_behind(store)
-    dropped = found[: MOST // max(len(behind), 1)]
+    dropped = _droppable(store, behind, found[: MOST // max(len(behind), 1)])
     if not dropped:
         return 0
     last = dropped[-1].seq
     for subscription in behind:
         rest = [message for message in dropped if message.seq > (subscription.position or 0)]
         if rest:
+            if not _fits_all(store, subscription, rest):
+                return 0
             _hand_on(store, now, subscription, rest)
     for message in dropped:
         messages.remove(store, message)

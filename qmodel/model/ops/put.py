@@ -9,7 +9,7 @@ from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.concurrency import place
 from qmodel.model.rules.stages import enter
-from qmodel.model.state import dependencies, jobs, options, queues, stats, tags
+from qmodel.model.state import budget, dependencies, jobs, options, queues, stats, tags
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
@@ -66,6 +66,7 @@ def put_many(store: Store, now: int, op: PutMany) -> tuple[str, ...]:
     if again is not None:
         return again
     check_distinct(jids)
+    check_budget(store, op.jobs, "put_many")
     jids = _put_all(store, now, op.jobs, keyed, "put_many", op.request)
     if keyed:
         deduplication.remember(store, "put_many", op.request, jids)
@@ -76,6 +77,7 @@ def put_new(store: Store, now: int, op: PutNew) -> int:
     """Put those of several jobs whose ids are free."""
     check_distinct(tuple(one.jid for one in op.jobs))
     news = tuple(one for one in op.jobs if jobs.get(store, one.jid) is None)
+    check_budget(store, news, "put_new")
     keyed = any(one.unique is not None for one in news)
     stand = _put_all(store, now, news, keyed, "put_new", "")
     return sum(one.jid == jid for one, jid in zip(news, stand, strict=True))
@@ -135,6 +137,15 @@ def check_distinct(jids: tuple[str, ...]) -> None:
         if jid in seen:
             raise refuse("DUPLICATE_JID", jid)
         seen.add(jid)
+
+
+def check_budget(store: Store, puts: tuple[Put, ...], operation: str) -> None:
+    """Refuse more work than one operation may do: the arguments, and the existing jobs that are moved."""
+    units = 0
+    for one in puts:
+        job = jobs.get(store, one.jid)
+        units += budget.of_put(one) + (budget.weight(job) if job is not None else 0)
+    budget.check(operation, len(puts), units)
 
 
 def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:

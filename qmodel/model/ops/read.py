@@ -32,7 +32,19 @@ from qmodel.contract.operations import (
 from qmodel.contract.reasons import Reason
 from qmodel.contract.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
 from qmodel.model.rules import admission, explanation, selection
-from qmodel.model.state import completed, config, epochs, jobs, journal, pauses, queues, schedules, stats, workers
+from qmodel.model.state import (
+    budget,
+    completed,
+    config,
+    epochs,
+    jobs,
+    journal,
+    pauses,
+    queues,
+    schedules,
+    stats,
+    workers,
+)
 from qmodel.model.state.store import Store, events_after
 
 
@@ -50,6 +62,7 @@ def get(store: Store, now: int, op: Get) -> replies.Job | None:
 def multiget(store: Store, now: int, op: Multiget) -> tuple[replies.Job, ...]:
     """Show several jobs."""
     found = [jobs.get(store, jid) for jid in op.jids]
+    budget.check("multiget", len(op.jids), sum(budget.weight(job) for job in found if job is not None))
     return tuple(jobs.view(store, now, job) for job in found if job is not None)
 
 

@@ -10,7 +10,7 @@ from qmodel.model.ops.remove import cancel
 from qmodel.model.rules.concurrency import place
 from qmodel.model.rules.selection import bulk, filter, find
 from qmodel.model.rules.stages import enter
-from qmodel.model.state import dependencies, failures, jobs, options, queues, stats
+from qmodel.model.state import budget, dependencies, failures, jobs, options, queues, stats
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -31,7 +31,9 @@ def _named(store: Store, now: int, op: RetryMany, jids: tuple[str, ...]) -> tupl
         raise refuse("BAD_ARGUMENT", "retry_many", "cursor")
     wanted = filter(op, "failed")
     found = [jobs.get(store, jid) for jid in dict.fromkeys(jids)]
-    return [job for job in found if job is not None and jobs.fits(now, job, wanted)][: op.count], ""
+    named = [job for job in found if job is not None and jobs.fits(now, job, wanted)][: op.count]
+    budget.check("retry_many", len(named), sum(budget.weight(job) for job in named))
+    return named, ""
 
 
 def _retry(store: Store, now: int, job: Job, queue: str) -> None:

@@ -146,8 +146,11 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
 def recur_tag(store: Store, now: int, op: RecurTag) -> tuple[str, ...]:
     """Add tags for future runs."""
     schedule = schedules.find(store, op.jid)
+    wanted = (*schedule.tags, *op.tags)
+    if len(set(wanted)) > MOST:
+        raise refuse("LIMIT_REACHED", "tags of recurring job " + op.jid, MOST)
 
-    return _set_tags(store, now, schedule, (*schedule.tags, *op.tags))
+    return _set_tags(store, now, schedule, wanted)
 
 
 def recur_untag(store: Store, now: int, op: RecurUntag) -> tuple[str, ...]:

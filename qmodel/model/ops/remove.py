@@ -13,7 +13,7 @@ from qmodel.model.rules import deduplication
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import bulk, filter, find
-from qmodel.model.state import jobs, queues, schedules, throttles
+from qmodel.model.state import budget, jobs, queues, schedules, throttles
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -24,6 +24,7 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
+    budget.check("cancel", len(doomed), sum(budget.weight(jobs.load(store, jid)) for jid in doomed))
 
     for jid in doomed:
         delete(store, now, jobs.load(store, jid))
@@ -75,6 +76,8 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
     canceled = 0
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
+        if canceled and not budget.fits(store, budget.weight(job), 0):
+            break
         if not job.dependents or not deduplication.dependents(store, job):
             delete(store, now, job)
             canceled += 1
@@ -155,11 +158,12 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
     A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
     """
     doomed: dict[str, None] = {}
-    edges = 0
+    edges = units = 0
     for fit, job in enumerate(found):
         more = _with_waiting(store, queue, job, doomed)
         edges += sum(len(jobs.load(store, jid).dependencies) for jid in more)
-        if len(doomed) + len(more) > MOST or edges > MOST:
+        units += sum(budget.weight(jobs.load(store, jid)) for jid in more)
+        if len(doomed) + len(more) > MOST or edges > MOST or (units > budget.UNITS and len(doomed) + len(more) > 1):
             if fit == 0:
                 raise refuse("CANCEL_LIMIT", job.jid)
             return list(doomed), fit

@@ -21,14 +21,14 @@ from qmodel.contract.operations import (
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Page
 from qmodel.model.ops.lease import revoke_one
-from qmodel.model.ops.put import check, check_distinct, put_one
+from qmodel.model.ops.put import check, check_budget, check_distinct, put_one
 from qmodel.model.ops.remove import check_cancel
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.request_end import conclude
-from qmodel.model.state import concurrency_keys, config, jobs, queues, requests, state_index
+from qmodel.model.state import budget, concurrency_keys, config, jobs, queues, requests, state_index
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
@@ -94,6 +94,7 @@ def _news_of(
             raise refuse("JOB_EXISTS", one.jid)
         deduplication.check(one, operation)
         check_throttles(store, one, operation)
+    check_budget(store, news, operation)
     return news
 
 
@@ -200,7 +201,27 @@ def _pick(store: Store, request: Request) -> tuple[list[str], list[Job]]:
     for jid in requests.unfinished(store, request, 2 * MOST):
         if jid not in known and len(doomed) < MOST:
             doomed.append(jid)
-    return doomed, [job for job in active if job.state == "running"]
+    return _affordable(store, doomed), [job for job in active if job.state == "running"]
+
+
+def _affordable(store: Store, doomed: list[str]) -> list[str]:
+    """As many of these jobs as the budget has room for, each with those of them that wait for it."""
+    among = set(doomed)
+    chosen: dict[str, None] = {}
+    units = 0
+    for jid in doomed:
+        group = [] if jid in chosen else [jid]
+        met = set(group)
+        for one in group:
+            for other in deduplication.dependents(store, jobs.load(store, one)):
+                if other in among and other not in chosen and other not in met:
+                    met.add(other)
+                    group.append(other)
+        units += sum(budget.weight(jobs.load(store, one)) for one in group)
+        if chosen and not budget.fits(store, units, 0):
+            break
+        chosen.update(dict.fromkeys(group))
+    return list(chosen)
 
 
 def request_cancel(store: Store, now: int, op: RequestCancel) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from qmodel.contract.operations import TagAdd, Tagged, TagRemove, TopTags, Track, Tracked, Untrack
 from qmodel.contract.replies import Page, Tally, TrackedJobs
-from qmodel.model.state import jobs, tags, tracking
+from qmodel.model.state import budget, jobs, tags, tracking
 from qmodel.model.state.store import Store, emit
 
 
 def tag_add(store: Store, now: int, op: TagAdd) -> tuple[str, ...]:
     """Add tags to a job; those that it has are skipped."""
     job = jobs.find(store, op.jid)
+    tags.check_room(job, op.tags)
 
     for tag in op.tags:
         if tag not in job.tags:
@@ -64,6 +65,7 @@ def tracked(store: Store, now: int, op: Tracked) -> TrackedJobs:
     """Show the tracked jobs, and the ids of those that no longer exist."""
     jids = tracking.page(store, op.offset, op.count)
     found = [jobs.get(store, jid) for jid in jids]
+    budget.check("tracked", len(jids), sum(budget.weight(job) for job in found if job is not None))
     return TrackedJobs(
         tuple(jobs.view(store, now, job) for job in found if job is not None),
         tuple(jid for jid, job in zip(jids, found, strict=True) if job is None),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import config, jobs, options, parked, queues, throttles
+from qmodel.model.state import budget, config, jobs, options, parked, queues, throttles
 from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
 from qmodel.model.state.throttles import Before
@@ -22,6 +22,9 @@ Passed = dict[str, Before]
 
 THROTTLES_MOST = 100
 """How many throttles one pop examines at a time."""
+
+CHUNK = 100
+"""How many parked jobs one pop examines at a throttle before it takes ready ones."""
 
 NONE = (0, 0)
 
@@ -105,20 +108,26 @@ def claimed(store: Store, now: int, job: Job) -> None:
 
 
 def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
-    """Admit parked jobs of a queue whose throttles may have opened, up to `most`; give how many."""
-    through = 0
+    """Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how
+    many.
+    """
+    through, kept = 0, budget.room(store) // 2
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
         if through < most:
-            through += _admit_from(store, now, queue, name, passed, most - through)
+            through += _admit_from(store, now, queue, name, passed, most - through, kept)
     return through
 
 
-def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, most: int) -> int:
+def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, most: int, kept: int) -> int:
     """Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room."""
     waiting = parked.admitted(store, queue, name, float("inf"))
     before = _sum(passed.get(name, NONE), waiting)
     through, opens = 0, 0
-    for job in parked.parked(store, queue, name, most):
+    for job in parked.parked(store, queue, name, min(most, CHUNK)):
+        units = budget.moving(job)
+        if through and not budget.fits(store, units, kept):
+            break
+        budget.spend(store, units)
         opens = throttles.opens_at(store, now, name, throttles.cost(job), before, False)
         if opens > now:
             break

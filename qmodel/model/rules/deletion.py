@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmodel.model.rules.cleanup import clean_up
-from qmodel.model.state import dependencies, jobs, stats
+from qmodel.model.state import budget, dependencies, jobs, stats
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -14,6 +14,7 @@ def delete(store: Store, now: int, job: Job) -> None:
         emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "cancel")
     elif job.state == "failed":
         stats.recovered(store, job.ended_at, job.queue)
+    budget.spend(store, budget.weight(job))
     emit(store, now, "canceled", job.jid, job.queue, job.state)
     dependencies.unlink(store, job, dependencies.of(job))
     for dependent in dependencies.dependents(job):

@@ -6,6 +6,7 @@ from qmodel.contract.replies import Failure
 from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import (
+    budget,
     cascade,
     dependencies,
     failures,
@@ -107,6 +108,7 @@ def _write_letter(store: Store, now: int, job: Job) -> None:
     jid = f"{job.jid[:100]}-dead-{job.seq}"
     if to is None or jobs.get(store, jid) is not None:
         return
+    budget.spend(store, budget.weight(job))
     emit(store, now, "dead_lettered", job.jid, job.queue, jid, to)
     letter = jobs.create(store, jid)
     _copy(job, letter)
@@ -128,9 +130,14 @@ def fail_revoked(store: Store, now: int, job: Job, message: str = "", ended: int
 
 
 def expire_due(store: Store, now: int, queue: str, most: int) -> None:
-    """Fail the expired jobs of a queue, up to `most`; end as many dependencies."""
-    room = most
+    """Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies."""
+    room, kept, some = most, budget.room(store) // 2, False
     for job in ttl.due(store, queue, now, most):
+        units = budget.weight(job)
+        if some and not budget.fits(store, units, kept):
+            break
+        some = True
+        budget.spend(store, units)
         if job.dependencies:
             ended = dependencies.of(job)[:room]
             dependencies.unlink(store, job, ended)

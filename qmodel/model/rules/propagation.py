@@ -1,9 +1,9 @@
 """Propagation of failures: each dependent of a failed job follows the policy of its edge.
 
-A thousand jobs may follow one that fails, and their dependents after them. So an operation processes about a thousand
-and leaves the rest to the next one; because the dependents of one job are processed together, it may come to two
-thousand. The order of failures does not change the outcome: a job with an edge that says `cancel` is canceled, even if
-another edge has failed it first; a failed job keeps its other edges, and none of them unblocks it.
+A thousand jobs may follow one that fails, and their dependents after them. So an operation processes as many as its
+budget allows (state/budget.py), at least half a budget, and leaves the rest to the next one. The order of failures does
+not change the outcome: a job with an edge that says `cancel` is canceled, even if another edge has failed it first; a
+failed job keeps its other edges, and none of them unblocks it.
 
 When a job is canceled this way, its dependents follow *their* edges. If one of these says `block`, the job fails
 instead and is kept: otherwise a dependent would wait for a job that no longer exists. A job that a later operation will
@@ -12,47 +12,98 @@ cancel fails now, so that no worker takes it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from qmodel.contract.arguments import MOST
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import fail_job
 from qmodel.model.rules.stages import unblock
-from qmodel.model.state import cascade, dependencies, jobs
+from qmodel.model.state import budget, cascade, dependencies, jobs
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
+
+FOLLOWED = ("fail", "ignore", "cancel")
+"""The policies by which a dependent follows, in the order in which they are processed."""
+
+
+class Bounds(NamedTuple):
+    """What the budget had when the propagation began, and what it leaves."""
+
+    begun: int
+    kept: int
 
 
 def propagate(store: Store, now: int) -> None:
     """Process the dependents of failed jobs, the latest failure first, within the bounds of one operation."""
     if not store.cascade:
         return
-    room = MOST
+    room, half = budget.room(store), budget.UNITS // 2
+    bounds = Bounds(room, min(room, half) - half)
     doomed: list[str] = []
-    while room > 0 and (doomed or cascade.is_left(store)):
+    late: list[str] = []
+    more = True
+    while doomed or (more and cascade.is_left(store)):
         if doomed:
-            room -= _cancel(store, now, doomed)
+            _cancel(store, now, doomed, late, bounds)
             continue
-        job, cancels = cascade.take(store)
-        if job is None:
-            room -= 1
-        elif cancels:
-            doomed.append(job.jid)
-        else:
-            room -= _follow(store, now, job, doomed)
-    for jid in doomed:
+        more = _next(store, now, doomed, bounds) and budget.fits(store, 1, bounds.kept)
+    for jid in late:
         _put_off(store, now, jid)
 
 
-def _follow(store: Store, now: int, job: Job, doomed: list[str]) -> int:
-    """Let the dependents of a failed job follow their policies; collect those to cancel; give how much work it was."""
+def _next(store: Store, now: int, doomed: list[str], bounds: Bounds) -> bool:
+    """Process the last entry of the cascade; say whether the budget had room for it."""
+    job, cancels = cascade.take(store)
+    if job is None:
+        budget.spend(store, 1)
+        return True
+    if not cancels:
+        return _follow(store, now, job, doomed, bounds)
+    if not _affords(store, job, bounds):
+        cascade.push(store, job, True)
+        return False
+    doomed.append(job.jid)
+    return True
+
+
+def _affords(store: Store, job: Job, bounds: Bounds) -> bool:
+    """Whether the budget has room for a job, which it always has for the first one; if so, spend it."""
+    units = budget.weight(job)
+    if budget.room(store) < bounds.begun and not budget.fits(store, units, bounds.kept):
+        return False
+    budget.spend(store, units)
+    return True
+
+
+def _follow(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of a failed job follow their policies; collect those to cancel; say whether all have followed.
+    The others follow later.
+    """
+    for policy in FOLLOWED:
+        for jid in dependencies.under(job, policy):
+            if not _follow_one(store, now, job, policy, jobs.load(store, jid), doomed, bounds):
+                cascade.push(store, job)
+                return False
+    budget.spend(store, 1 + len(job.dependents) // 4)
+    return True
+
+
+def _follow_one(store: Store, now: int, job: Job, policy: str, waiting: Job, doomed: list[str], bounds: Bounds) -> bool:
+    """Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for
+    it.
+    """
     assert job.failure is not None
-    failing, ignoring = dependencies.under(job, "fail"), dependencies.under(job, "ignore")
-    for jid in failing:
-        _fail(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.")
-    for jid in ignoring:
-        _ignore(store, now, jobs.load(store, jid), job, "failed", job.failure.message)
-    for jid in dependencies.under(job, "cancel"):
-        _doom(store, now, jobs.load(store, jid), f"Its dependency {job.jid} failed.", doomed)
-    return len(failing) + len(ignoring) or int(not doomed)
+    if waiting.state != "depends" and (policy == "fail" or dependencies.under(waiting, "block")):
+        return True
+    if not _affords(store, waiting, bounds):
+        return False
+    if policy == "fail":
+        _fail(store, now, waiting, f"Its dependency {job.jid} failed.")
+    elif policy == "ignore":
+        _ignore(store, now, waiting, job, "failed", job.failure.message)
+    else:
+        _doom(store, now, waiting, f"Its dependency {job.jid} failed.", doomed)
+    return True
 
 
 def _fail(store: Store, now: int, job: Job, message: str) -> None:
@@ -77,33 +128,41 @@ def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> 
         doomed.append(job.jid)
 
 
-def _cancel(store: Store, now: int, doomed: list[str]) -> int:
-    """Cancel the last collected job, and let its dependents follow; give how much work it was."""
+def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: Bounds) -> None:
+    """Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later."""
     job = jobs.get(store, doomed.pop())
     if job is None or dependencies.under(job, "block"):  # collected twice; or a dependent blocks it now
-        return 1
-    canceled = len(dependencies.under(job, "cancel"))
-    size = len(job.dependents) - canceled + max(len(job.dependencies), 1)
-    _leave(store, now, job, doomed)
-    if len(job.dependencies) > MOST:
+        return
+    if not _leave(store, now, job, doomed, bounds):
+        late.append(job.jid)
+    elif len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
-        doomed.append(job.jid)
+        late.append(job.jid)
     else:
         delete(store, now, job)
-    return size
 
 
-def _leave(store: Store, now: int, job: Job, doomed: list[str]) -> None:
-    """Let the dependents of a canceled job follow their policies."""
+def _leave(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of a canceled job follow their policies; say whether all have followed."""
     for jid in dependencies.under(job, "ignore"):
-        _ignore(store, now, jobs.load(store, jid), job, "canceled", "")
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        _ignore(store, now, waiting, job, "canceled", "")
     message = f"Its dependency {job.jid} was canceled."
     for jid in dependencies.under(job, "fail"):
-        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
-        _fail(store, now, jobs.load(store, jid), message)
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        dependencies.unlink(store, waiting, [job.jid])
+        _fail(store, now, waiting, message)
     for jid in dependencies.under(job, "cancel"):
-        dependencies.unlink(store, jobs.load(store, jid), [job.jid])
-        _doom(store, now, jobs.load(store, jid), message, doomed)
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds):
+            return False
+        dependencies.unlink(store, waiting, [job.jid])
+        _doom(store, now, waiting, message, doomed)
+    return True
 
 
 def _put_off(store: Store, now: int, jid: str) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.stages import enter
-from qmodel.model.state import history, jobs, options, schedules, tags
+from qmodel.model.state import budget, history, jobs, options, schedules, tags
 from qmodel.model.state.records import Job, Schedule
 from qmodel.model.state.store import Store, emit
 
@@ -52,14 +52,17 @@ def _begin(store: Store, job: Job, run: Run) -> str:
 
 
 def fire_due(store: Store, now: int, queue: str, most: int) -> int:
-    """Make due runs, one of each schedule in turn, until none is due or `most` were tried; give how many."""
-    found = schedules.due(store, queue, now, most)
+    """Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent;
+    give how many.
+    """
+    kept = budget.room(store) // 2
+    found = schedules.due(store, queue, now, most, kept)
     for schedule in found:
         missed = schedules.pass_over(now, schedule)
         if missed:
             emit(store, now, "missed", schedule.jid, queue, missed, schedules.next_due(schedule))
     made = 0
-    for run in _in_turn(store, now, found, most):
+    for run in _in_turn(store, now, found, most, kept):
         if run.free:
             make(store, now, run)
             made += 1
@@ -81,11 +84,12 @@ def _keep_all(store: Store, now: int, found: list[Schedule]) -> None:
 
 def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
     """The jobs that a pop would make as runs now; for a read."""
-    found = schedules.due(store, queue, now, most)
+    kept = budget.room(store) // 2
+    found = schedules.due(store, queue, now, most, kept)
     for schedule in found:
         schedules.pass_over(now, schedule)
     shown: list[Job] = []
-    for run in _in_turn(store, now, found, most):
+    for run in _in_turn(store, now, found, most, kept):
         if run.free:
             job = jobs.draft(store, run.jid, "waiting", len(shown) + 1)
             _begin(store, job, run)
@@ -94,13 +98,19 @@ def drafts(store: Store, now: int, queue: str, most: int) -> list[Job]:
     return shown
 
 
-def _in_turn(store: Store, now: int, found: list[Schedule], most: int) -> list[Run]:
-    """The next runs of due schedules, one of each in turn; the schedules, which are drafts, advance."""
+def _in_turn(store: Store, now: int, found: list[Schedule], most: int, kept: int) -> list[Run]:
+    """The next runs of due schedules, one of each in turn, as long as the budget leaves `kept`; the schedules, which
+    are drafts, advance.
+    """
     made: list[Run] = []
     turn = [schedule for schedule in found if _is_due(now, schedule)]
     while turn:
         again = []
         for schedule in turn[: most - len(made)]:
+            units = budget.of_run(schedule)
+            if made and not budget.fits(store, units, kept):
+                return made
+            budget.spend(store, units)
             run = next_run(store, schedule, schedule.next_at)
             made.append(run)
             if run.free:

@@ -8,7 +8,7 @@ from typing import Any
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import cursors, failures, jobs
+from qmodel.model.state import budget, cursors, failures, jobs
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -26,30 +26,55 @@ PARTS = {
 ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
 
 
+class Walk:
+    """What a search has found, how many jobs it has examined, the units that these cost, and the position of the last
+    one.
+    """
+
+    __slots__ = ("found", "last", "seen", "units")
+
+    def __init__(self) -> None:
+        self.found: list[Job] = []
+        self.seen = self.units = 0
+        self.last: tuple[str, str, cursors.Key] = "", "", ()
+
+
 def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
     """The properties that the arguments of an operation ask for; `before` is the latest time of ending."""
     return Filter(op.queue, state, op.klass, op.tag, getattr(op, "worker", None), op.group, before)
 
 
 def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tuple[list[Job], str]:
-    """The matching jobs, up to `count`, among at most 1000 after the cursor, and the new cursor; or refuse."""
+    """The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new
+    cursor; or refuse.
+    """
     kinds, name = _kinds(wanted)
     at = _begins(op, operation, kinds)
 
-    found: list[Job] = []
-    seen = 0
+    walk = Walk()
     for kind, whose in _lists(store, kinds, name, wanted.group, at):
         after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
-        for key, jid in cursors.page(store, kind, whose, after, MOST - seen):
+        for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
             if _is_over(kind, key, wanted):
                 break
-            job = jobs.load(store, jid)
-            seen += 1
-            if jobs.fits(now, job, wanted):
-                found.append(job)
-            if len(found) == op.count or seen == MOST:
-                return found, cursors.write(kind, whose, key)
-    return found, ""
+            if not _take(now, walk, jobs.load(store, jid), wanted):
+                return walk.found, cursors.write(*walk.last)
+            walk.last = kind, whose, key
+            if len(walk.found) == op.count or walk.seen == MOST:
+                return walk.found, cursors.write(*walk.last)
+    return walk.found, ""
+
+
+def _take(now: int, walk: Walk, job: Job, wanted: Filter) -> bool:
+    """Examine a job, and collect it if it matches; say whether the budget has room for it."""
+    fits = jobs.fits(now, job, wanted)
+    walk.units += budget.weight(job) if fits else budget.moving(job)
+    if walk.seen > 0 and walk.units > budget.UNITS:
+        return False
+    walk.seen += 1
+    if fits:
+        walk.found.append(job)
+    return True
 
 
 def _is_over(kind: str, key: cursors.Key, wanted: Filter) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmodel.model.state import retention
+from qmodel.model.state import budget, retention
 from qmodel.model.state.failures import latest
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -34,7 +34,15 @@ def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     found = completed.until(last, most)
     if surplus > len(found):
         found = completed[: min(surplus, most)]
-    return [store.jobs[jid] for _, _, jid in found]
+    old: list[Job] = []
+    kept = budget.room(store) // 2
+    for _, _, jid in found:
+        units = budget.weight(store.jobs[jid])
+        if old and not budget.fits(store, units, kept):
+            break
+        budget.spend(store, units)
+        old.append(store.jobs[jid])
+    return old
 
 
 def page(store: Store, offset: int, count: int) -> tuple[int, tuple[str, ...]]:

@@ -175,6 +175,15 @@ def take(store: Store, queue: Queue, count: int) -> list[Job]:
     return taken
 
 
+def put_back(store: Store, queue: Queue, taken: list[Job]) -> None:
+    """Put jobs that were taken out of the order back to where they were."""
+    for job in taken:
+        job.state = "waiting"
+        queue.ready.add(rank(job))
+        if job.options:
+            ttl.enter(store, job)
+
+
 def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:
     """Scheduled jobs that have become due, earliest first."""
     found = queue.scheduled.until(now, most)

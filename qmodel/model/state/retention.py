@@ -9,14 +9,15 @@ shorter of the two wins. Rules:
   one behind.
 - A failed job with dependents or dependencies is not deleted, because it may still change. When its turn comes, it is
   removed from this list too (failures.keep).
-- *Bounded.* A completion deletes 100 of them, a failure three, `fire` 1000.
+- *Bounded.* A completion deletes 100 of them, a failure three, `fire` 1000, and none more than half of what its budget
+  has left; those with 0 are always deleted.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from qmodel.model.state import options
+from qmodel.model.state import budget, options
 from qmodel.model.state.records import Job, Position
 from qmodel.model.state.store import Store
 
@@ -48,4 +49,13 @@ def leave(store: Store, job: Job) -> None:
 
 def due(store: Store, now: int, most: int) -> list[Job]:
     """The jobs whose own retention is over, earliest first."""
-    return [store.jobs[jid] for _, _, jid in store.keeping.until(now, most)]
+    found: list[Job] = []
+    kept = budget.room(store) // 2
+    for moment, _, jid in store.keeping.until(now, most):
+        job = store.jobs[jid]
+        units = budget.weight(job)
+        if moment and found and not budget.fits(store, units, kept):
+            break
+        budget.spend(store, units)
+        found.append(job)
+    return found

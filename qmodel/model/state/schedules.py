@@ -29,9 +29,10 @@ Rules for runs:
   unfinished runs are counted: each has the option `schedule` and reports its end, and a failed run has ended. So no
   clock is involved, and a schedule is not suspended for longer than a run takes. Runs that were due meanwhile are
   skipped.
-- *Bounded and fair.* One operation examines the 1000 schedules that have been due longest, and tries at most 1000 runs,
-  one of each in turn: a schedule that is far behind does not hold up others. With more than 1000 they come in the order
-  of their due times, and only a limited number of others precede any due time: so each gets its turn.
+- *Bounded and fair.* One operation examines the 1000 schedules that have been due longest, and tries at most 1000 runs
+  and half of its budget (state/budget.py), one of each in turn: a schedule that is far behind does not hold up others.
+  With more than 1000 they come in the order of their due times, and only a limited number of others precede any due
+  time: so each gets its turn.
 - A queue with recurring jobs is on the list of queues and cannot be forgotten: it will have jobs.
 """
 
@@ -44,7 +45,7 @@ from copy import copy
 from qmodel.contract import replies
 from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import queues
+from qmodel.model.state import budget, queues
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import Position, Schedule
 from qmodel.model.state.store import Store
@@ -243,9 +244,19 @@ def next_due(schedule: Schedule) -> int:
     return 0 if schedule.next_at == NO_TIME or is_suspended(schedule) else schedule.next_at
 
 
-def due(store: Store, queue: str, now: int, most: int) -> list[Schedule]:
-    """The schedules with a due run, longest due first, as drafts that `advance` stores."""
-    return [copy(store.schedules[jid]) for _, _, jid in queues.of(store, queue).recur.until(now, most)]
+def due(store: Store, queue: str, now: int, most: int, kept: int) -> list[Schedule]:
+    """The schedules with a due run, longest due first, as drafts that `advance` stores; as many as a budget that leaves
+    `kept` can make a run of.
+    """
+    found: list[Schedule] = []
+    units = 0
+    for _, _, jid in queues.of(store, queue).recur.until(now, most):
+        schedule = store.schedules[jid]
+        units += budget.of_run(schedule)
+        if found and not budget.fits(store, units, kept):
+            break
+        found.append(copy(schedule))
+    return found
 
 
 def advance(store: Store, found: list[Schedule]) -> None:

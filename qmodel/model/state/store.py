@@ -37,17 +37,19 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "concurrency_keys", "config", "crons", "days", "epoch", "epochs", "events", "failed",
-        "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded", "request_states",
-        "requested", "requests", "results", "schedules", "seq", "settings", "subscriptions", "tags", "throttles",
+        "cascade", "completed", "concurrency_keys", "config", "crons", "cut", "days", "epoch", "epochs", "events",
+        "failed", "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded",
+        "request_states", "requested", "requests", "results", "room", "schedules", "seq", "settings", "subscriptions",
+        "tags", "throttles",
         "tracked", "unique_ends", "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.seq = self.epoch = self.journaled = self.workers_passed = 0
+        self.seq = self.epoch = self.journaled = self.workers_passed = self.room = 0
         self.epochs = [(0, 0)]  # the epochs of the kept events, each with its first event
         self.events: deque[Told] = deque(maxlen=10_000)
         self.recorded: deque[Entry] = deque(maxlen=100_000)
+        self.cut = False
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.concurrency_keys: dict[str, ConcurrencyKey] = {}

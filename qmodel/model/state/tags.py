@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qmodel.contract.arguments import MOST
+from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
+
+
+def check_room(job: Job, more: Iterable[str]) -> None:
+    """Refuse more than 1000 tags of a job: all are removed in the step that deletes it."""
+    if len(job.tags.keys() | set(more)) > MOST:
+        raise refuse("LIMIT_REACHED", "tags of job " + job.jid, MOST)
 
 
 def add(store: Store, job: Job, tag: str) -> None:

@@ -1,0 +1,114 @@
+-- The budget: how much work one operation may do. The rules and the units are described in
+-- qmodel/model/state/budget.py.
+
+local budget = {}
+
+budget.UNITS = 4000
+
+budget.BLOCK = 4096
+
+local INLINE = 1024
+
+local OF_PUT = {
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
+  'cost', 'ordered', 'unique',
+}
+
+local left, cut = 0, false -- the units that are left to the operation, and whether it leaves work to the next one
+
+-- Start an operation with a full budget.
+function budget.begin()
+  left, cut = budget.UNITS, false
+end
+
+-- Take units from the budget.
+function budget.spend(units)
+  left = left - units
+end
+
+-- The units that are left.
+function budget.room()
+  return left
+end
+
+-- Whether units fit into the budget and leave `kept`. If not, the operation leaves work to the next one.
+function budget.fits(units, kept)
+  if left - units >= kept then
+    return true
+  end
+  cut = true
+  return false
+end
+
+-- Whether the operation leaves work to the next one.
+function budget.is_cut()
+  return cut
+end
+
+-- The bytes of data that are not kept within the record.
+local function apart(size)
+  return size > INLINE and size or 0
+end
+
+local function blocks(bytes)
+  return math.floor(bytes / budget.BLOCK)
+end
+
+-- The units for moving a job from one state to another.
+function budget.moving(job)
+  local units = 2 + math.floor(job.stages / 4) * 2
+  if job.options == '' then
+    return units
+  end
+  local _, between = string.gsub(job.options, '\255', '')
+  return units + between + 1 + 2 * #throttles.named(job)
+end
+
+-- The units for showing or deleting a job.
+function budget.weight(job)
+  local units = budget.moving(job)
+  if job.tags ~= '' then
+    local _, between = string.gsub(job.tags, '\255', '')
+    units = units + between + 1
+  end
+  local bytes = #job.result + #job.progress + #job.message
+  if job.apart == '1' then
+    bytes = bytes + apart(records.data_size(job))
+  end
+  return units + job.waits + job.waited_for + blocks(bytes)
+end
+
+-- The units for the arguments of a put.
+function budget.of_put(op)
+  local units = 2 + blocks(apart(#op.data))
+  if not op.named then
+    return units
+  end
+  for _, name in ipairs(OF_PUT) do
+    units = units + (op[name] ~= nil and 1 or 0)
+  end
+  return units + #(op.tags or {}) + #(op.depends or {}) + 2 * #(op.throttles or {})
+end
+
+-- The units for making a run of a schedule.
+function budget.of_run(schedule)
+  return 4 + #schedule.tags + blocks(apart(#schedule.data))
+end
+
+-- The units for making the job of a message.
+function budget.of_delivery(subscription, message)
+  return 4 + #(subscription.tags or {}) + blocks(apart(#message.data))
+end
+
+-- The units for showing a message.
+function budget.of_message(message)
+  return 1 + blocks(#message.data)
+end
+
+-- Refuse more units than one operation may do for more than one item.
+function budget.check(operation, items, units)
+  if units > budget.UNITS and items > 1 then
+    local few = math.max(math.floor(items * budget.UNITS / units), 1)
+    refusals.refuse('OVER_BUDGET', operation, units, budget.UNITS, few)
+  end
+end

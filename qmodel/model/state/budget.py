@@ -1,0 +1,131 @@
+"""The budget: how much work one operation may do.
+
+Counts alone do not bound an operation: a thousand jobs with a hundred tags each are a hundred thousand tags. So work is
+counted in units, of about ten microseconds of a server each. A job costs 2 units, and one more for each option, tag,
+dependency, dependent, and 4 KiB of text; two for each throttle, and two for every four stages of its history. One
+operation may do 4000 units, so that it stays below 50 milliseconds.
+
+- An operation whose work follows from its arguments, and that is done whole or not at all, is refused if it needs more
+  (OVER_BUDGET). A single job is never refused.
+- Other operations do what fits, at least one job, and leave the rest to the next call: their replies say where to
+  continue, or the next pop continues.
+- A pop spends at most half on upkeep (lapsed leases, expired jobs, due runs, due jobs), so that ready jobs never wait
+  for it.
+
+Only what is above the first job is refused or left. The number of units never depends on time or on chance, so both
+sides stop at the same job.
+"""
+
+from __future__ import annotations
+
+from qmodel.contract.operations import Put
+from qmodel.contract.refusals import refuse
+from qmodel.contract.replies import WIDTH
+from qmodel.model.state.records import Job, Message, Schedule, Subscription
+from qmodel.model.state.store import Store
+
+UNITS = 4000
+"""The most units of one operation."""
+
+BLOCK = 4096
+"""The bytes of text that cost a unit."""
+
+INLINE = 1024
+"""Data up to this size cost nothing: Lua keeps them within the record."""
+
+STAGES = 4 * WIDTH
+"""Four stages in a history, as it is stored."""
+
+OF_PUT = (
+    "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "throttles",
+    "cost", "ordered", "unique",
+)  # fmt: skip
+"""The arguments of a put that become options."""
+
+
+def begin(store: Store) -> None:
+    """Start an operation with a full budget."""
+    store.room = UNITS
+    store.cut = False
+
+
+def spend(store: Store, units: int) -> None:
+    """Take units from the budget."""
+    store.room -= units
+
+
+def room(store: Store) -> int:
+    """The units that are left."""
+    return store.room
+
+
+def fits(store: Store, units: int, kept: int) -> bool:
+    """Whether units fit into the budget and leave `kept`. If not, the operation leaves work to the next one."""
+    if store.room - units >= kept:
+        return True
+    store.cut = True
+    return False
+
+
+def is_cut(store: Store) -> bool:
+    """Whether the operation leaves work to the next one."""
+    return store.cut
+
+
+def size(text: str) -> int:
+    """The bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _apart(text: str) -> int:
+    """The bytes of data that are not kept within the record."""
+    bytes_ = size(text)
+    return bytes_ if bytes_ > INLINE else 0
+
+
+def moving(job: Job) -> int:
+    """The units for moving a job from one state to another."""
+    units = 2 + len(job.history) // STAGES * 2
+    if not job.options:
+        return units
+    named = job.options.get("throttles")
+    return units + len(job.options) + (2 * len(set(named.split(" "))) if named else 0)
+
+
+def weight(job: Job) -> int:
+    """The units for showing or deleting a job."""
+    bytes_ = _apart(job.data) + size(job.result) + size(job.progress)
+    if job.failure is not None:
+        bytes_ += size(job.failure.message)
+    edges = len(job.dependencies) + len(job.dependents)
+    return moving(job) + len(job.tags) + edges + bytes_ // BLOCK
+
+
+def of_put(op: Put) -> int:
+    """The units for the arguments of a put."""
+    units = 2 + _apart(op.data) // BLOCK
+    if not op.named:
+        return units
+    given = sum(getattr(op, name) is not None for name in OF_PUT)
+    return units + given + len(op.tags or ()) + len(op.depends or ()) + 2 * len(op.throttles or ())
+
+
+def of_run(schedule: Schedule) -> int:
+    """The units for making a run of a schedule."""
+    return 4 + len(schedule.tags) + _apart(schedule.data) // BLOCK
+
+
+def of_delivery(subscription: Subscription, message: Message) -> int:
+    """The units for making the job of a message."""
+    return 4 + len(subscription.put.tags or ()) + _apart(message.data) // BLOCK
+
+
+def of_message(message: Message) -> int:
+    """The units for showing a message."""
+    return 1 + size(message.data) // BLOCK
+
+
+def check(operation: str, items: int, units: int) -> None:
+    """Refuse more units than one operation may do for more than one item."""
+    if units > UNITS and items > 1:
+        raise refuse("OVER_BUDGET", operation, units, UNITS, max(items * UNITS // units, 1))
