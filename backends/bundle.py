@@ -118,10 +118,18 @@ def module(name: str) -> str:
     return name.rpartition("/")[2]
 
 
+_OF_DIALECTS = re.compile(rf"(?<![\w.'])({'|'.join(map(module, DIALECTS))})\.(?=\w)")
+
+
+def _qualified(text: str) -> str:
+    """Read the dialects' tables from one local, because Lua has at most 200 locals in a chunk."""
+    return _OF_DIALECTS.sub(r"dialects.\1.", text)
+
+
 def body(texts: dict[str, str] | None = None, names: tuple[str, ...] = FILES) -> str:
     """The named files, one after the other; `texts` replaces some of them (mutants)."""
     texts = texts or {}
-    declared = "local " + ", ".join(module(name) for name in names) + "; "
+    declared = f"local {', '.join(module(name) for name in names if name not in DIALECTS)}; local dialects = {{}}; "
     return declared + BINDINGS + "".join(_assigning(name, compiled(texts.get(name) or read(name))) for name in names)
 
 
@@ -129,7 +137,8 @@ def _assigning(name: str, text: str) -> str:
     """Drop the declaration of the file's table, which the bundle declares; the number of lines stays."""
     own = f"local {module(name)} = {{}}"
     assert own in text, f"lua/{name}.lua must make its table with `{own}`"
-    return "do " + text.replace(own, own.removeprefix("local "), 1) + "end\n"
+    assigned = f"{'dialects.' if name in DIALECTS else ''}{module(name)} = {{}}"
+    return "do " + _qualified(text.replace(own, assigned, 1)) + "end\n"
 
 
 def function_name(operation: str) -> str:
@@ -218,7 +227,7 @@ _REPAIRS = "".join(
 )
 """The functions of `qmodel doctor` that find and mend what a step cannot mend by itself."""
 
-_QLESS_FUNCTIONS = (
+_QLESS_FUNCTIONS = _qualified(
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
     "local reply, sentence = qless.call(keys[1], args, keys[2] == 'simulated') "
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
