@@ -52,6 +52,7 @@ LONG_FUNCTIONS = {
     "qmodel/conformance/histories/matrix_probes.py:probes": "a list of probes",
     "qmodel/conformance/histories/wire_calls.py:wire": "a list of calls",
     "qmodel/model/snapshot.py:of": "a part of the snapshot a line",
+    "qmodel/model/state/store.py:__init__": "a part of the store a line",
     "backends/redis/raw_keys.py:snapshot": "a part of the snapshot a line",
     "backends/redis/raw_keys.py:job": "a field a line",
     "backends/embedded/keyspace.py:bind": "one closure for each way to reply",
