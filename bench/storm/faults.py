@@ -1,7 +1,6 @@
 """The kinds of faults, a class each: what it prepares, what it does, and how the world heals.
 
-A kind draws its details when it is made, so that the same seed gives the same faults. A kind that needs a feature of
-qmodel is left out while the feature does not exist, unless it is named.
+A kind draws its details when it is made, so that the same seed gives the same faults.
 """
 
 from __future__ import annotations
@@ -14,19 +13,8 @@ from typing import Any, ClassVar
 import redis
 
 from bench.storm.evidence import Window
-from bench.storm.load import GRACE_MS, LEASE_MS, ROOT, SORTS, Workers
+from bench.storm.load import GRACE_MS, LEASE_MS, SORTS, Workers
 from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, World, until
-from qmodel.backends.redis import resend
-from qmodel.backends.redis.backend import options_of
-from qmodel.contract.events import EVENTS
-
-FEATURES = {
-    "confirm": "confirm" not in options_of("redis://localhost?confirm=1").connection,
-    "epochs": "epoch_begun" in EVENTS,
-    "whole steps": (ROOT / "lua" / "state" / "writes.lua").exists(),
-    "moved slots": "ASK" in resend._PASSING,
-}
-"""What kinds may need, and whether this tree has it."""
 
 EVERYSEC_SECONDS = 3.0
 """How much an `appendfsync everysec` may lose: a write waits for up to two seconds for the one before."""
@@ -38,11 +26,10 @@ UNCONFIRMED = frozenset(("NotConfirmed",))
 
 
 class Fault:
-    """A fault. `worlds` says in which worlds it may happen, `needs` the feature without which it is left out."""
+    """A fault. `worlds` says in which worlds it may happen."""
 
     name: ClassVar[str]
     worlds: ClassVar[frozenset[str]] = frozenset(("pair", "cluster"))
-    needs: ClassVar[str] = ""
     allowed: ClassVar[frozenset[str]] = frozenset()
     """The codes of the errors that clients may raise meanwhile, beside UNCONFIRMED."""
 
@@ -81,11 +68,6 @@ class Fault:
         """Tell what it declares."""
         begins = min(self.begins, self.loses_since) if self.loses else self.begins
         return Window(self.name, begins, self.ends, self.allowed | UNCONFIRMED, self.loses, self.loses_confirmed)
-
-    @classmethod
-    def is_possible(cls) -> bool:
-        """Whether this tree has what the kind needs."""
-        return not cls.needs or FEATURES[cls.needs]
 
 
 # ---- the server's process
@@ -297,7 +279,6 @@ class Denied(Fault):
     """A command that functions use is denied to the clients' user for a while."""
 
     name = "command-denied"
-    needs = "whole steps"
     allowed = frozenset(("NOPERM",))
     COMMANDS = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "zcard", "set", "get", "mget", "del", "rpush", "incrby")
 
@@ -338,7 +319,6 @@ class Failover(Fault):
 
     name = "failover"
     worlds = frozenset(("pair",))
-    needs = "epochs"
 
     def draw(self) -> None:
         self.details["old primary"] = self.chance.choice(("dies", "follows"))
@@ -368,7 +348,6 @@ class ReplicaStopped(Fault):
 
     name = "replica-stopped"
     worlds = frozenset(("pair",))
-    needs = "confirm"
 
     def strike(self) -> None:
         self.world.replica.send(STOP)
@@ -386,7 +365,6 @@ class SlotMoved(Fault):
 
     name = "slot-moved"
     worlds = frozenset(("cluster",))
-    needs = "moved slots"
 
     def draw(self) -> None:
         self.details["step"] = self.chance.randint(1, 2)
@@ -439,15 +417,10 @@ KINDS: dict[str, type[Fault]] = {
 
 
 def chosen(wanted: str) -> list[type[Fault]]:
-    """Give the kinds of a list with commas; `all` are all, nothing those that this tree has the features for.
-
-    Raises KeyError for an unknown kind.
-    """
-    if wanted == "all":
+    """Give the kinds of a list with commas; nothing and `all` mean all. Raises KeyError for an unknown kind."""
+    if wanted in ("", "all"):
         return list(KINDS.values())
-    if wanted:
-        return [KINDS[name] for name in wanted.split(",")]
-    return [kind for kind in KINDS.values() if kind.is_possible()]
+    return [KINDS[name] for name in wanted.split(",")]
 
 
 def deck(kinds: list[type[Fault]], world: type[World] | Any, count: int, chance: random.Random) -> list[type[Fault]]:

@@ -92,7 +92,7 @@ class Play:
 
     def __init__(self, round: Round, world: World, folder: Path, chance: random.Random) -> None:
         self.round, self.world, self.folder, self.chance = round, world, folder, chance
-        self.confirms = kinds.FEATURES["confirm"] and world.kind == "pair"
+        self.confirms = world.kind == "pair"
         self.windows: list[Window] = []
         self.crashes: list[str] = []
         with Client(world.direct) as client:
