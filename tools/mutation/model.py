@@ -32,8 +32,8 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
-"""The least limit of CPU time of a history. A long history may take as long as on the right model with its lines traced,
-which is several times as long as without.
+"""The least limit of CPU time of a history. A long history may take as long as the right model takes with its lines
+traced, which is several times as long as without.
 """
 
 
