@@ -19,6 +19,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import process_time
 from typing import Any, NamedTuple
 
 from qmodel.conformance.histories.script import Named
@@ -31,7 +32,9 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
-"""The limit of CPU time of a history; on the right model a history takes about a hundredth of it."""
+"""The least limit of CPU time of a history. A long history may take as long as the right model takes with its lines
+traced, which is several times as long as without.
+"""
 
 
 class Shown(NamedTuple):
@@ -54,14 +57,18 @@ class Recording:
         self.texts = {name: python.read(name) for name in python.MUTATED}
         self.shown: list[list[Shown]] = []
         self.first: list[int] = []
+        self.limits: list[float] = []
+        """For each history, the CPU time after which a mutant counts as one that loops forever."""
         self.running: dict[tuple[str, int], set[int]] = {}
         total = 0
         for number, named in enumerate(suite):
             self.first.append(total)
             total += len(named.steps)
+            began = process_time()
             with self._traced(number):
                 shown = list(_execute(named.steps, _stride(named)))
             self.shown.append(shown)
+            self.limits.append(max(SECONDS, process_time() - began))
         self.first.append(total)
 
     @contextmanager
@@ -129,7 +136,7 @@ class Recording:
         shown = self.shown[number]
         at = 0
         try:
-            with _limited(SECONDS):
+            with _limited(self.limits[number]):
                 for at, seen in enumerate(_execute(self.suite[number].steps, _stride(self.suite[number]))):
                     verdict.steps += 1
                     by = _differs(shown[at], seen)
