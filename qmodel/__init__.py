@@ -95,8 +95,8 @@ _HOME = {
     "contract.arguments": "Edge",
     "client.sync": "Client Job Queue",
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked HasDependents JobCanceled "
-    "JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
+    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked HasDependents "
+    "JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
     "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
     "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
     "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
