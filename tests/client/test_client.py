@@ -19,6 +19,8 @@ from qmodel.errors import (
     BadArgument,
     BadValue,
     DependencyNotFound,
+    EpochPassed,
+    Forked,
     HasDependents,
     JobNotFound,
     LockLost,
@@ -715,10 +717,33 @@ def test_events_are_gone_through_to_the_newest(client: Client) -> None:
     client.queues["q"].put_many([("A", 0)] * 700)
     client.queues["q"].put_many([("A", 0)] * 700)
 
-    events = list(client.events())
-    assert [event.seq for event in events] == list(range(1, 1401))
-    assert {event.event for event in events} == {"put"}
-    assert [event.seq for event in client.events(after=1398)] == [1399, 1400]
+    begun, *events = client.events()
+    assert (begun.seq, begun.event) == (1, "epoch_begun")
+    assert [event.seq for event in events] == list(range(2, 1402))
+    assert {(event.event, event.epoch) for event in events} == {("put", begun.epoch)}
+    assert [event.seq for event in client.events(1399, epoch=begun.epoch)] == [1400, 1401]
+    assert client.position() == (1401, begun.epoch)
+
+
+def test_a_reader_of_another_history_is_refused(client: Client) -> None:
+    client.queues["q"].put("A")
+    seq, epoch = client.position()
+    with pytest.raises(Forked, match="not part of this history") as caught:
+        list(client.events(seq, epoch=epoch + 1))
+    assert caught.value.current == str(epoch)
+
+
+def test_an_epoch_is_begun_by_hand(client: Client) -> None:
+    client.queues["q"].put("A")
+    before = client.position()
+    begun = client.begin_epoch()
+    assert client.position() == (before.seq + 1, begun)
+    assert begun > before.epoch
+    with pytest.raises(EpochPassed):
+        client.begin_epoch(begun - 1)
+    job = client.queues["q"].pop()
+    assert job is not None and job.token == begun * 10**14 + client.newest()
+    job.complete()
 
 
 # ---- operations and requests

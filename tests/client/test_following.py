@@ -32,10 +32,10 @@ def test_it_begins_after_a_sequence_and_ends_when_patience_does(client: qmodel.C
         client.queues["q"].put("K", jid=jid)
     client.queues["q"].pop()
 
-    assert kinds(client.follow(timeout=0)) == [(1, "put"), (2, "put"), (3, "popped")]
-    assert kinds(client.follow(2, timeout=0.05)) == [(3, "popped")]
-    assert kinds(client.follow(3, timeout=0.05)) == []
-    assert client.newest() == 3
+    assert kinds(client.follow(timeout=0)) == [(1, "epoch_begun"), (2, "put"), (3, "put"), (4, "popped")]
+    assert kinds(client.follow(3, timeout=0.05)) == [(4, "popped")]
+    assert kinds(client.follow(4, timeout=0.05)) == []
+    assert client.newest() == 4
 
 
 def test_what_another_client_does_is_told_as_it_happens(shared_url: str) -> None:
@@ -116,4 +116,4 @@ def test_the_asynchronous_client_works_on_the_library_in_this_process() -> None:
             await job.complete("done")
             return [event.event async for event in client.events()]
 
-    assert asyncio.run(main()) == ["put", "popped", "completed"]
+    assert asyncio.run(main()) == ["epoch_begun", "put", "popped", "completed"]

@@ -14,6 +14,7 @@ import qmodel
 from qmodel.client.outcomes import ENDS, Waiter, Watch
 from qmodel.contract import operations as ops
 from qmodel.contract.events import EVENTS, Event
+from qmodel.contract.replies import Newest
 from qmodel.errors import QmodelError
 
 PATIENCE = 60
@@ -279,7 +280,7 @@ def told(seq: int, event: str, jid: str) -> Event:
 def watch_of(*jids: str, after: int = 10) -> tuple[Watch, Waiter]:
     watch, waiter = Watch(), Waiter(jids, lambda: None)
     assert not watch.enter(waiter)
-    watch.begin(after)
+    watch.begin(Newest(after, 0))
     return watch, waiter
 
 
@@ -300,9 +301,9 @@ def test_a_gap_in_the_events_lets_all_be_looked_at() -> None:
 
 def test_a_server_that_lost_its_events_is_followed_from_where_it_is() -> None:
     watch, _ = watch_of("a")
-    watch.restart(12)
+    watch.restart(Newest(12, 0))
     assert watch.after == 10
-    watch.restart(3)
+    watch.restart(Newest(3, 0))
     assert watch.after == 3
 
 
@@ -312,8 +313,8 @@ def test_who_comes_alone_begins_anew() -> None:
 
     assert not watch.enter(waiter)
     assert watch.enter(Waiter(["b"], lambda: None)) is False
-    watch.begin(20)
-    watch.begin(30)
+    watch.begin(Newest(20, 0))
+    watch.begin(Newest(30, 0))
     assert watch.after == 20
 
 

@@ -54,10 +54,10 @@ def test_a_version_has_just_these_columns() -> None:
     assert schema.VERSION == 1
     assert schema.SCHEMA.names[:3] == ["seq", "at", "event"]
     assert " ".join(schema.FACTS) == (
-        "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
-        "left letter limit messages mode next_at option outcome priority queue rate rate_ms ready_at reason refill "
-        "refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
-        "throttle times to token unique until value wait_ms worker"
+        "canceled capacity cause completed concurrency dependencies due_at epoch failed group jid key klass last "
+        "last_at left letter limit messages mode next_at option outcome previous priority queue rate rate_ms "
+        "ready_at reason refill refill_ms remaining request run run_ms runs schedule state subject subscription "
+        "subscriptions tag throttle times to token unique until value wait_ms worker"
     )
 
 

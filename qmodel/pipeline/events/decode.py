@@ -26,19 +26,20 @@ ROWS = 10_000
 
 def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
     """Make an event from an entry of the stream, as Redis clients give it. Raises UnknownEvent."""
-    seq, text = int(id.partition(b"-")[0]), fields[b"e"].decode()
+    seq, epoch = map(int, id.split(b"-"))
+    text = fields[b"e"].decode()
     at, kind, *facts = text.split("\t")
     names = EVENTS.get(kind, ())
     if not names or len(names) != len(facts):
         raise UnknownEvent(seq, text)
     pairs = zip(names, facts, strict=True)
-    return Event(seq, int(at), kind, tuple(int(fact) if name in WHOLE else fact for name, fact in pairs))
+    return Event(seq, int(at), kind, tuple(int(fact) if name in WHOLE else fact for name, fact in pairs), epoch)
 
 
 def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
     """Make a batch of events in their order, with all columns or those of a narrower schema."""
     count = len(events)
-    *heads, facts = zip(*events, strict=True) if events else ((), (), (), ())
+    *heads, facts, _ = zip(*events, strict=True) if events else ((), (), (), (), ())
     rows: dict[str, list[int]] = defaultdict(list)
     for row, kind in enumerate(heads[2]):
         rows[kind].append(row)

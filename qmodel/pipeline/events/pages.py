@@ -53,7 +53,7 @@ def texts(
         reply = backend.execute(ops.Events(after, count), None, _undecoded)
         if type(reply) is Refusal:
             raise error_of(reply)
-        return [int(seq) for seq, _ in reply], [text for _, text in reply]
+        return [int(seq) for seq, _, _ in reply], [text for _, text, _ in reply]
 
     return _proved(client, ask, after, last, gaps)
 
