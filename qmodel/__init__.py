@@ -97,21 +97,12 @@ _HOME = {
     "app": "App Context Fail Release Retry",
     "contract.arguments": "Edge",
     "client.sync": "Client Job Queue",
-<<<<<<< HEAD
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
     "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked "
     "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost "
     "NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverBudget OverCapacity QmodelError QueueBusy "
     "QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
     "ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide UnknownOption WorkerNotSeen WrongState",
-=======
-    "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError DataError DependencyCycle "
-    "DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked HasDependents "
-    "JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost NotADeadLetter NotEnded "
-    "NotLoadedError NotWhole OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict "
-    "RequestNotEnded RequestNotFound ResultNotKept ScheduleNotFound ScheduleOver SubscriptionNotFound "
-    "TooWide UnknownOption RequestState WorkerNotSeen WrongState",
->>>>>>> epoch
     "contract.events": "Event",
     "client.build": "fingerprint",
     "version": "__version__",
