@@ -86,6 +86,11 @@ class World:
         """Complete jobs of a queue."""
         self.calls(ops.Complete(jid, token) for jid, token in self.lease(queue, count))
 
+    def settle(self) -> None:
+        """Let the server collect what earlier calls, and refused ones above all, have left in memory."""
+        self.caller.connection.call("MEMORY", "PURGE")
+        self.calls([ops.Newest()] * 2000)
+
     def length(self) -> int:
         """The sequence of the newest event."""
         return int(self.call(ops.Newest()))
@@ -757,6 +762,7 @@ def cost(world: World, case: Case) -> Cost:
         world.clear()
         try:
             command = world.command(case.prepare(world, size))
+            world.settle()
             before, began = world.length(), world.server.cpu_us()
             reply = world.caller.connection.exchange([command])[0]
             spent = world.server.cpu_us() - began

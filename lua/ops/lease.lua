@@ -97,7 +97,7 @@ function lease.revoke(now, op)
       met[jid] = true
       found[#found + 1] = job
       ended = ended + job.waits
-      units = units + budget.weight(job)
+      units = units + budget.FAILURE + budget.weight(job)
     end
   end
   if ended > catalogue.most then

@@ -75,6 +75,7 @@ end
 -- Fail a lifted job into a group. `ended` is the token of the lease, if its holder itself failed the job: a holder that
 -- lost the lease must not find its token in the history.
 function failure.fail_job(now, job, group, message, ended)
+  budget.spend(budget.FAILURE)
   store.emit(now, 'failed', job.jid, job.queue, job.worker, job.token, group)
   history.add(now, job, 'failed', ended or 0, group)
   stats.failed(now, job.queue)

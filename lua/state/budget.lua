@@ -5,9 +5,11 @@ local budget = {}
 
 budget.UNITS = 4000
 
+budget.FAILURE = 2
 budget.BLOCK = 4096
 
 local INLINE = 1024
+local FEW_TAGS = 16
 
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
@@ -54,9 +56,17 @@ local function blocks(bytes)
   return math.floor(bytes / budget.BLOCK)
 end
 
+local function tags_of(job)
+  if job.tags == '' then
+    return 0
+  end
+  local _, between = string.gsub(job.tags, '\255', '')
+  return between + 1
+end
+
 -- The units for moving a job from one state to another.
 function budget.moving(job)
-  local units = 2 + math.floor(job.stages / 4) * 2
+  local units = 2 + math.floor(job.stages / 4) * 2 + math.floor(tags_of(job) / FEW_TAGS)
   if job.options == '' then
     return units
   end
@@ -66,11 +76,7 @@ end
 
 -- The units for showing or deleting a job.
 function budget.weight(job)
-  local units = budget.moving(job)
-  if job.tags ~= '' then
-    local _, between = string.gsub(job.tags, '\255', '')
-    units = units + between + 1
-  end
+  local units = budget.moving(job) + tags_of(job)
   local bytes = #job.result + #job.progress + #job.message
   if job.apart == '1' then
     bytes = bytes + apart(records.data_size(job))

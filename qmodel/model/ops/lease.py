@@ -85,6 +85,6 @@ def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     if sum(len(job.dependencies) for job in found) > MOST:
         raise refuse("DEPENDENCY_LIMIT", found[0].jid)
-    budget.check("revoke", len(found), sum(budget.weight(job) for job in found))
+    budget.check("revoke", len(found), sum(budget.FAILURE + budget.weight(job) for job in found))
 
     return tuple([revoke_one(store, now, job) for job in found])

@@ -38,6 +38,7 @@ def fail_job(store: Store, now: int, job: Job, group: str, message: str, ended: 
     """Fail a lifted job into a group. `ended` is the token of the lease, if its holder itself failed the job: a holder
     that lost the lease must not find its token in the history.
     """
+    budget.spend(store, budget.FAILURE)
     emit(store, now, "failed", job.jid, job.queue, job.worker, job.token, group)
     history.add(store, now, job, "failed", ended, group)
     stats.failed(store, now, job.queue)

@@ -27,6 +27,9 @@ from qmodel.model.state.store import Store
 UNITS = 4000
 """The most units of one operation."""
 
+FAILURE = 2
+"""The units of a failure, beside those of the job."""
+
 BLOCK = 4096
 """The bytes of text that cost a unit."""
 
@@ -35,6 +38,9 @@ INLINE = 1024
 
 STAGES = 4 * WIDTH
 """Four stages in a history, as it is stored."""
+
+FEW_TAGS = 16
+"""The tags that cost a unit when a job is read, beside the unit of each when it is listed or shown."""
 
 OF_PUT = (
     "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "throttles",
@@ -85,7 +91,7 @@ def _apart(text: str) -> int:
 
 def moving(job: Job) -> int:
     """The units for moving a job from one state to another."""
-    units = 2 + len(job.history) // STAGES * 2
+    units = 2 + len(job.history) // STAGES * 2 + len(job.tags) // FEW_TAGS
     if not job.options:
         return units
     named = job.options.get("throttles")
