@@ -253,7 +253,7 @@ def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
         + "bound() epochs.forget()\n"
         + "local args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
         + "    args[#args + 1] = one\n  end\nend\n"
-        + f"local reply, sentence = qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
+        + f"local reply, sentence = dialects.qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 
@@ -273,7 +273,7 @@ def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None, simul
         + body(texts, (*FILES, *(name for name in DIALECTS if name != "dialects/qless_documents")))
         + "bound() epochs.forget()\n"
         + "if #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
-        + f"local reply, sentence = qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
+        + f"local reply, sentence = dialects.qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 

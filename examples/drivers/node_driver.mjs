@@ -39,9 +39,9 @@ function read(schema, raw) { // a reply as its schema has it: the parts of a rec
 const fields = ({ properties }, raw) =>
   Object.fromEntries(Object.entries(properties).map(([name, schema], at) => [name, read(schema, raw[at])]));
 
-function event([seq, text]) {
+function event([seq, text, epoch]) {
   const [at, kind, ...told] = String(text).split("\t");
-  return { seq: Number(seq), at: Number(at), event: kind, facts: facts(events[kind], told) };
+  return { seq: Number(seq), at: Number(at), event: kind, facts: facts(events[kind], told), epoch: Number(epoch) };
 }
 
 function head(bytes, names) { // the fields at the beginning of a part of a record, and what follows them

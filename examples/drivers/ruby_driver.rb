@@ -121,7 +121,8 @@ end
 
 def event(raw)
   at, kind, *found = raw[1].split("\t", -1)
-  { "seq" => raw[0].to_i, "at" => at.to_i, "event" => kind, "facts" => facts(CATALOGUE["events"][kind], found) }
+  { "seq" => raw[0].to_i, "at" => at.to_i, "event" => kind, "facts" => facts(CATALOGUE["events"][kind], found),
+    "epoch" => raw[2].to_i }
 end
 
 def facts(names, found)
