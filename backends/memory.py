@@ -19,11 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
-from qmodel.contract.operations import BeginEpoch, Operation
+from qmodel.contract.operations import CATALOGUE, BeginEpoch, Operation
 from qmodel.errors import ConnectError
 from qmodel.model.engine import step
 from qmodel.model.state import epochs
 from qmodel.model.state.store import Store
+
+READS = frozenset(spec.cls for spec in CATALOGUE.values() if spec.reads)
+"""The operations that change nothing."""
 
 Clock = Callable[[], int]
 """Returns the time in milliseconds since the epoch."""
@@ -40,9 +43,7 @@ class Namespace:
     def __init__(self, clock: Clock) -> None:
         self.store = Store()
         self.clock = clock
-        if clock is system_clock:  # another process, or another connection, has issued tokens of earlier epochs
-            now = clock()
-            step(self.store, now, BeginEpoch(epochs.next_(self.store, now, secrets.randbelow(epochs.DIGITS))))
+        self._begins = clock is system_clock  # an earlier process may have issued tokens
         self.lock = threading.Lock()
         self._waiting: dict[str, dict[Waiter, None]] = {}
         self._following = EventWaiters()
@@ -51,13 +52,22 @@ class Namespace:
         """Make one step, and wake the waiters that it left wake-ups for."""
         with self.lock:
             before = self.store.seq
-            reply = step(self.store, self.clock() if now is None else now, op)
+            if now is None:
+                now = self.clock()
+                if self._begins and type(op) not in READS:
+                    self._begin_epoch(now)
+            reply = step(self.store, now, op)
             if self.store.seq != before:
                 if self._waiting:
                     self._hand_out()
                 if self._following:
                     self._following.wake()
             return reply
+
+    def _begin_epoch(self, now: int) -> None:
+        """Begin an epoch before the first operation that changes something at the moment of the system's clock."""
+        self._begins = False
+        step(self.store, now, BeginEpoch(epochs.next_(self.store, now, secrets.randbelow(epochs.DIGITS))))
 
     def enter(self, waiter: Waiter) -> None:
         """Add a waiter for its queues. It may be woken at once."""

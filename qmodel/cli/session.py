@@ -31,7 +31,7 @@ DEFAULT_URL = "memory://"
 CONNECT_DEADLINE: Final = 5
 """Seconds for which a command tries to connect."""
 
-SILENT: Final = 1.0
+SILENT: Final = 2.0
 """Seconds after which a command says that it is still trying."""
 
 C = TypeVar("C", bound=click.Command)

@@ -76,7 +76,7 @@ def test_a_batch_of_a_wrong_length_is_told(url: str) -> None:
     def short(numbers: list[int]) -> list[int]:
         return [1, 2, 3]
 
-    with working(app), pytest.raises(JobFailed, match="short gave 3 for 1 job:"):
+    with working(app), pytest.raises(JobFailed, match="short returned 3 for 1 job"):
         short.put(1).wait(timeout=PATIENCE)
 
 
