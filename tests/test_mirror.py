@@ -77,6 +77,7 @@ IN_PYTHON_ALONE = {
     "failures.of": "the group as a sorted list, which in Lua is a key",
     "history.stages": "in Lua a history is shown as the text that it is",
     "budget.size": "the bytes of a text, which are its length in Lua",
+    "journal.all": "a snapshot is read from the raw keys",
     "options.view": "in Lua the record is shown, which holds them as one text",
     "queues.wake": "local in Lua",
     "throttles.forget_if_empty": "Lua keeps only the limits and the level together",

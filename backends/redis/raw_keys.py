@@ -174,8 +174,8 @@ class _Reader:
             raise Corrupt(f"the entries of the journal are {ids[:3]}..., and the last is {last}")
         if len(ids) > kept + UNTRIMMED:
             raise Corrupt(f"{len(ids)} entries are in the journal, where {kept} are kept")
-        if any(fields[::2] != (b"o", b"e", b"c", b"r") for _, fields in entries):
-            raise Corrupt("an entry of the journal has other fields than o, e, c and r")
+        if any(fields[:8:2] != (b"o", b"e", b"c", b"r") or fields[8::2] not in ((), (b"u",)) for _, fields in entries):
+            raise Corrupt("an entry of the journal has other fields than o, e, c, r and u")
         shown = [entry for entry in entries if _id(entry[0]) > last - kept]
         return tuple(
             (*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7], _epoch(id)]),) for id, said in shown

@@ -84,6 +84,20 @@ function budget.weight(job)
   return units + job.waits + job.waited_for + blocks(bytes)
 end
 
+-- The units for showing a job again that a reply has shown.
+function budget.of_shown(view)
+  local job = records.decode(view[1], '', view[3])
+  local bytes = apart(#(view[4] or '')) + #job.result + #job.progress
+  local edges = #(view[6] or {}) + #(view[7] or {})
+  return math.floor(job.stages / 4) * 2 + tags_of(job) + edges + blocks(bytes)
+end
+
+-- The units for reading the bytes of an entry of the journal, and the units of its jobs. Such bytes are read, taken
+-- apart and written: they cost twice what others cost.
+function budget.of_entry(bytes, units)
+  return 2 * (blocks(bytes) + units)
+end
+
 -- The units for the arguments of a put.
 function budget.of_put(op)
   local units = 2 + blocks(apart(#op.data))

@@ -3,7 +3,8 @@
 --
 -- An entry is in the stream under its number and the epoch, `<number>-<epoch>`. Its fields: `o` the operation; `e` the sequence of the last
 -- event after it; `c` the strings of the call: the moment, the request and the arguments; `r` the reply. The last two
--- are written in the protocol's own form (RESP2), for which every client has a reader.
+-- are written in the protocol's own form (RESP2), for which every client has a reader. If the entry is heavy, `u` has
+-- its units beside the one of each entry.
 
 local journal = {}
 
@@ -35,11 +36,43 @@ local function written(value)
   return table.concat(parts)
 end
 
+-- The bytes of all texts in a list, and the units of all jobs in it.
+local function measure(values)
+  local bytes, units = 0, 0
+  for i = 1, #values do
+    local one = values[i]
+    if type(one) == 'string' then
+      bytes = bytes + #one
+    elseif type(one) == 'table' and type(one[1]) == 'string' and one[3] then
+      units = units + budget.of_shown(one)
+    elseif type(one) == 'table' then
+      local more_bytes, more_units = measure(one)
+      bytes, units = bytes + more_bytes, units + more_units
+    end
+  end
+  return bytes, units
+end
+
+-- The units of a call and its outcome, beside the unit of each entry.
+local function weight(args, outcome)
+  local said = outcome
+  if outcome[1] == 'OK' then
+    said = type(outcome[2]) == 'table' and outcome[2] or {}
+  end
+  local of_call = measure(args)
+  local of_outcome, units = measure(said)
+  return budget.of_entry(of_call + of_outcome, units)
+end
+
 -- Append an operation and its outcome. `args` are the moment, the request and the arguments.
 function journal.record(operation, args, outcome)
   local number = writes.next_number(keys.journaled)
   local id = number .. '-' .. store.epoch
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
+  local units = weight(args, outcome)
+  if units > 0 then
+    said[9], said[10] = 'u', store.text(units)
+  end
   if number % TRIM == 0 then
     writes.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), id, unpack(said)})
   else
@@ -53,15 +86,26 @@ function journal.keep(most)
   writes.put_off('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end
 
--- The entries after a number, oldest first; each as it is in the stream, and its epoch.
+-- The entries after a number, oldest first: as many as the budget has room for; each as it is in the stream, and its
+-- epoch. They are read one by one: a command for many could read many megabytes that the page has no room for.
 function journal.after(number, count)
   local last = tonumber(writes.fetch('GET', keys.journaled) or 0)
-  local first = math.max(number, last - config.value('max-journal')) + 1
+  local next_number = math.max(number, last - config.value('max-journal')) + 1
   local page = {}
-  for i, entry in ipairs(writes.fetch('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', count)) do
+  while #page < count do
+    local entry = writes.fetch('XRANGE', keys.journal, store.text(next_number) .. '-0', '+', 'COUNT', 1)[1]
+    if not entry then
+      break
+    end
     local said = entry[2]
+    local units = 1 + (said[10] or 0)
+    if page[1] and not budget.fits(units, 0) then
+      break
+    end
+    budget.spend(units)
     local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
-    page[i] = {at, said[4], said[2], said[6], said[8], epoch}
+    page[#page + 1] = {at, said[4], said[2], said[6], said[8], epoch}
+    next_number = at + 1
   end
   return page
 end

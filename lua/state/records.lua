@@ -89,7 +89,8 @@ local function decode_more(job, text)
   job.options = options_
 end
 
-local function decode(jid, key, text)
+-- Take a text apart.
+function records.decode(jid, key, text)
   local state, worker, grant, expires_at, ended_at = 'waiting', '', '', '0', '0'
   local seq, stages, more, queue, ready_at, retries, remaining, token, popped_at, at = string.match(text, WAITING)
   if not seq then
@@ -122,7 +123,7 @@ local known -- jid -> record, or false
 -- Forget the records of the previous operation; know one, if its text was read already.
 function records.begin(jid, key, text)
   if jid then
-    known = {[jid] = text and decode(jid, key, text)}
+    known = {[jid] = text and records.decode(jid, key, text)}
   else
     known = {}
   end
@@ -134,7 +135,7 @@ function records.get(jid)
   if job == nil then
     local key = keys.job(jid)
     local text = writes.fetch('GET', key)
-    job = text and decode(jid, key, text)
+    job = text and records.decode(jid, key, text)
     known[jid] = job
   end
   return job
@@ -159,7 +160,7 @@ function records.prefetch(jids)
     local found = store.read_all(wanted)
     for i = 1, #of do
       local text = found[i]
-      known[of[i]] = text and decode(of[i], wanted[i], text)
+      known[of[i]] = text and records.decode(of[i], wanted[i], text)
     end
   end
 end

@@ -307,7 +307,7 @@ class Client(Executor):
             job._ended(state, result=op.result)
 
     def journal(self, after: int = 0, page: int = MOST) -> Iterator[replies.Recorded]:
-        """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
+        """Iterate over the journal's entries after a number, oldest first, up to the newest; up to `page` per round trip.
 
         The journal records while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
         no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
@@ -316,8 +316,6 @@ class Client(Executor):
             for entry in found:
                 after = entry.number
                 yield entry
-            if len(found) < page:
-                return
 
     def advance_schedules(self, ahead: Duration = 3600) -> int:
         """Send the engine the next moments of recurring jobs with cron expressions that run out within `ahead`; give

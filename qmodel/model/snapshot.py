@@ -177,7 +177,7 @@ def of(store: Store) -> Snapshot:
         days={key: _day(day) for key, day in store.days.items()},
         uniques={key: {field: getattr(one, field) for field in UNIQUE} for key, one in store.uniques.items()},
         config=dict(store.config),
-        journal=tuple((*entry,) for entry in journal.after(store, 0, len(store.recorded))),
+        journal=tuple((*entry,) for entry in journal.all_(store)),
         journaled=store.journaled,
         metadata={klass: dict(notes) for klass, notes in store.metadata.items()},
         cascade=tuple(store.cascade),

@@ -18,6 +18,7 @@ sides stop at the same job.
 
 from __future__ import annotations
 
+from qmodel.contract import replies
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import WIDTH
@@ -105,6 +106,21 @@ def weight(job: Job) -> int:
         bytes_ += size(job.failure.message)
     edges = len(job.dependencies) + len(job.dependents)
     return moving(job) + len(job.tags) + edges + bytes_ // BLOCK
+
+
+def of_shown(view: replies.Job) -> int:
+    """The units for showing a job again that a reply has shown."""
+    bytes_ = _apart(view.data) + size(view.result) + size(view.progress)
+    edges = len(view.dependencies) + len(view.dependents)
+    return len(view.history) // 4 * 2 + len(view.tags) + edges + bytes_ // BLOCK
+
+
+def of_entry(bytes_: int, units: int) -> int:
+    """The units for reading the bytes of an entry of the journal, and the units of its jobs.
+
+    Such bytes are read, taken apart and written: they cost twice what others cost.
+    """
+    return 2 * (bytes_ // BLOCK + units)
 
 
 def of_put(op: Put) -> int:

@@ -5,6 +5,9 @@ it off the last. So with the state before the first entry, all of it can be exec
 the same state: an operation depends only on the state, its moment and its arguments. Not recorded are operations that
 read, because they change nothing, and calls refused for their form, because they are no operations.
 
+A page stops where its budget ends (state/budget.py): the engine counts the bytes of a call and its outcome, and the
+jobs in the outcome.
+
 An entry is a number, without gaps; the sequence of the last event after the operation; the moment; the operation; its
 outcome; and the epoch. As of events, the pair of epoch and number identifies an entry among all servers.
 """
@@ -12,13 +15,17 @@ outcome; and the epoch. As of events, the pair of epoch and number identifies an
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from qmodel.contract import replies
 from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Recorded
+from qmodel.model.state import budget
 from qmodel.model.state.store import Store
-from qmodel.wire import as_json
+from qmodel.wire import as_json, codec
 
 
 def is_on(store: Store) -> bool:
@@ -37,11 +44,51 @@ def keep(store: Store, most: int) -> None:
     store.recorded = deque(store.recorded, most)
 
 
+def _measure(values: Iterable[Any]) -> tuple[int, int]:
+    """The bytes of all texts in a list, and the units of all jobs in it."""
+    bytes_, units = 0, 0
+    for one in values:
+        if type(one) is str:
+            bytes_ += budget.size(one)
+        elif type(one) is replies.Job:
+            units += budget.of_shown(one)
+        elif isinstance(one, tuple):
+            of_list = _measure(one)
+            bytes_ += of_list[0]
+            units += of_list[1]
+    return bytes_, units
+
+
+def _weight(now: int, op: Operation, outcome: Any) -> int:
+    """The units of a call and its outcome, beside the unit of each entry."""
+    said = outcome if isinstance(outcome, tuple) else ()
+    if type(outcome) is Refusal:
+        said = (outcome.code, *map(str, outcome.facts))
+    of_call, _ = _measure(codec.encode(op, now))
+    of_outcome, units = _measure(said)
+    return budget.of_entry(of_call + of_outcome, units)
+
+
+def all_(store: Store) -> Iterator[Recorded]:
+    """All kept entries, oldest first."""
+    first = store.journaled - len(store.recorded)
+    for at, entry in enumerate(store.recorded, first + 1):
+        yield _shown(at, *entry)
+
+
+def _shown(number: int, seq: int, now: int, op: Operation, outcome: Any, epoch: int) -> Recorded:
+    return Recorded(number, seq, as_json.call(now, op), as_json.outcome(outcome), epoch)
+
+
 def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
-    """The entries after a number, oldest first."""
+    """The entries after a number, oldest first: as many as the budget has room for."""
     first = store.journaled - len(store.recorded)
     skip = max(number - first, 0)
-    return tuple(
-        Recorded(first + at, seq, as_json.call(now, op), as_json.outcome(outcome), epoch)
-        for at, (seq, now, op, outcome, epoch) in enumerate(islice(store.recorded, skip, skip + count), skip + 1)
-    )
+    page: list[Recorded] = []
+    for at, entry in enumerate(islice(store.recorded, skip, skip + count), skip + 1):
+        units = 1 + _weight(*entry[1:4])
+        if page and not budget.fits(store, units, 0):
+            break
+        budget.spend(store, units)
+        page.append(_shown(first + at, *entry))
+    return tuple(page)
