@@ -93,7 +93,7 @@ class World:
 
     def length(self) -> int:
         """The sequence of the newest event."""
-        return int(self.call(ops.Newest()))
+        return int(self.call(ops.Newest())[0])
 
 
 Feature = Callable[[int], dict[str, Any]]
