@@ -95,7 +95,6 @@ OTHER_ORDER = {
 }
 
 OTHER_WORDS = {
-    ("state/results", "view"): "a helper of its own in Python",
     ("state/queues", "unlock"): "where a stalled job stands is the score; in Lua a member is struck without it",
     ("state/schedules", "save"): "the fields of the hash; attributes in Python",
     ("state/stats", "failed"): "the fields of the hash; attributes in Python",

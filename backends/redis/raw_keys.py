@@ -9,11 +9,13 @@ The raw form of a key is `(type, content)`, as `Keyspace.dump` and `dump.py` giv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
+from qmodel.model.state import budget
 from qmodel.model.state.stats import RUN_MOST, bin_of
 from qmodel.model.state.throttles import LIMITS, OWN
 from qmodel.wire import codec
@@ -22,6 +24,9 @@ Places = tuple[tuple[float, int, str], ...]
 
 Raw = Mapping[bytes, tuple[str, Any]]
 
+
+_RESULT = re.compile(r"(\d+)\t(\w*)\t([^\n\f]*)([\n\f])(.*)", re.DOTALL)
+"""A number, a state, a name, and a text or its size (lua/state/results.lua)."""
 
 UNTRIMMED = 99 + 15
 """How many events the stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
@@ -418,10 +423,17 @@ class _Reader:
 
     def results(self, jid: str) -> tuple[tuple[str, str, str, str], ...]:
         found = []
-        for other, value in self.fields(f"j:{jid}-results").items():
-            head, _, text = value.partition("\n")
-            number, state, name = head.split("\t")
+        fields = self.fields(f"j:{jid}-results")
+        texts = {field[1:]: fields.pop(field) for field in list(fields) if field.startswith("\t")}
+        for other, value in fields.items():
+            number, state, name, mark, text = _RESULT.fullmatch(value).groups()  # type: ignore[union-attr]
+            if mark == "\f":
+                told, text = int(text), texts.pop(other, "")
+                if told != budget.size(text) or told <= budget.INLINE:
+                    raise Corrupt(f"the result of {other} for {jid} has {budget.size(text)} bytes, not {told}")
             found.append((int(number), (other, name, state, text)))
+        if texts:
+            raise Corrupt(f"{jid} has results of jobs that are no dependencies: {sorted(texts)[:3]}")
         return tuple(one for _, one in sorted(found))
 
     def job(self, jid: str, tagged: dict[str, int]) -> Record:

@@ -567,12 +567,14 @@ catalogue.operations = {
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
-      local op = {jid = jid}
+      local op = {jid = jid, offset = 0, count = 1000}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.results, op, args, at + 1, last) end
       return op
     end,
     arguments = {
       jid = kinds[2],
+      offset = kinds[29],
+      count = kinds[16],
     },
   },
   unique_get = {

@@ -37,5 +37,5 @@ end
 
 -- Show the outcomes of a job's named dependencies.
 function depend.results(now, op)
-  return results.view(now, jobs.find(op.jid))
+  return results.view(now, jobs.find(op.jid), op)
 end

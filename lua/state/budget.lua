@@ -98,6 +98,11 @@ function budget.of_entry(bytes, units)
   return 2 * (blocks(bytes) + units)
 end
 
+-- The units for showing an outcome of this many bytes.
+function budget.of_result(bytes)
+  return 1 + blocks(bytes)
+end
+
 -- The units for the arguments of a put.
 function budget.of_put(op)
   local units = 2 + blocks(apart(#op.data))

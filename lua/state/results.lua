@@ -1,14 +1,20 @@
 -- Results: the outcomes of a job's named dependencies. The rules are described in qmodel/model/state/results.py.
 --
 -- A job with named dependencies has a hash: id -> `<number><TAB><state><TAB><name><LF><text>`. The number orders the
--- names, and the state is empty for an unfinished dependency.
+-- names, and the state is empty for an unfinished dependency. A text longer than INLINE is in the field `<TAB><id>`: then
+-- there is `<FF><bytes>` in place of `<LF><text>`, so that a page reads no more than it shows.
 
 local results = {}
 
-local VALUE = '^(%d+)\t(%l*)\t([^\n]*)\n(.*)$'
+local VALUE = '^(%d+)\t(%l*)\t([^\n\f]*)([\n\f])(.*)$'
+local INLINE = 1024
 
 local function key_of(job)
   return job.key .. '-results'
+end
+
+local function field_of_text(other)
+  return '\t' .. other
 end
 
 -- How many names a job was given.
@@ -27,19 +33,26 @@ end
 function results.expect(job, edge)
   local number = store.text(named(job) + 1)
   options.set(job, 'results', number)
+  writes.put_off('HDEL', key_of(job), field_of_text(edge.jid))
   writes.put_off('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
 end
 
 -- Keep the outcome of a dependency.
 function results.keep(job, other, state, text)
   local number, _, name = string.match(writes.fetch('HGET', key_of(job), other), VALUE)
-  writes.put_off('HSET', key_of(job), other, number .. '\t' .. state .. '\t' .. name .. '\n' .. text)
+  local head = number .. '\t' .. state .. '\t' .. name
+  if #text > INLINE then
+    writes.put_off('HSET', key_of(job), {other, head .. '\f' .. store.text(#text), field_of_text(other), text})
+  else
+    writes.put_off('HDEL', key_of(job), field_of_text(other))
+    writes.put_off('HSET', key_of(job), other, head .. '\n' .. text)
+  end
 end
 
 -- Drop the outcome of a dependency, if its edge has a name.
 function results.drop(job, other, mark)
   if mark % 2 == 1 then
-    writes.put_off('HDEL', key_of(job), other)
+    writes.put_off('HDEL', key_of(job), other, field_of_text(other))
   end
 end
 
@@ -55,23 +68,59 @@ local function before(one, other)
   return one.number < other.number
 end
 
--- The outcomes of the named dependencies; for an unfinished one, its state at `now`.
-function results.view(now, job)
+-- The outcomes that are kept with a job, in the order of naming, without the texts that have their own fields.
+local function kept(job)
   local found, jids = {}, {}
-  local kept = options.get(job, 'results') and writes.fetch('HGETALL', key_of(job)) or {}
-  for i = 1, #kept, 2 do
-    local number, state, name, text = string.match(kept[i + 1], VALUE)
-    found[#found + 1] = {number = tonumber(number), name, kept[i], state, text}
-    jids[#jids + 1] = state == '' and kept[i] or nil
-  end
-  records.prefetch(jids)
-  for _, one in ipairs(found) do
-    if one[3] == '' then
-      local other_job = jobs.load(one[2])
-      one[3] = jobs.seen_at(now, other_job)
-      one[4] = one[3] == 'failed' and other_job.message or ''
+  for _, field in ipairs(options.get(job, 'results') and writes.fetch('HKEYS', key_of(job)) or {}) do
+    if string.sub(field, 1, 1) ~= '\t' then
+      jids[#jids + 1] = field
     end
+  end
+  local values = jids[1] and writes.fetch('HMGET', key_of(job), unpack(jids)) or {}
+  for i, value in ipairs(values) do
+    local number, state, name, mark, text = string.match(value, VALUE)
+    found[i] = {number = tonumber(number), name, jids[i], state, text}
+    found[i].apart = mark == '\f' and tonumber(text)
   end
   table.sort(found, before)
   return found
+end
+
+-- The units for showing an outcome.
+local function weight(one)
+  if one[3] ~= '' then
+    return budget.of_result(one.apart or #one[4])
+  end
+  local job = jobs.load(one[2])
+  return budget.moving(job) + budget.of_result(#job.message)
+end
+
+-- An outcome to show: the state of an unfinished dependency, or a text that has its own field.
+local function seen(now, job, one)
+  if one[3] == '' then
+    local other_job = jobs.load(one[2])
+    one[3] = jobs.seen_at(now, other_job)
+    one[4] = one[3] == 'failed' and other_job.message or ''
+  elseif one.apart then
+    one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))
+  end
+  return one
+end
+
+-- A page of the outcomes of the named dependencies; for an unfinished one, its state at `now`.
+function results.view(now, job, op)
+  local all, page, jids, units = kept(job), {}, {}, 0
+  for i = op.offset + 1, math.min(op.offset + op.count, #all) do
+    page[#page + 1] = all[i]
+    jids[#jids + 1] = all[i][3] == '' and all[i][2] or nil
+  end
+  records.prefetch(jids)
+  for _, one in ipairs(page) do
+    units = units + weight(one)
+  end
+  budget.check('results', #page, units)
+  for _, one in ipairs(page) do
+    seen(now, job, one)
+  end
+  return page
 end

@@ -223,11 +223,11 @@ class Context:
     @property
     def results(self) -> DependencyResults:
         """The results of the jobs that it waited for, by name; `all` includes failed jobs."""
-        return self._results(self.app.client.execute(ops.Results(self.jid)))
+        return self._results(self.app.client.results_of(self.jid))
 
     async def aresults(self) -> DependencyResults:
         """Read the results of the jobs that it waited for, in an event loop."""
-        return self._results(await self.app.aclient.execute(ops.Results(self.jid)))
+        return self._results(await self.app.aclient.results_of(self.jid))
 
     def _results(self, raw: Iterable[replies.Result]) -> DependencyResults:
         found = DependencyResults(raw)

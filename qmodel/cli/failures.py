@@ -82,7 +82,7 @@ def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
     """Give the latest failed job of each group, in two round trips."""
     pages = at.client.execute_many(ops.Failed(name, 0, 1) for name in names)
     jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
-    jobs = at.client.execute(ops.Multiget(jids)) if jids else ()
+    jobs = at.client.multiget(jids)
     return {job.failure.group: job for job in jobs if job.failure}
 
 
@@ -94,7 +94,7 @@ def _newest_cells(now: int, job: replies.Job | None) -> tuple[str, ...]:
 
 def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
     page: replies.Page = at.client.execute(ops.Failed(group, offset, count))
-    jobs: list[replies.Job] = list(at.client.execute(ops.Multiget(page.jids))) if page.jids else []
+    jobs: list[replies.Job] = at.client.multiget(page.jids)
     if at.json:
         at.answer({"group": group, "total": page.total, "jobs": [_plain(job) for job in jobs]})
         return

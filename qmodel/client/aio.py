@@ -180,7 +180,7 @@ class AsyncClient(AsyncExecutor):
         """
         graph = Graph(jid_of(job), most)
         while wanted := graph.wanted():
-            graph.add(wanted, await self.execute(ops.Multiget(wanted)))
+            graph.add(wanted, await self.multiget(wanted))
         return graph
 
     @overload
@@ -308,10 +308,11 @@ class AsyncClient(AsyncExecutor):
             job._ended(state, result=op.result)
 
     async def journal(self, after: int = 0, page: int = MOST) -> AsyncIterator[replies.Recorded]:
-        """Iterate over the journal's entries after a number, oldest first, up to the newest; up to `page` per round trip.
+        """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
 
         The journal records while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
-        no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
+        no longer kept (option max-journal). To go on later, pass the number of the last entry seen. Of heavy entries
+        fewer come in a round trip.
         """
         while found := await self.execute(ops.Journal(after, page)):
             for entry in found:
@@ -972,7 +973,7 @@ class AsyncJob(AsyncJobFields):
 
         They stay with this job until it is complete. Refused with JobNotFound.
         """
-        return DependencyResults(await self.client.execute(ops.Results(self.jid)))
+        return DependencyResults(await self.client.results_of(self.jid))
 
     async def tag(self, *tags: str) -> tuple[str, ...]:
         """Add tags; give all tags of the job."""
@@ -1016,12 +1017,7 @@ class AsyncJobs:
 
     async def get_many(self, jids: Iterable[HasJid | str]) -> list[AsyncJob]:
         """Fetch jobs in the given order, 1000 per step. Jobs that do not exist are left out."""
-        wanted = jids_of(jids)
-        found: list[AsyncJob] = []
-        for start in range(0, len(wanted), MOST):
-            op = ops.Multiget(wanted[start : start + MOST])
-            found += self._client._jobs(await self._client.execute(op))
-        return found
+        return self._client._jobs(await self._client.multiget(jids_of(jids)))
 
     async def search(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import error_of
+from qmodel.errors import OverBudget, error_of
 
 
 class AsyncExecutor:
@@ -40,6 +40,31 @@ class AsyncExecutor:
         if type(reply) is Refusal:
             raise error_of(reply)
         return reply
+
+    async def multiget(self, jids: Sequence[str]) -> list[replies.Job]:
+        """Read jobs in the given order; missing ones are left out. What is too much for one step is read in parts."""
+        found: list[replies.Job] = []
+        at, most = 0, MOST
+        while some := tuple(jids[at : at + most]):
+            try:
+                found += await self.execute(ops.Multiget(some))
+                at += len(some)
+            except OverBudget as over:
+                most = int(over.parts)
+        return found
+
+    async def results_of(self, jid: str) -> list[replies.Result]:
+        """Read the outcomes of all named dependencies of a job. What is too much for one step is read in parts."""
+        found: list[replies.Result] = []
+        most = MOST
+        while True:
+            try:
+                page = await self.execute(ops.Results(jid, len(found), most))
+                found += page
+                if len(page) < most:
+                    return found
+            except OverBudget as over:
+                most = int(over.parts)
 
     async def execute_many(self, operations: Iterable[ops.Operation]) -> list[Any]:
         """Execute operations in order, with a server in one round trip.

@@ -76,4 +76,4 @@ class AsyncResults:
     async def _fetch(self, jids: Sequence[str]) -> None:
         for start in range(0, len(jids), FETCHED):
             some = jids[start : start + FETCHED]
-            self._watch.notify(some, await self._client.execute(ops.Multiget(tuple(some))))
+            self._watch.notify(some, await self._client.multiget(some))

@@ -179,7 +179,7 @@ class Client(Executor):
         """
         graph = Graph(jid_of(job), most)
         while wanted := graph.wanted():
-            graph.add(wanted, self.execute(ops.Multiget(wanted)))
+            graph.add(wanted, self.multiget(wanted))
         return graph
 
     @overload
@@ -307,10 +307,11 @@ class Client(Executor):
             job._ended(state, result=op.result)
 
     def journal(self, after: int = 0, page: int = MOST) -> Iterator[replies.Recorded]:
-        """Iterate over the journal's entries after a number, oldest first, up to the newest; up to `page` per round trip.
+        """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
 
         The journal records while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
-        no longer kept (option max-journal). To go on later, pass the number of the last entry seen.
+        no longer kept (option max-journal). To go on later, pass the number of the last entry seen. Of heavy entries
+        fewer come in a round trip.
         """
         while found := self.execute(ops.Journal(after, page)):
             for entry in found:
@@ -967,7 +968,7 @@ class Job(JobFields):
 
         They stay with this job until it is complete. Refused with JobNotFound.
         """
-        return DependencyResults(self.client.execute(ops.Results(self.jid)))
+        return DependencyResults(self.client.results_of(self.jid))
 
     def tag(self, *tags: str) -> tuple[str, ...]:
         """Add tags; give all tags of the job."""
@@ -1011,12 +1012,7 @@ class Jobs:
 
     def get_many(self, jids: Iterable[HasJid | str]) -> list[Job]:
         """Fetch jobs in the given order, 1000 per step. Jobs that do not exist are left out."""
-        wanted = jids_of(jids)
-        found: list[Job] = []
-        for start in range(0, len(wanted), MOST):
-            op = ops.Multiget(wanted[start : start + MOST])
-            found += self._client._jobs(self._client.execute(op))
-        return found
+        return self._client._jobs(self._client.multiget(jids_of(jids)))
 
     def search(
         self,

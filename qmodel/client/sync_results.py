@@ -79,4 +79,4 @@ class Results:
     def _fetch(self, jids: Sequence[str]) -> None:
         for start in range(0, len(jids), FETCHED):
             some = jids[start : start + FETCHED]
-            self._watch.notify(some, self._client.execute(ops.Multiget(tuple(some))))
+            self._watch.notify(some, self._client.multiget(some))

@@ -268,9 +268,7 @@ MAIN: tuple[type[View], ...] = (QueuesView, RunningView, FailuresView, WorkersVi
 
 
 async def _jobs(client: AsyncClient, jids: Iterable[str]) -> Sequence[replies.Job]:
-    wanted = tuple(dict.fromkeys(jids))
-    found: Sequence[replies.Job] = await client.execute(ops.Multiget(wanted)) if wanted else ()
-    return found
+    return await client.multiget(tuple(dict.fromkeys(jids)))
 
 
 def _now() -> int:

@@ -97,7 +97,7 @@ class Source:
 
     def jobs(self, jids: Sequence[str]) -> list[replies.Job]:
         """Read jobs; missing ones are left out."""
-        return list(self.ask(ops.Multiget(tuple(jids)))) if jids else []
+        return self.client.multiget(jids)
 
     def known(self, jids: Iterable[str]) -> dict[str, replies.Job]:
         """Read jobs by id; missing ones are left out."""

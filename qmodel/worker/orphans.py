@@ -18,8 +18,7 @@ import logging
 from qmodel.client import remote
 from qmodel.client.sync import Client
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
-from qmodel.contract.operations import Deregister, Multiget, Retry, Worker
+from qmodel.contract.operations import Deregister, Retry, Worker
 from qmodel.errors import ConnectError
 from qmodel.present.numbers import counted
 from qmodel.worker.connection import Connection
@@ -45,6 +44,4 @@ def give_back(connection: Connection, worker: str, how: str) -> None:
 def _held(client: Client, worker: str) -> list[replies.Job]:
     """Read the jobs that a worker holds."""
     held = client.execute(Worker(worker))
-    jids = held.jobs + held.stalled
-    pages = [client.execute(Multiget(jids[at : at + MOST])) for at in range(0, len(jids), MOST)]
-    return [job for page in pages for job in page if job is not None and job.worker == worker]
+    return [job for job in client.multiget(held.jobs + held.stalled) if job.worker == worker]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final
 
-from qmodel.contract.operations import Multiget, Pop, PopAny, Queue, Release, Running, Workers
+from qmodel.contract.operations import Pop, PopAny, Queue, Release, Running, Workers
 from qmodel.contract.replies import Page, QueueCounts
 from qmodel.errors import ConnectError
 from qmodel.worker.connection import Connection
@@ -139,8 +139,7 @@ class WakeUps:
 
     def _expiries(self, running: tuple[str, ...]) -> list[int]:
         """Read the times at which the leases of running jobs end."""
-        found = self._connection.client.execute(Multiget(running)) if running else ()
-        return [job.expires_at for job in found if job is not None and job.expires_at]
+        return [job.expires_at for job in self._connection.client.multiget(running) if job.expires_at]
 
     def _pass_on(self) -> None:
         client = self._connection.client

@@ -7,9 +7,11 @@ import pytest
 from qmodel.backends import bundle
 from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.base import ModelSubject, Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Result
 from qmodel.model.state import budget
 
 HISTORIES = 60
@@ -58,3 +60,32 @@ def test_both_sides_count_the_same_bytes(units: int, block: int, monkeypatch: py
         history = [Step(drawn[0].now, ops.ConfigSet("journal", 1)), *drawn, *pages]
         small.reset()
         assert runner.first_difference(history, small) is None
+
+
+@pytest.mark.parametrize("units", [3, 8])
+def test_results_are_read_in_pages_that_both_sides_bound_alike(units: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long results are kept apart in Lua: pages have them in the order of naming, and nothing is left at the end."""
+    small = subject(units, 1000)
+    monkeypatch.setattr(budget, "UNITS", units)
+    monkeypatch.setattr(budget, "BLOCK", 1000)
+    texts = ["x" * 1024, "é" * 600, "y" * 5000, "", "z" * 1025]
+    puts = [ops.Put("q", f"j{i}", "k", "") for i in range(6)]
+    waits = ops.Put("d", "d", "k", "", depends=tuple(f"j{5 - i} ignore n{i}" for i in range(6)))
+    history = [Step(1, op) for op in (*puts, waits)]
+    model = ModelSubject()
+    for step in history:
+        model.step(*step)
+    for text in texts:
+        (job,) = model.step(2, pop := ops.Pop("q", "w", 1))
+        assert model.step(3, end := ops.Complete(job.jid, job.token, text)) == "complete"
+        history += [Step(2, pop), Step(3, end)]
+    again = ops.DependsOn("d", ("j1 ignore again", "j2 fail n3"))
+    reads = [ops.Results("d", offset, count) for offset in range(7) for count in (1, 2, 3, 1000)]
+    history += [Step(4, op) for op in (*reads, again, *reads, ops.Results("d"), ops.Cancel(("d",)))]
+    assert runner.first_difference(history, small) is None
+    small.reset()
+    found = [small.step(*step) for step in history]
+    shown = [one for page in found if isinstance(page, tuple) for one in page if isinstance(one, Result)]
+    assert {one.result for one in shown} == set(texts)
+    refused = [one for one in found if isinstance(one, Refusal)]
+    assert {one.code for one in refused} == {"OVER_BUDGET"}

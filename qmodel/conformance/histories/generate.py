@@ -810,7 +810,8 @@ class Generator:
 
     def results(self) -> Operation:
         known = tuple(self._store.results) if self._aimed else ()
-        return ops.Results(pick(self._chooser, known or self._names.jids))
+        jid = pick(self._chooser, known or self._names.jids)
+        return ops.Results(jid, *self._short_page()) if self._below(4) == 0 else ops.Results(jid)
 
     def _key(self) -> str:
         uniques = self._store.uniques

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import AnyJids, Dependencies, Jid, RequestId, Switch
+from qmodel.contract.arguments import MOST, AnyJids, Count, Dependencies, Jid, Offset, RequestId, Switch
 from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, Operation, operation
 
 
@@ -30,11 +30,14 @@ class DependsOff(Operation):
     request: RequestId = ""
 
 
-@operation("results", "read", "JOB_NOT_FOUND")
+@operation("results", "read", "JOB_NOT_FOUND OVER_BUDGET")
 class Results(Operation):
     """Show the outcome of each named dependency of a job, in the order of naming.
 
     For a complete dependency this is its result; for one that failed and is ignored, the message of its failure.
+    Large results do not fit into one reply: it is refused with the number that does, so read them in pages.
     """
 
     jid: Jid
+    offset: Offset = 0
+    count: Count = MOST

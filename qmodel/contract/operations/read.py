@@ -206,8 +206,8 @@ class Journal(Operation):
     """List the entries of the journal after a number, oldest first; only the last max-journal are kept.
 
     While the option `journal` is 1, each operation that may change something is recorded in the step that executes it,
-    also if it is refused or repeated: the call, with its moment, and its outcome. A page of heavy entries has fewer than
-    `count`; only an empty page is the end.
+    also if it is refused or repeated: the call, with its moment, and its outcome. A page of heavy entries has fewer
+    than `count`; only an empty page is the end.
     """
 
     after: Sequence = 0

@@ -35,7 +35,7 @@ def depends_off(store: Store, now: int, op: DependsOff) -> tuple[str, ...]:
 
 def results_(store: Store, now: int, op: Results) -> tuple[Result, ...]:
     """Show the outcomes of a job's named dependencies."""
-    return results.view(store, now, jobs.find(store, op.jid))
+    return results.view(store, now, jobs.find(store, op.jid), op)
 
 
 def _waits_for_others(store: Store, jid: str) -> Job:

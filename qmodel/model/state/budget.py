@@ -123,6 +123,11 @@ def of_entry(bytes_: int, units: int) -> int:
     return 2 * (bytes_ // BLOCK + units)
 
 
+def of_result(bytes_: int) -> int:
+    """The units for showing an outcome of this many bytes."""
+    return 1 + bytes_ // BLOCK
+
+
 def of_put(op: Put) -> int:
     """The units for the arguments of a put."""
     units = 2 + _apart(op.data) // BLOCK

@@ -6,11 +6,14 @@ So a job can read them when it runs, however briefly complete jobs are kept. The
 
 from __future__ import annotations
 
+from itertools import islice
+
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST, Edge
 from qmodel.contract.lifecycle import seen_at
+from qmodel.contract.operations import Results
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import options
+from qmodel.model.state import budget, options
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
@@ -56,10 +59,22 @@ def forget(store: Store, job: Job) -> None:
         store.results.pop(job.jid, None)
 
 
-def view(store: Store, now: int, job: Job) -> tuple[replies.Result, ...]:
-    """The outcomes of the named dependencies; for an unfinished one, its state at `now`."""
+def view(store: Store, now: int, job: Job, op: Results) -> tuple[replies.Result, ...]:
+    """A page of the outcomes of the named dependencies; for an unfinished one, its state at `now`."""
     kept = store.results.get(job.jid, {})
-    return tuple(_seen(store, now, replies.Result(name, jid, *rest)) for jid, (name, *rest) in kept.items())
+    page = tuple(islice(kept.items(), op.offset, op.offset + op.count))
+    units = sum(_weight(store, jid, state, text) for jid, (_, state, text) in page)
+    budget.check("results", len(page), units)
+    return tuple(_seen(store, now, replies.Result(name, jid, *rest)) for jid, (name, *rest) in page)
+
+
+def _weight(store: Store, jid: str, state: str, text: str) -> int:
+    """The units for showing an outcome."""
+    if state:
+        return budget.of_result(budget.size(text))
+    job = store.jobs[jid]
+    message = job.failure.message if job.failure is not None else ""
+    return budget.moving(job) + budget.of_result(budget.size(message))
 
 
 def _seen(store: Store, now: int, result: replies.Result) -> replies.Result:

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from qmodel.client.sync import Client
-from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import QmodelError, RequestNotFound
 from qmodel.pipeline.arrow import pa
@@ -57,8 +55,7 @@ def answers(client: Client, pieces: pa.RecordBatch, request: str, keys: Sequence
     """Read the answers of some pieces: their keys, and the columns of ANSWERS, in the order of the pieces."""
     jids = [f"{request}:{name}" for name in keyed(pieces, Writing(run=request, keys=tuple(keys), request=request))]
     found: dict[str, replies.Job] = {}
-    for start in range(0, len(jids), MOST):
-        found.update((job.jid, job) for job in client.execute(ops.Multiget(tuple(jids[start : start + MOST]))))
+    found.update((job.jid, job) for job in client.multiget(jids))
     columns = zip(*(_answer(jid, found.get(jid)) for jid in jids), strict=True) if jids else ((),) * len(ANSWERS)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, ANSWERS, strict=True)]
     return pa.RecordBatch.from_arrays(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import JobNotFound, RefusedError
+from qmodel.errors import JobNotFound, OverBudget, RefusedError
 from qmodel.present.numbers import counted
 from qmodel.web import queries
 from qmodel.web.site import Site, site_of
@@ -24,6 +26,13 @@ TEXT = 20_000
 """The characters of data, result or message to show; a link shows the rest."""
 
 
+def _results(site: Site, jid: str, given: Any) -> list[replies.Result]:
+    """Take the results of dependencies; if they are too many bytes for a reply, read the first ones."""
+    if isinstance(given, OverBudget):
+        return list(site.source.client.execute(ops.Results(jid, 0, int(given.parts))))
+    return [] if isinstance(given, RefusedError) else list(given)
+
+
 def show(request: Request) -> Response:
     """Show a job."""
     site = site_of(request)
@@ -37,7 +46,8 @@ def show(request: Request) -> Response:
         job=job,
         now=now,
         reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
-        results=[] if isinstance(results, RefusedError) else list(results),
+        results=_results(site, jid, results),
+        more_results=isinstance(results, OverBudget),
         related=related,
         waiting_for=waiting_for(job, related["before"]),
         moments=moments(job),
