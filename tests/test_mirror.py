@@ -33,6 +33,7 @@ LUA_FILES_ALONE = {
 }
 
 IN_LUA_ALONE = {
+    "budget.reach": "the model need not read its jobs",
     "cascade.flush": "within an operation the cascade is a list of Lua's",
     "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
@@ -107,7 +108,7 @@ OTHER_WORDS = {
 STORAGE_CALLS = {
     "budget.size", "cascade.is_left",
     "completed.recheck", "config.all", "config.get", "config.option", "config.special",
-    "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
+    "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "records.expiries", "queues.due",
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",

@@ -126,10 +126,9 @@ end
 local function leases(now, name)
   local valid, lapsed = {}, {}
   local held = workers.held(name)
-  records.prefetch(held)
-  for _, jid in ipairs(held) do
-    local job = jobs.load(jid)
-    local list = tonumber(job.expires_at) > now and valid or lapsed
+  local expiries = records.expiries(held)
+  for i, jid in ipairs(held) do
+    local list = expiries[i] > now and valid or lapsed
     list[#list + 1] = jid
   end
   return valid, lapsed

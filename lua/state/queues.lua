@@ -319,6 +319,15 @@ local function load_of(key, members)
   return load(key, members, jids_of(members), 1)
 end
 
+-- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
+local function load_some(key, members)
+  local jids = jids_of(members)
+  for i = budget.reach(jids) + 1, #jids do
+    jids[i] = nil
+  end
+  return load(key, members, jids, 1)
+end
+
 local function until_(key, moment, most)
   return writes.fetch('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
@@ -388,7 +397,7 @@ function queues.due(name, now, most)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load_of(key, due)
+  return load_some(key, due)
 end
 
 -- Let the next pop check the schedule again, because this one has left a due job.
@@ -399,7 +408,8 @@ end
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.
 function queues.lapsed(name, moment, most)
   local key = keys.queue(name, '-locks')
-  return load_of(key, until_(key, moment, most))
+  local found = until_(key, moment, most)
+  return store.reads and load_of(key, found) or load_some(key, found)
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.

@@ -20,6 +20,7 @@
 local records = {}
 
 local INLINE = 1024
+local PART = 100 -- records are read with one command, where only their heads are wanted
 
 records.fields = {
   'jid', 'key', 'text', 'shown', 'rest', 'added',
@@ -45,6 +46,7 @@ records.more = {
 local WAITING = '^waiting\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t\t(%C*)\t\t(%C*)\t0\t0\t()'
 local RUNNING = '^running\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t0\t()'
 local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t()'
+local EXPIRY = '^%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t%C*\t(%C*)\t'
 local REST = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 local MORE = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\n()'
 
@@ -163,6 +165,21 @@ function records.prefetch(jids)
       known[of[i]] = text and records.decode(of[i], wanted[i], text)
     end
   end
+end
+
+-- When the leases of some jobs end: no more of their records is taken apart.
+function records.expiries(jids)
+  local found = {}
+  for first = 1, #jids, PART do
+    local wanted = {}
+    for i = first, math.min(first + PART - 1, #jids) do
+      wanted[#wanted + 1] = keys.job(jids[i])
+    end
+    for i, text in ipairs(store.read_all(wanted)) do
+      found[#found + 1] = text and tonumber(string.match(text, EXPIRY)) or records.missing(jids[first + i - 1])
+    end
+  end
+  return found
 end
 
 function records.new(jid)

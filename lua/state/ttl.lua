@@ -50,9 +50,9 @@ function ttl.due(name, now, most)
   for i, member in ipairs(found) do
     found[i] = keys.jid_of(member)
   end
-  records.prefetch(found)
-  for i, jid in ipairs(found) do
-    found[i] = jobs.load(jid)
+  local expired = {}
+  for i = 1, budget.reach(found) do -- the caller spends what each one costs, and stops where the budget ends
+    expired[i] = jobs.load(found[i])
   end
-  return found
+  return expired
 end

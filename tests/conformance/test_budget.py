@@ -76,8 +76,10 @@ def test_results_are_read_in_pages_that_both_sides_bound_alike(units: int, monke
     for step in history:
         model.step(*step)
     for text in texts:
-        (job,) = model.step(2, pop := ops.Pop("q", "w", 1))
-        assert model.step(3, end := ops.Complete(job.jid, job.token, text)) == "complete"
+        pop = ops.Pop("q", "w", 1)
+        (job,) = model.step(2, pop)
+        end = ops.Complete(job.jid, job.token, text)
+        assert model.step(3, end) == "complete"
         history += [Step(2, pop), Step(3, end)]
     again = ops.DependsOn("d", ("j1 ignore again", "j2 fail n3"))
     reads = [ops.Results("d", offset, count) for offset in range(7) for count in (1, 2, 3, 1000)]
