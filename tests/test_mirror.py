@@ -108,7 +108,8 @@ OTHER_WORDS = {
 STORAGE_CALLS = {
     "budget.size", "cascade.is_left",
     "completed.recheck", "config.all", "config.get", "config.option", "config.special",
-    "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "records.expiries", "queues.due",
+    "records.expiries",
+    "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",

@@ -39,14 +39,16 @@ end
 
 -- Keep the outcome of a dependency.
 function results.keep(job, other, state, text)
-  local number, _, name = string.match(writes.fetch('HGET', key_of(job), other), VALUE)
+  local number, _, name, mark = string.match(writes.fetch('HGET', key_of(job), other), VALUE)
   local head = number .. '\t' .. state .. '\t' .. name
   if #text > INLINE then
     writes.put_off('HSET', key_of(job), {other, head .. '\f' .. store.text(#text), field_of_text(other), text})
-  else
-    writes.put_off('HDEL', key_of(job), field_of_text(other))
-    writes.put_off('HSET', key_of(job), other, head .. '\n' .. text)
+    return
   end
+  if mark == '\f' then
+    writes.put_off('HDEL', key_of(job), field_of_text(other))
+  end
+  writes.put_off('HSET', key_of(job), other, head .. '\n' .. text)
 end
 
 -- Drop the outcome of a dependency, if its edge has a name.
@@ -80,7 +82,7 @@ local function kept(job)
   for i, value in ipairs(values) do
     local number, state, name, mark, text = string.match(value, VALUE)
     found[i] = {number = tonumber(number), name, jids[i], state, text}
-    found[i].apart = mark == '\f' and tonumber(text)
+    found[i].bytes = mark == '\f' and tonumber(text)
   end
   table.sort(found, before)
   return found
@@ -89,7 +91,7 @@ end
 -- The units for showing an outcome.
 local function weight(one)
   if one[3] ~= '' then
-    return budget.of_result(one.apart or #one[4])
+    return budget.of_result(one.bytes or #one[4])
   end
   local job = jobs.load(one[2])
   return budget.moving(job) + budget.of_result(#job.message)
@@ -101,7 +103,7 @@ local function seen(now, job, one)
     local other_job = jobs.load(one[2])
     one[3] = jobs.seen_at(now, other_job)
     one[4] = one[3] == 'failed' and other_job.message or ''
-  elseif one.apart then
+  elseif one.bytes then
     one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))
   end
   return one
