@@ -207,6 +207,7 @@ def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
     yield (begun, ops.BeginEpoch(1))
     for after, epoch in ((1, 0), (1, 2), (9, 2)):
         yield (begun, ops.Events(after, epoch=epoch))
+        yield (ops.ConfigSet("journal", 1), begun, ops.Journal(after, epoch=epoch))
     for name, spec in CATALOGUE.items():
         for argument in spec.arguments[:1]:
             good = {a.name: _good(a.kind) for a in spec.arguments if a.required}
