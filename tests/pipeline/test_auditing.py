@@ -263,8 +263,8 @@ def test_the_command_says_what_differs_and_ends_with_1(named: str, tmp_path: Pat
     with Client(named) as client:
         client.queues["emails"].pop(1, worker="w")
         store = client.backend.namespace.store  # type: ignore[union-attr]
-        seq, now, op, _ = store.recorded[-1]
-        store.recorded[-1] = (seq, now, op, ())
+        seq, now, op, _, epoch = store.recorded[-1]
+        store.recorded[-1] = (seq, now, op, (), epoch)
     done = audit("--url", named, "--from", file)
     assert done.exit_code == 1
     assert 'production: {"reply":[]}' in done.output
