@@ -14,7 +14,8 @@ import pytest
 
 from qmodel.client.sync import Client
 from tests.http.conftest import served
-from tests.servers import chosen_servers, running
+from tests.pipeline.forks import restored
+from tests.servers import Server, chosen_servers, running
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,7 @@ class Stream:
 
 
 def test_events_come_as_they_happen(api: str, jobs: Client) -> None:
+    jobs.queues["q"].put("K")  # the first one begins an epoch
     newest = jobs.newest()
     stream = Stream(api)
     job = jobs.queues["q"].put("K")
@@ -153,3 +155,38 @@ def test_what_is_no_longer_kept_is_said(api: str, jobs: Client) -> None:
         stream.close()
     finally:
         del jobs.config["max-events"]
+
+
+def test_a_fork_is_named_and_the_servers_own_events_follow(api: str, jobs: Client, server_url: str) -> None:
+    jobs.queues["q"].put("K", jid="both")
+    common, old = jobs.position()
+    with restored(Server("", server_url)):
+        lost = Stream(api, f"?after={common}-{old}")
+        jobs.queues["q"].put("K", jid="lost")
+        last, _ = lost.events(1)[0]
+        lost.close()
+    assert last == f"{common + 1}-{old}"
+    jobs.queues["q"].put("K", jid="other")  # the library begins an epoch
+
+    again = Stream(api, **{"Last-Event-ID": last})
+    told = next(again)
+    new = jobs.position().epoch
+    assert (told["event"], told["data"]) == (
+        "forked",
+        {"after": common + 1, "epoch": old, "current": new, "common": common},
+    )
+    assert [kind for _, kind in again.events(2)] == ["epoch_begun", "put"]
+    again.close()
+
+    blind = Stream(api, **{"Last-Event-ID": str(common + 1)})  # the twin, whose id has no epoch, is told nothing
+    assert next(blind)["event"] == "put"
+    blind.close()
+
+
+@pytest.mark.parametrize("id", ["1-", "-1", "1-x", "x-1", "1-99999999999999999999", "1-2-3"])
+def test_a_malformed_id_is_refused(api: str, id: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(api).netloc, timeout=30)
+    connection.request("GET", "/v1/events", headers={"Last-Event-ID": id})
+    response = connection.getresponse()
+    assert response.status == 400 and b"is not the id of an event" in response.read()
+    connection.close()

@@ -20,9 +20,9 @@ from qmodel.pipeline.events.histories import HistoriesMixed, Position, newest_co
 from qmodel.pipeline.events.pages import pages
 from qmodel.pipeline.journal.pages import entries
 from qmodel.pipeline.statistics.fold import Fold
-from tests.pipeline.forks import begin, jobs, restored, rewound
 from tests.backends.conftest import private
 from tests.backends.helpers import Starter
+from tests.pipeline.forks import begin, jobs, restored, rewound
 from tests.servers import Server
 from tests.worker.support import free_port, until
 
@@ -107,7 +107,7 @@ def test_an_archive_stops_at_a_fork_or_keeps_aside_what_was_lost(
 
     added = add(url, tmp_path, on_fork="keep")
     ranges = (Lost(old, common + 1, common + len(lost)),)
-    assert sorted(one for _, _, some in added for one in some)[0].epoch == old
+    assert min(one for _, _, some in added for one in some).epoch == old
     assert kept(tmp_path) == list(client.events())
     (found,) = verify(str(tmp_path))
     assert found.whole and found.lost == ranges
@@ -163,9 +163,7 @@ def test_a_reader_that_ignores_epochs_mixes_two_histories_and_verify_finds_it(
         Fold().add(kept(tmp_path))  # type: ignore[arg-type]
 
 
-def test_a_server_that_fails_over_during_a_run_is_compared_with_again(
-    client: Client, url: str, tmp_path: Path
-) -> None:
+def test_a_server_that_fails_over_during_a_run_is_compared_with_again(client: Client, url: str, tmp_path: Path) -> None:
     jobs(client, 8, "both")
     state = rewound(client)
     state.__enter__()
@@ -316,7 +314,7 @@ def test_pages_of_two_histories_are_refused(client: Client) -> None:
             reading()
     with pytest.raises(HistoriesMixed, match="different histories"):
         fold.add(client.events(last.seq))
-    assert [one.seq for page in pages(client, common, epoch=old) for one in page][0] == common + 1
+    assert next(pages(client, common, epoch=old))[0].seq == common + 1
 
 
 def test_parts_of_a_fold_are_of_one_history(client: Client) -> None:
@@ -390,4 +388,3 @@ def test_an_archive_of_a_primary_whose_replica_took_over(private: Starter, tmp_p
             with pytest.raises(Forked):
                 list(entries(other, audit.number, epoch=audit.epoch))
             assert list(Audit().follow(entries(other))) == []
-

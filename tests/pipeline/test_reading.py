@@ -56,8 +56,8 @@ def test_a_version_has_just_these_columns() -> None:
     assert schema.SCHEMA.names[:4] == ["seq", "at", "event", "epoch"]
     assert " ".join(schema.FACTS) == (
         "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
-        "left letter limit messages mode next_at option outcome previous priority queue rate rate_ms ready_at reason refill "
-        "refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
+        "left letter limit messages mode next_at option outcome previous priority queue rate rate_ms ready_at reason "
+        "refill refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
         "throttle times to token unique until value wait_ms worker"
     )
 

@@ -75,9 +75,7 @@ def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, on_for
     from qmodel.pipeline.archive.write import ROWS, archive
 
     warned = False
-    found = archive(
-        url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps, on_fork=on_fork
-    )
+    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps, on_fork=on_fork)
     for progress in _sentence(found):
         _tell(progress)
         if not warned and progress.margin < progress.kept / 4:

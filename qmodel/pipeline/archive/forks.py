@@ -7,7 +7,7 @@ readers of the archive see one history before and after it, and never two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,7 +24,7 @@ Write = Callable[[Archive, str, str, str, pa.Table], File]
 """Writes rows of a day to a work folder, as `write.write_file` does."""
 
 
-Moved = tuple[Sequence[tuple[str, str]], Sequence[str]]
+Moved = tuple[list[tuple[str, str]], list[str]]
 """Other moves and removes of a commit."""
 
 More = Callable[[Archive, str, str, int], Moved]
@@ -32,7 +32,7 @@ More = Callable[[Archive, str, str, int], Moved]
 
 
 def _no_more(archive: Archive, folder: str, namespace: str, number: int) -> Moved:
-    return (), ()
+    return [], []
 
 
 class Rows:
@@ -95,9 +95,7 @@ def joined(
             return at, ()
         common = newest_common(client, table, fork, spans(archive, namespace, rows))
         if on_fork != KEEP or not common.is_known:
-            raise ArchiveForked(
-                rows.noun, archive.root, at.number, at.epoch or 0, int(fork.current), common
-            ) from None
+            raise ArchiveForked(rows.noun, archive.root, at.number, at.epoch or 0, int(fork.current), common) from None
         return Position(common.number, common.epoch), take_back(writer, namespace, common.number, rows, more)
     return at, ()
 
@@ -145,7 +143,7 @@ def take_back(
 ) -> tuple[Lost, ...]:
     """Move all rows after a number to `_lost`, with what else belongs to them; give their ranges."""
     archive, folder = writer.archive, writer.begin()
-    moves, removes = map(list, more(archive, folder, namespace, common))
+    moves, removes = more(archive, folder, namespace, common)
     lost = list[Lost]()
     for file in archive.files(namespace, after=common):
         with archive.fs.open_input_file(file.path) as opened:

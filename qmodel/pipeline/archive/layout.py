@@ -5,7 +5,8 @@
 - `namespace` is the prefix of the keys, or another name, percent-encoded; `day` is the UTC day of `at`. Readers that
   know partitions by folder (Spark, DuckDB, Polars, Arrow) show both as columns beside those of `schema.SCHEMA`.
 - The name of a file has its first sequence, its last sequence, the number of its rows, the version of its columns
-  (`schema.VERSION`) and the epoch of its last event. Names of version 1 have no epoch, because all is of epoch 0. Rows are sorted by queue, then by sequence, so a query about one queue skips most of the file.
+  (`schema.VERSION`) and the epoch of its last event. Names of version 1 have no epoch, because all is of epoch 0. Rows
+  are sorted by queue, then by sequence, so a query about one queue skips most of the file.
   There are no folders by queue: those would be many, and small.
 - Columns that were added later are null in older files. Files of a later version are refused.
 
@@ -202,7 +203,7 @@ class Archive:
         return found
 
     def position(self, namespace: str) -> Position:
-        """Give the last sequence, as `last` does, and its epoch; the epoch is None if that event is recorded as lost."""
+        """Give the last sequence, as `last` does, and its epoch: None if that event is recorded as a hole."""
         last = self.last(namespace)
         epochs = [file.epoch for file in self.files(namespace, after=last - 1) if file.last == last]
         return Position(last, epochs[0] if epochs else None)

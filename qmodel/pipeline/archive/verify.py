@@ -112,7 +112,9 @@ def inspect(what: tuple[str, File]) -> Content:
         with archive.fs.open_input_file(paths[0]) as opened:
             source = pq.ParquetFile(opened)
             version = version_of(source.schema_arrow)
-            table = current(source.read(columns=["seq", "at", *(["epoch", "event", "previous"] if version > 1 else [])]))
+            table = current(
+                source.read(columns=["seq", "at", *(["epoch", "event", "previous"] if version > 1 else [])])
+            )
     except (OSError, pa.ArrowInvalid) as error:
         return Content(file, (), (f"{file.name}: it cannot be read: {error}",))
     seqs = sorted(table.column("seq").to_pylist())
@@ -148,9 +150,7 @@ def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:
         yield Gap(first, last)
 
 
-def _faults(
-    file: File, version: int, seqs: Sequence[int], table: pa.Table, begins: Sequence[Begin]
-) -> Iterator[str]:
+def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table, begins: Sequence[Begin]) -> Iterator[str]:
     if not 0 < version <= VERSION:
         yield f"{file.name}: its columns have version {version or 'none'}, and this qmodel knows 1 to {VERSION}"
     if not seqs or (file.first, file.last, file.rows, file.version) != (seqs[0], seqs[-1], len(seqs), version):

@@ -203,9 +203,7 @@ class Plan(NamedTuple):
             done, holes = _add(writer, self.run, tasks)
             last, epoch = until, tasks[-1].last_epoch
             added = sum(file.rows for file in done)
-            yield Progress(
-                namespace, last, newest.number, added, len(done), holes, self.kept, margin, epoch, lost
-            )
+            yield Progress(namespace, last, newest.number, added, len(done), holes, self.kept, margin, epoch, lost)
             lost = ()
 
     def _tasks(self, after: Position, until: int, newest: Position) -> list[Task]:

@@ -27,9 +27,7 @@ class UnknownEvent(QmodelError):
         return f"Event {self.seq} is not in this catalogue: {self.text[:100]!r}. Read it with the qmodel that wrote it."
 
 
-def batch_of(
-    seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema
-) -> pa.RecordBatch:
+def batch_of(seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
     """Make a batch of events from their epochs and texts, with the columns of a schema. Raises UnknownEvent."""
     text = pa.array(texts, pa.binary()).cast(pa.string())
     words = pc.split_pattern(text, "\t")

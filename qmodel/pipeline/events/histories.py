@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
@@ -114,7 +114,7 @@ def newest_common(client: Client, table: Table, fork: Forked, spans: Sequence[Sp
         if mine is None:  # it has read nothing up to there
             return Common(at, theirs, theirs is not None)
         if theirs is None:
-            begins = client.execute(table(at, 1)) if table is ops.Events else ()
+            begins: Any = client.execute(table(at, 1)) if table is ops.Events else ()
             is_known = bool(begins) and begins[0][0] == at + 1 and begins[0].event == "epoch_begun"
             return Common(at, mine[1], is_known and follows(begins[0], mine[1]))
         if mine[1] == theirs:

@@ -104,7 +104,9 @@ def _states_after(archive: Archive, folder: str, namespace: str, number: int) ->
     for one in states(archive.root, namespace):
         if one > number:
             name, path = _state_name(one), f"state-{one}.part"
-            with archive.fs.open_input_stream(archive.at(f"{folder_of(namespace)}/{STATES}/{name}"), compression=None) as file:
+            with archive.fs.open_input_stream(
+                archive.at(f"{folder_of(namespace)}/{STATES}/{name}"), compression=None
+            ) as file:
                 data = file.read()
             with archive.fs.open_output_stream(archive.at(f"{folder}/{path}"), compression=None) as out:
                 out.write(data)

@@ -78,8 +78,9 @@ def pages(
     one history.
 
     To go on after earlier pages, pass the number and the epoch of the last entry. Raises Forked if the server lost it,
-    or the entry `last` of `last_epoch`, or loses entries during the read. Raises JournalWentBack if `after` is ahead of the journal, and EntriesGone if some entries are no longer kept. With
-    a list for `gaps`, missing entries are added to that list instead.
+    or the entry `last` of `last_epoch`, or loses entries during the read. Raises JournalWentBack if `after` is ahead of
+    the journal, and EntriesGone if some entries are no longer kept. With a list for `gaps`, missing entries are added
+    to that list instead.
     """
     begin = after
     try:
@@ -107,9 +108,7 @@ def pages(
             yield found
 
 
-def entries(
-    client: Client, after: int = 0, last: int | None = None, *, epoch: int | None = None
-) -> Iterator[Recorded]:
+def entries(client: Client, after: int = 0, last: int | None = None, *, epoch: int | None = None) -> Iterator[Recorded]:
     """Yield the entries one by one, as `pages` does."""
     for page in pages(client, after, last, epoch=epoch):
         yield from page

@@ -46,9 +46,7 @@ def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
     return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
 
 
-def pinned(
-    client: Client, table: Table, ranges: list[Range], epoch: int | None, last_epoch: int | None
-) -> list[Range]:
+def pinned(client: Client, table: Table, ranges: list[Range], epoch: int | None, last_epoch: int | None) -> list[Range]:
     """Give each range the epochs at its ends, so that all tasks together prove that they read one history."""
     epochs = [epoch, *epochs_at(client, table, [one.last for one in ranges[:-1]]), last_epoch]
     return [Range(one.after, one.last, epochs[at], epochs[at + 1]) for at, one in enumerate(ranges)]

@@ -1,9 +1,9 @@
 """Read events into Spark as a stream: `spark.readStream.format("qmodel")`.
 
-An offset is the last sequence that was read, and its epoch, so a batch is a range of sequences of one history. It is the
-same whenever Spark computes it again, and each task proves that its part is complete. The server knows nothing of the readers: no consumer is
-registered, and any number of queries read the same events, each from its own checkpoint. Options have the names of
-Spark's source for Kafka where they mean the same.
+An offset is the last sequence that was read, and its epoch, so a batch is a range of sequences of one history. It is
+the same whenever Spark computes it again, and each task proves that its part is complete. The server knows nothing of
+the readers: no consumer is registered, and any number of queries read the same events, each from its own checkpoint.
+Options have the names of Spark's source for Kafka where they mean the same.
 
 If the server lost events that were read, because it lost the end of its log, the query stops with StreamForked. With
 `onFork=keep` it goes on: the next offset also has `common`, the newest common event, and its batch begins after that.
