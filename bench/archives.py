@@ -132,7 +132,7 @@ def write(root: Path, namespace: str, table: pa.Table) -> None:
     for day in np.unique(days):
         part = table.filter(pa.array(days == day))
         seqs = part.column("seq").to_numpy()
-        name = f"{seqs.min():012}-{seqs.max():012}-{len(part)}-v{VERSION}.parquet"
+        name = f"{seqs.min():012}-{seqs.max():012}-{len(part)}-v{VERSION}-e0.parquet"
         folder = root / f"namespace={namespace}" / f"day={np.datetime64(int(day), 'D')}"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(part.sort_by([("queue", "ascending"), ("seq", "ascending")]), folder / name, compression="zstd")

@@ -86,33 +86,37 @@ def test_a_query_fails_where_events_are_gone_that_it_did_not_read(
 
 def test_where_a_query_begins(client: Client, url: str) -> None:
     newest = client.newest()
-    assert reader(url).initialOffset() == {"seq": 0}
-    assert reader(url, startingOffsets="Latest").initialOffset() == {"seq": newest}
-    assert reader(url, startingOffsets="7").initialOffset() == {"seq": 6}
-    assert reader(url, startingOffsets="0").initialOffset() == {"seq": 0}
+    assert reader(url).initialOffset()["seq"] == 0
+    assert reader(url, startingOffsets="Latest").initialOffset()["seq"] == newest
+    assert reader(url, startingOffsets="7").initialOffset()["seq"] == 6
+    assert reader(url, startingOffsets="0").initialOffset()["seq"] == 0
     with pytest.raises(ValueError, match=f"the newest event is {newest}"):
         reader(url, startingOffsets=str(newest + 2)).initialOffset()
     client.config.set("max-events", 100)
-    assert reader(url).initialOffset() == {"seq": client.newest() - 100}
+    assert reader(url).initialOffset()["seq"] == client.newest() - 100
 
 
 def test_how_far_a_batch_goes(client: Client, url: str, spark_server: Server) -> None:
-    newest = client.newest()
+    newest, epoch = client.position()
+
+    def at(seq: int) -> dict[str, object]:
+        return {"seq": seq, "epoch": epoch, "spans": [[1, epoch]]}
+
     stream = reader(url, maxOffsetsPerTrigger="100")
     assert stream.getDefaultReadLimit() == ReadMaxRows(100)
     assert reader(url).getDefaultReadLimit() == ReadAllAvailable()
-    assert stream.latestOffset({"seq": 10}, ReadMaxRows(100)) == {"seq": 110}
-    assert stream.latestOffset({"seq": 10}, ReadAllAvailable()) == {"seq": newest}
-    assert stream.latestOffset({"seq": newest}, ReadMaxRows(100)) == {"seq": newest}
-    assert stream.latestOffset({"seq": 10}, ReadMinRows(10**6)) == {"seq": 10}
-    assert stream.latestOffset({"seq": 10}, ReadMinRows(10)) == {"seq": newest}
+    assert stream.latestOffset(at(10), ReadMaxRows(100))["seq"] == 110
+    assert stream.latestOffset(at(10), ReadAllAvailable())["seq"] == newest
+    assert stream.latestOffset(at(newest), ReadMaxRows(100))["seq"] == newest
+    assert stream.latestOffset(at(10), ReadMinRows(10**6))["seq"] == 10
+    assert stream.latestOffset(at(10), ReadMinRows(10))["seq"] == newest
     stream.prepareForTriggerAvailableNow()
     put(client, 10)
-    assert stream.latestOffset({"seq": 10}, ReadAllAvailable()) == {"seq": newest}
-    assert stream.latestOffset({"seq": newest}, ReadMinRows(10**6)) == {"seq": newest}
-    assert stream.reportLatestOffset() == {"seq": client.newest()}
+    assert stream.latestOffset(at(10), ReadAllAvailable())["seq"] == newest
+    assert stream.latestOffset(at(newest), ReadMinRows(10**6))["seq"] == newest
+    assert stream.reportLatestOffset()["seq"] == client.newest()
     with pytest.raises(SequenceWentBack):
-        stream.latestOffset({"seq": 10**6}, ReadAllAvailable())
+        stream.latestOffset(at(10**6), ReadAllAvailable())
     stream.stop()
 
 

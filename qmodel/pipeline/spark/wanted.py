@@ -38,6 +38,6 @@ def wanted(options: Mapping[str, str]) -> Wanted:
         given.whole("minPartitions", 1, low=1),
         given.flag("failOnDataLoss", True),
     )
-    epoch = given.whole("epoch", 0) if "epoch" in {one.lower() for one in options} else None
+    epoch = given.whole("epoch", 0, digits=16) if "epoch" in {one.lower() for one in options} else None
     given.end()
     return found._replace(epoch=epoch)
