@@ -70,13 +70,15 @@ def lives(random: np.random.Generator, count: int, first: int, span: int, after:
     arrays = []
     for field in SCHEMA:
         codes = whole.get(field.name)
-        if codes is None:
+        if field.name == "epoch":
+            arrays.append(pa.repeat(pa.scalar(0, field.type), total))
+        elif codes is None:
             arrays.append(pa.nulls(total, field.type))
         elif field.name == "jid":
             arrays.append(pc.binary_join_element_wise(f"{after:x}", pc.cast(pa.array(codes), pa.string()), "-"))
         else:
             found = pa.array(codes, mask=codes < 0)
-            arrays.append(pa.array(WORDS[field.name]).take(found) if field.name in WORDS else found)
+            arrays.append(pa.array(WORDS[field.name]).take(found) if field.name in WORDS else found.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
