@@ -37,10 +37,10 @@ def recorded(seed: int, steps: int = 60) -> Store:
 def test_the_journal_suffices_to_reproduce_replies_and_state(seed: int) -> None:
     store, again = recorded(seed), Store()
     entries = journal.after(store, 0, 1000)
-    for number, seq, call, outcome in entries:
+    for number, seq, call, outcome, epoch in entries:
         now, op = as_json.read(call)
         assert as_json.outcome(engine.step(again, now, op)) == outcome, number
-        assert again.seq == seq
+        assert (again.seq, again.epoch) == (seq, epoch)
     assert snapshot.difference(state_of(again), state_of(store)) == []
     assert journal.after(again, 0, 1000) == entries
 
@@ -95,16 +95,16 @@ def test_refusals_and_resends_are_recorded_but_reads_and_malformed_calls_are_not
     s.do(ops.Complete("a", 1))
     put = '{"op":"put","now":5,"queue":"q","jid":"a","klass":"k","data":"","request":"r"}'
     assert s.do(ops.Journal(1)) == (
-        (2, 2, put, '{"reply":"a"}'),
-        (3, 2, put, '{"reply":"a"}'),
-        (4, 2, '{"op":"complete","now":5,"jid":"a","token":1}', '{"refused":["LOCK_LOST","a","1","waiting",""]}'),
+        (2, 2, put, '{"reply":"a"}', 0),
+        (3, 2, put, '{"reply":"a"}', 0),
+        (4, 2, '{"op":"complete","now":5,"jid":"a","token":1}', '{"refused":["LOCK_LOST","a","1","waiting",""]}', 0),
     )
 
 
 def test_recorded_operations_are_read_unchanged() -> None:
     for seed in range(10):
         store = recorded(seed)
-        for (_, now, op, outcome), entry in zip(store.recorded, journal.after(store, 0, 1000), strict=True):
+        for (_, now, op, outcome, _), entry in zip(store.recorded, journal.after(store, 0, 1000), strict=True):
             assert as_json.read(entry.call) == (now, op)
             found = as_json.found(op, entry.outcome)
             if isinstance(outcome, Refusal):
