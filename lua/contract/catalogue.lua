@@ -1643,6 +1643,7 @@ catalogue.operations = {
     arguments = {
       after = kinds[35],
       count = kinds[16],
+      epoch = kinds[41],
     },
   },
   pause = {

@@ -11,11 +11,13 @@ outcome; and the epoch. As of events, the pair of epoch and number identifies an
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from itertools import islice
 from typing import Any
 
 from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Recorded
 from qmodel.model.state.store import Store
 from qmodel.wire import as_json
@@ -39,9 +41,47 @@ def keep(store: Store, most: int) -> None:
 
 def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
     """The entries after a number, oldest first."""
-    first = store.journaled - len(store.recorded)
+    first = _gone(store)
     skip = max(number - first, 0)
     return tuple(
         Recorded(first + at, seq, as_json.call(now, op), as_json.outcome(outcome), epoch)
         for at, (seq, now, op, outcome, epoch) in enumerate(islice(store.recorded, skip, skip + count), skip + 1)
     )
+
+
+def _gone(store: Store) -> int:
+    """The last entry that is no longer kept."""
+    return store.journaled - len(store.recorded)
+
+
+def check(store: Store, number: int, epoch: int) -> None:
+    """Refuse a reader whose last entry is not part of this history, as `epochs.check` does for events.
+
+    If that entry is no longer kept, the next one that is must be of the reader's epoch: nothing tells which epoch was
+    before it.
+    """
+    if number == 0:
+        return
+    if number > store.journaled or not store.recorded:
+        same = store.epoch == epoch
+    else:
+        same = _epoch_of(store, max(number, _gone(store) + 1)) == epoch
+    if not same:
+        raise refuse("FORKED", number, epoch, store.epoch, _common(store, number, epoch))
+
+
+def _epoch_of(store: Store, number: int) -> int:
+    """The epoch of a kept entry."""
+    return store.recorded[number - _gone(store) - 1][-1]
+
+
+def _common(store: Store, number: int, epoch: int) -> int:
+    """The newest entry that both can share, as far as is known: no epoch after that of the reader began before it."""
+    first = _gone(store)
+    last = min(number, store.journaled)
+    if last <= first:
+        return min(number, first)
+    found = bisect_right(range(first + 1, last + 1), epoch, key=lambda one: _epoch_of(store, one)) + first
+    if found == first:
+        return min(number, first)
+    return found - 1 if found == number else found
