@@ -253,7 +253,8 @@ def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
         + "bound() epochs.forget()\n"
         + "local args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
         + "    args[#args + 1] = one\n  end\nend\n"
-        + f"local reply, sentence = dialects.qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
+        + "local reply, sentence = dialects.qless_documents.call("
+        + f"{_quoted(prefix)}, '{document}', '{operation}', args)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 

@@ -92,8 +92,11 @@ class ModelExecutor:
         op, now = found
         reads = spec.resend == "read"
         space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
-        if not reads and not space.is_begun and not (at < len(words) and words[at]):
-            self.begin_epoch(space)
+        if not (reads or space.is_begun or (at < len(words) and words[at])) and not parse.refusal(spec, words, at):
+            if spec.name == "begin_epoch":
+                space.is_begun = True
+            else:
+                self.begin_epoch(space)
         recorded = space.store.journaled
         outcome = space.execute(op, now)
         if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
