@@ -237,6 +237,9 @@ _QLESS_FUNCTIONS = _qualified(
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
 )
 
+SIMULATED = "simulated"
+"""The second key of a call of the dialect that brings moments which are not real: no epoch begins by itself."""
+
 QLESS_HEAD = "-- qless.lua, made by qmodel"
 """How the script begins that a binding of qless loads; a server that emulates Redis knows it by this."""
 

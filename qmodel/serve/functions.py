@@ -126,10 +126,10 @@ class ModelExecutor:
         if self.log is not None:
             self.log.operation(space, BeginEpoch.spec.name, now, ["", str(epoch)])
 
-    def qless(self, db: int, prefix: str, words: Sequence[str]) -> Answer:
+    def qless(self, db: int, prefix: str, words: Sequence[str], simulated: bool = False) -> Answer:
         """Execute a call of the qless dialect, as one entry of the journal. Raises QlessError."""
         space = self.spaces.of(db, prefix)
-        if not space.is_begun:
+        if not (space.is_begun or simulated):
             self.begin_epoch(space)
         answer, refused = None, None
         try:
