@@ -237,6 +237,9 @@ _QLESS_FUNCTIONS = _qualified(
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"
 )
 
+SIMULATED = "simulated"
+"""The second key of a call of the dialect that brings moments which are not real: no epoch begins by itself."""
+
 QLESS_HEAD = "-- qless.lua, made by qmodel"
 """How the script begins that a binding of qless loads; a server that emulates Redis knows it by this."""
 
@@ -253,7 +256,8 @@ def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
         + "bound() epochs.forget()\n"
         + "local args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
         + "    args[#args + 1] = one\n  end\nend\n"
-        + f"local reply, sentence = dialects.qless_documents.call({_quoted(prefix)}, '{document}', '{operation}', args)\n"
+        + "local reply, sentence = dialects.qless_documents.call("
+        + f"{_quoted(prefix)}, '{document}', '{operation}', args)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 

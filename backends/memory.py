@@ -25,8 +25,8 @@ from qmodel.model.engine import step
 from qmodel.model.state import epochs
 from qmodel.model.state.store import Store
 
-READS = frozenset(spec.cls for spec in CATALOGUE.values() if spec.reads)
-"""The operations that change nothing."""
+BEGIN_NONE = frozenset(spec.cls for spec in CATALOGUE.values() if spec.reads or spec.cls is BeginEpoch)
+"""The operations before which no epoch begins by itself: those that change nothing, and the one that begins one."""
 
 Clock = Callable[[], int]
 """Returns the time in milliseconds since the epoch."""
@@ -54,7 +54,7 @@ class Namespace:
             before = self.store.seq
             if now is None:
                 now = self.clock()
-                if self._begins and type(op) not in READS:
+                if self._begins and type(op) not in BEGIN_NONE:
                     self._begin_epoch(now)
             reply = step(self.store, now, op)
             if self.store.seq != before:

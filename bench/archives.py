@@ -70,13 +70,15 @@ def lives(random: np.random.Generator, count: int, first: int, span: int, after:
     arrays = []
     for field in SCHEMA:
         codes = whole.get(field.name)
-        if codes is None:
+        if field.name == "epoch":
+            arrays.append(pa.repeat(pa.scalar(0, field.type), total))
+        elif codes is None:
             arrays.append(pa.nulls(total, field.type))
         elif field.name == "jid":
             arrays.append(pc.binary_join_element_wise(f"{after:x}", pc.cast(pa.array(codes), pa.string()), "-"))
         else:
             found = pa.array(codes, mask=codes < 0)
-            arrays.append(pa.array(WORDS[field.name]).take(found) if field.name in WORDS else found)
+            arrays.append(pa.array(WORDS[field.name]).take(found) if field.name in WORDS else found.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
@@ -132,7 +134,7 @@ def write(root: Path, namespace: str, table: pa.Table) -> None:
     for day in np.unique(days):
         part = table.filter(pa.array(days == day))
         seqs = part.column("seq").to_numpy()
-        name = f"{seqs.min():012}-{seqs.max():012}-{len(part)}-v{VERSION}.parquet"
+        name = f"{seqs.min():012}-{seqs.max():012}-{len(part)}-v{VERSION}-e0.parquet"
         folder = root / f"namespace={namespace}" / f"day={np.datetime64(int(day), 'D')}"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(part.sort_by([("queue", "ascending"), ("seq", "ascending")]), folder / name, compression="zstd")

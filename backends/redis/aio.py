@@ -122,7 +122,7 @@ class AsyncRedisBackend:
         return batch.finish(self.options.where)
 
     def confirming(self, replicas: int = 0, local: bool = False) -> AsyncConfirming:
-        """Give a backend on the same connections whose calls are confirmed: by replicas, or by the server's disk."""
+        """Give a backend on the same connections that confirms each call: by replicas, or by the server's disk."""
         return AsyncConfirming(self, asked(replicas, local))
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:

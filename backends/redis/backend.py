@@ -178,7 +178,7 @@ class RedisBackend:
         return batch.finish(self.options.where)
 
     def confirming(self, replicas: int = 0, local: bool = False) -> Confirming:
-        """Give a backend on the same connections whose calls are confirmed: by replicas, or by the server's disk."""
+        """Give a backend on the same connections that confirms each call: by replicas, or by the server's disk."""
         confirm = asked(replicas, local)
         check_confirm(confirm, self._found.facts, self.options.where)
         return Confirming(self, confirm)

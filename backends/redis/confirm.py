@@ -19,7 +19,7 @@ WRITES: Final = frozenset(spec.cls for spec in CATALOGUE.values() if not spec.re
 """The operations that are confirmed; what changes nothing has nothing to confirm."""
 
 PART: Final = 0.8
-"""The part of a reply's timeout for which the server may wait."""
+"""How much of the timeout of a reply the server may wait."""
 
 
 class Confirm(NamedTuple):

@@ -33,11 +33,11 @@ local function take_back(now, job)
   return true
 end
 
--- How many of some jobs the budget has room for, at least one if none is taken yet; spend it.
-local function fitting(found, taken)
+-- How many jobs the budget has room for, at least one unless there were `some` before; spend it.
+local function fitting(found, some)
   for i = 1, #found do
     local units = budget.weight(found[i])
-    if (i > 1 or taken[1]) and not budget.fits(units, 0) then
+    if (i > 1 or some) and not budget.fits(units, 0) then
       return i - 1
     end
     budget.spend(units)
@@ -56,7 +56,7 @@ local function ready(now, queue, count, passed)
     end
     local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
-    local fit = fitting(found, taken)
+    local fit = fitting(found, taken[1] ~= nil or closed > 0)
     local others = {unpack(found, fit + 1)}
     local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})
     for i = 1, #live do
@@ -307,7 +307,7 @@ function pop.peek(now, op)
     end
   end
   local views = {}
-  for i = 1, fitting(shown, {}) do
+  for i = 1, fitting(shown, false) do
     views[i] = jobs.view(now, shown[i])
   end
   return views

@@ -173,7 +173,11 @@ function read.newest(_, _)
   return {store.text(store.last()), store.epoch}
 end
 
--- List the entries of the journal after a number.
+-- List the entries of the journal after a number; with the epoch of that entry, only if it is part of this history.
 function read.journal(_, op)
+  if op.epoch then
+    journal.check(op.after, op.epoch)
+  end
+
   return journal.after(op.after, op.count)
 end

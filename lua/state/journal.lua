@@ -9,6 +9,7 @@
 local journal = {}
 
 local TRIM = 16 -- every 16th entry checks the number of entries
+local LAST = '18446744073709551615' -- the greatest second part of an id
 
 -- Whether operations are recorded.
 function journal.is_on()
@@ -86,11 +87,27 @@ function journal.keep(most)
   writes.put_off('XTRIM', keys.journal, 'MAXLEN', math.min(most, config.value('max-journal')))
 end
 
+-- The number of the last entry.
+local function newest()
+  return tonumber(writes.fetch('GET', keys.journaled) or 0)
+end
+
+-- The first entry that is kept, with its epoch as text; or the one after the last.
+local function first_kept()
+  local last = newest()
+  local first = math.max(last - config.value('max-journal'), 0) + 1
+  local found = writes.fetch('XRANGE', keys.journal, store.text(first) .. '-0', '+', 'COUNT', 1)[1]
+  if not found then
+    return last + 1, ''
+  end
+  local number, epoch = string.match(found[1], '^(%d+)-(%d+)$')
+  return tonumber(number), epoch
+end
+
 -- The entries after a number, oldest first: as many as the budget has room for; each as it is in the stream, and its
 -- epoch. They are read one by one: a command for many could read many megabytes that the page has no room for.
 function journal.after(number, count)
-  local last = tonumber(writes.fetch('GET', keys.journaled) or 0)
-  local next_number = math.max(number, last - config.value('max-journal')) + 1
+  local next_number = math.max(number, newest() - config.value('max-journal')) + 1
   local page = {}
   while #page < count do
     local entry = writes.fetch('XRANGE', keys.journal, store.text(next_number) .. '-0', '+', 'COUNT', 1)[1]
@@ -108,4 +125,53 @@ function journal.after(number, count)
     next_number = at + 1
   end
   return page
+end
+
+-- The epoch of a kept entry, as text.
+local function epoch_of(number)
+  local text = store.text(number)
+  local found = writes.fetch('XRANGE', keys.journal, text .. '-0', text .. '-' .. LAST)[1]
+  return found and string.match(found[1], '%d+$') or ''
+end
+
+-- The newest entry that both can share, as far as is known: no epoch after that of the reader began before it.
+local function common(number, epoch)
+  local first, last = first_kept() - 1, math.min(number, newest())
+  if last <= first then
+    return math.min(number, first)
+  end
+  local low, high = first, last
+  while low < high do -- the last entry of an epoch that is not later, or the one before the kept
+    local middle = math.floor((low + high + 1) / 2)
+    if (tonumber(epoch_of(middle)) or 0) <= epoch then
+      low = middle
+    else
+      high = middle - 1
+    end
+  end
+  if low == first then
+    return math.min(number, first)
+  end
+  return low == number and low - 1 or low
+end
+
+-- Refuse a reader whose last entry is not part of this history, as `epochs.check` does for events. If that entry is no
+-- longer kept, the next one that is must be of the reader's epoch: nothing tells which epoch was before it.
+function journal.check(number, epoch)
+  if number == 0 then
+    return
+  end
+  local same
+  local text, last = store.text(epoch), newest()
+  local first, first_epoch = first_kept()
+  if number > last or first > last then
+    same = store.epoch == text
+  elseif number >= first then
+    same = epoch_of(number) == text
+  else
+    same = first_epoch == text
+  end
+  if not same then
+    refusals.refuse('FORKED', store.text(number), text, store.epoch, store.text(common(number, epoch)))
+  end
 end

@@ -163,7 +163,9 @@ local function catch_up()
   local top, epoch = writes.top()
   if store.seq < top and not left[1] then
     store.seq = top
-    store.set_epoch(epoch)
+    if tonumber(epoch) > tonumber(store.epoch) then
+      store.set_epoch(epoch)
+    end
     store.flush()
   end
   return left

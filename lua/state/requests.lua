@@ -152,7 +152,7 @@ end
 -- Forget some sub-requests of an ended request, and with the last of them the request; give how many are left.
 function requests.forget(request, most)
   local key = keys.sub_requests(request.id)
-  writes.fetch('ZREMRANGEBYRANK', key, 0, most - 1)
+  writes.pop_first(key, most)
   local left = writes.fetch('ZCARD', key)
   if left == 0 then
     strike(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
+    from qmodel.contract.replies import Recorded
     from qmodel.model.snapshot import Snapshot
+    from qmodel.pipeline.audit.replay import Audit
 
 STATE = click.Path(dir_okay=False)
 
@@ -50,11 +52,10 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
 def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: int) -> None:
     from qmodel.backends.redis.take_snapshot import taken
     from qmodel.pipeline.audit.replay import Audit, differences, without_collection
-    from qmodel.pipeline.journal.pages import entries
 
     audit = Audit(_read(begin) if begin else None)
     now = taken(at.url) if state else None
-    found = entries(at.client, audit.number, None if now is None else now.journaled)
+    found = _one_history(at, audit, None if now is None else now.journaled)
     began, rows = time.monotonic(), list[dict[str, Any]]()
     with without_collection():
         rows += [{"kind": "reply", **difference._asdict()} for difference in audit.follow(found)]
@@ -64,6 +65,18 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
         _write(save, audit.state())
     rows.append({"kind": "end", "number": audit.number, "entries": audit.entries})
     answer(at, rows, most, time.monotonic() - began)
+
+
+def _one_history(at: Session, audit: Audit, last: int | None) -> Iterator[Recorded]:
+    """Read the entries after those that were audited. Raises AuditForked if the server lost some of these."""
+    from qmodel.errors import Forked
+    from qmodel.pipeline.audit.replay import AuditForked
+    from qmodel.pipeline.journal.pages import entries
+
+    try:
+        yield from entries(at.client, audit.number, last, epoch=audit.epoch)
+    except Forked as fork:
+        raise AuditForked(int(fork.after), int(fork.epoch), int(fork.current), int(fork.common)) from None
 
 
 def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:

@@ -285,7 +285,7 @@ def _follow(at: Session, op: Any) -> None:
     if at.url.partition("://")[0] in ("memory", "embedded"):
         raise click.UsageError(f"No other process can reach {at.url}: there will be no events. Give --url of a server.")
     with contextlib.suppress(KeyboardInterrupt):
-        for event in at.client.follow(op.after):
+        for event in at.client.follow(op.after, epoch=op.epoch):
             if at.json:
                 click.echo(json.dumps(plain(event), ensure_ascii=False))
             else:

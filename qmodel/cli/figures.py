@@ -108,7 +108,7 @@ def answer(engine: Engine, what: Asked) -> None:
 
 
 def _said(new: dict[str, Range], out: str | None) -> str:
-    events = sum(until - after for after, until in new.values())
+    events = sum(one.until - one.after for one in new.values())
     spaces = counted(len(new), "namespace")
     if out:
         return f"Counted {counted(events, 'new event')} of {spaces}; the figures of all are in {out}."

@@ -307,16 +307,19 @@ class AsyncClient(AsyncExecutor):
         for (job, _), op, state in zip(pairs, done, states, strict=True):
             job._ended(state, result=op.result)
 
-    async def journal(self, after: int = 0, page: int = MOST) -> AsyncIterator[replies.Recorded]:
+    async def journal(
+        self, after: int = 0, page: int = MOST, *, epoch: int | None = None
+    ) -> AsyncIterator[replies.Recorded]:
         """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
 
         The journal records while the option `journal` is 1. Numbers have no gaps: a jump means that older entries are
-        no longer kept (option max-journal). To go on later, pass the number of the last entry seen. Of heavy entries
-        fewer come in a round trip.
+        no longer kept (option max-journal). To go on later, pass the number and the epoch of the last entry seen. Of
+        heavy entries fewer come in a round trip. Raises Forked if that entry is not part of the server's history any
+        more, because the server lost the end of its log.
         """
-        while found := await self.execute(ops.Journal(after, page)):
+        while found := await self.execute(ops.Journal(after, page, epoch)):
             for entry in found:
-                after = entry.number
+                after, epoch = entry.number, entry.epoch
                 yield entry
 
     async def advance_schedules(self, ahead: Duration = 3600) -> int:

@@ -37,9 +37,9 @@ REASONS: dict[str, Reason] = {
     ),
     "FORKED": Reason(
         ("after", "epoch", "current", "common"),
-        "Event {after} of epoch {epoch} is not part of this history, whose epoch is {current}: the server lost the end "
-        "of its log, and the events after {common} are others now.",
-        "Take back what was read after event {common}, and read on from there.",
+        "Number {after} of epoch {epoch} is not part of this history, whose epoch is {current}: the server lost the "
+        "end of its log, and what follows number {common} is different now.",
+        "Take back what was read after number {common}, and read on from there.",
     ),
     "EPOCH_PASSED": Reason(
         ("epoch", "current"),

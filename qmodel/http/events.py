@@ -1,11 +1,13 @@
 """A stream of events, as server-sent events: each once, in order; a client that reconnects continues where it was.
 
-The sequence number of an event is the id of its message, so a browser's EventSource, or any client that keeps
-`Last-Event-ID`, misses nothing. Sequence numbers have no gaps. If older events are no longer kept, so that the stream
-begins later than requested, a message `trimmed` names the missing ones first.
+The id of a message is the sequence number of its event and its epoch, `<sequence>-<epoch>`. So a browser's EventSource,
+or any client that keeps `Last-Event-ID`, misses nothing. Sequence numbers have no gaps. If older events are no longer
+kept, so that the stream begins later than requested, a message `trimmed` names the missing ones first.
 
-If the server of the jobs has lost events, because it restarted without its last seconds or was emptied, its sequence
-is behind the reader's: a message `restarted` says so, and all events that there are follow.
+If the server of the jobs has lost events that the reader has seen (a failover, a restored backup, a server that was
+emptied), a message `forked` says so: the events after its `common` are taken back, and the server's own events after it
+follow. There may be several, each with an earlier `common`. If the sequence of the server is behind the reader's in the
+same epoch, as that of a replica may be, the message is `restarted`, and all events that there are follow.
 """
 
 from __future__ import annotations
@@ -20,16 +22,17 @@ from typing import Any, NamedTuple
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from qmodel.client.spans import Spans
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import EVENTS, Event
 from qmodel.contract.operations import CATALOGUE
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, Forked
 from qmodel.http.api import Api, Call
 from qmodel.http.problems import Problem, meant
 from qmodel.wire.plain import plain
 
-AFTER = CATALOGUE["events"].arguments[0].kind
+AFTER, EPOCH = CATALOGUE["events"].arguments[0].kind, CATALOGUE["events"].arguments[2].kind
 RETRY_MS = 1000
 """The milliseconds that a client waits before it reconnects."""
 
@@ -57,13 +60,14 @@ async def follow(call: Call) -> Response:
     wanted = Wanted(*(frozenset(query.getlist(name)) for name in ("event", "queue", "jid")))
     for kind in wanted.kinds - EVENTS.keys():
         raise Problem("BAD_JSON", f"There is no event {kind!r}.", meant(kind, EVENTS), {"argument": "event"})
-    after = _after(call.request.headers.get("last-event-id") or query.get("after"))
-    newest = await call.client.newest()
+    after, epoch = _after(call.request.headers.get("last-event-id") or query.get("after"))
+    newest = await call.client.position()
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if call.request.method == "HEAD":
         return Response(None, 200, headers, media_type="text/event-stream")
     call.api.check_room(call.who)
-    return _Following(call, headers, _messages(call.api, newest if after is None else after, newest, wanted))
+    place = Place(newest.seq, newest.epoch) if after is None else Place(after, epoch)
+    return _Following(call, headers, _messages(call.api, place, newest.seq, wanted))
 
 
 class _Following(StreamingResponse):
@@ -78,38 +82,46 @@ class _Following(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _after(text: str | None) -> int | None:
-    """Give the sequence number after which to begin; None: after the newest event."""
+def _after(text: str | None) -> tuple[int | None, int | None]:
+    """Give the sequence number after which to begin (None: after the newest event), and its epoch, if it is given."""
     if text is None:
-        return None
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
-    if not AFTER.accepts(number):
+        return None, None
+    one, dash, other = text.partition("-")
+    number, epoch = _whole(one), _whole(other) if dash else None
+    if not AFTER.accepts(number) or (epoch is not None and not EPOCH.accepts(epoch)):
         raise Problem(
             "BAD_JSON",
-            f"{text[:100]!r} is not a sequence number.",
+            f"{text[:100]!r} is not the id of an event.",
             "Give the id of the last event that was seen, or 0 for all that are kept.",
             {"argument": "after"},
         )
-    return number
+    return number, epoch
 
 
-async def _messages(api: Api, after: int, newest: int, wanted: Wanted) -> AsyncIterator[str]:
-    """Give the messages of the events after a sequence number, and keep-alive comments."""
-    yield f"retry: {RETRY_MS}\nid: {after}\n\n"
-    place = Place(after)
-    if after > newest:
-        yield place.alive(newest)
+def _whole(text: str) -> int:
+    """Read a whole number; -1 for another text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
+
+
+async def _messages(api: Api, place: Place, newest: int, wanted: Wanted) -> AsyncIterator[str]:
+    """Give the messages of the events after a position, and keep-alive comments."""
+    yield f"retry: {RETRY_MS}\nid: {place.id}\n\n"
+    behind = place.after > newest
     while not api.closing.is_set():
         try:
             async with asyncio.timeout(api.limits.answer_seconds):
-                page = await api.client.execute(ops.Events(place.after, MOST))
-                quiet = not page and place.is_quiet(api.limits.alive_seconds)
+                page = await api.client.execute(ops.Events(place.after, MOST, place.epoch))
+                quiet = not page and (behind or place.is_quiet(api.limits.alive_seconds))
                 newest = await api.client.newest() if quiet else newest
+        except Forked as fork:
+            yield place.take_back(fork)
+            continue
         except (ConnectError, TimeoutError):
             yield ": the jobs cannot be reached\n\n"
             place.doubt()
             await _sleep(api, asyncio.sleep(RETRY_MS / 1000))
             continue
+        behind = False
         if quiet:
             yield place.alive(newest)
         if text := place.read(page, wanted):
@@ -119,11 +131,27 @@ async def _messages(api: Api, after: int, newest: int, wanted: Wanted) -> AsyncI
 
 
 class Place:
-    """The position of a reader: the last event read, and the last one sent."""
+    """The position of a reader: the last event read, with its epoch, and the last one sent."""
 
-    def __init__(self, after: int) -> None:
-        self.after = self._told = after
+    def __init__(self, after: int, epoch: int | None) -> None:
+        self._read = Spans(after, epoch)
+        self._told = after
         self._since = time.monotonic()
+
+    @property
+    def after(self) -> int:
+        """The sequence number of the last event read."""
+        return self._read.after
+
+    @property
+    def epoch(self) -> int | None:
+        """Its epoch, if it is known."""
+        return self._read.epoch
+
+    @property
+    def id(self) -> str:
+        """The id of the last event read."""
+        return f"{self.after}" if self.epoch is None else f"{self.after}-{self.epoch}"
 
     def read(self, page: Sequence[Event], wanted: Wanted) -> str:
         """Advance past a page of events; give the messages of the events that the filter takes."""
@@ -131,7 +159,8 @@ class Place:
             return ""
         gap = _trimmed(self.after, page[0].seq) if page[0].seq > self.after + 1 else ""
         text = gap + "".join(_message(event) for event in page if wanted.has(event))
-        self.after = page[-1].seq
+        for event in page:
+            self._read.add(event)
         if text:
             self._told, self._since = self.after, time.monotonic()
         return text
@@ -153,11 +182,18 @@ class Place:
         self._since = time.monotonic()
         if newest < self.after:
             text = f"id: 0\nevent: restarted\ndata: {_line({'after': self.after, 'newest': newest})}\n\n"
-            self.after = self._told = 0
+            self._read, self._told = Spans(0, None), 0
             return text
-        text = ": alive\n\n" if self._told == self.after else f"id: {self.after}\n\n"
+        text = ": alive\n\n" if self._told == self.after else f"id: {self.id}\n\n"
         self._told = self.after
         return text
+
+    def take_back(self, fork: Forked) -> str:
+        """Go back to the newest common event; give the message that says so."""
+        facts = {name: int(getattr(fork, name)) for name in ("after", "epoch", "current", "common")}
+        self._read.take_back(facts["common"])
+        self._told, self._since = self.after, time.monotonic()
+        return f"id: {self.id}\nevent: forked\ndata: {_line(facts)}\n\n"
 
 
 async def _sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:
@@ -173,7 +209,7 @@ async def _sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:
 
 
 def _message(event: Event) -> str:
-    return f"id: {event.seq}\nevent: {event.event}\ndata: {_line(plain(event))}\n\n"
+    return f"id: {event.seq}-{event.epoch}\nevent: {event.event}\ndata: {_line(plain(event))}\n\n"
 
 
 def _trimmed(after: int, first: int) -> str:

@@ -92,8 +92,11 @@ class ModelExecutor:
         op, now = found
         reads = spec.resend == "read"
         space = self.spaces.look(db, prefix) if reads else self.spaces.of(db, prefix)
-        if not reads and not space.is_begun and not (at < len(words) and words[at]):
-            self.begin_epoch(space)
+        if not (reads or space.is_begun or (at < len(words) and words[at])) and not parse.refusal(spec, words, at):
+            if spec.name == "begin_epoch":
+                space.is_begun = True
+            else:
+                self.begin_epoch(space)
         recorded = space.store.journaled
         outcome = space.execute(op, now)
         if type(outcome) is Refusal and outcome.code == "BAD_ARGUMENT":
@@ -123,10 +126,10 @@ class ModelExecutor:
         if self.log is not None:
             self.log.operation(space, BeginEpoch.spec.name, now, ["", str(epoch)])
 
-    def qless(self, db: int, prefix: str, words: Sequence[str]) -> Answer:
+    def qless(self, db: int, prefix: str, words: Sequence[str], simulated: bool = False) -> Answer:
         """Execute a call of the qless dialect, as one entry of the journal. Raises QlessError."""
         space = self.spaces.of(db, prefix)
-        if not space.is_begun:
+        if not (space.is_begun or simulated):
             self.begin_epoch(space)
         answer, refused = None, None
         try:

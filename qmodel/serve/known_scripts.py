@@ -11,8 +11,8 @@ from qmodel.backends import bundle
 from qmodel.dialects import qless
 from qmodel.serve.resp import encode
 
-_OWN_PREFIX: Final = re.compile(r"qless\.call\('((?:[^'\\\\]|\\\\.)*)', ARGV\)")
-"""The place of the prefix in our own qless.lua; all other versions use the prefix `ql:`."""
+_OWN_PREFIX: Final = re.compile(r"qless\.call\('((?:[^'\\\\]|\\\\.)*)', ARGV, (true|false)\)")
+"""Where our own qless.lua has its prefix, and whether its moments are simulated; all others use the prefix `ql:`."""
 
 
 class Known(NamedTuple):
@@ -20,6 +20,7 @@ class Known(NamedTuple):
 
     prefix: str = ""
     is_qless: bool = False
+    is_simulated: bool = False
 
 
 @cache
@@ -34,7 +35,9 @@ def known(text: str) -> Known | None:
     if not qless.recognise(text):
         return None
     found = _OWN_PREFIX.search(text) if text.startswith(bundle.QLESS_HEAD) else None
-    return Known(re.sub(r"\\(.)", r"\1", found[1]) if found else "ql:", True)
+    if found is None:
+        return Known("ql:", True)
+    return Known(re.sub(r"\\(.)", r"\1", found[1]), True, found[2] == "true")
 
 
 def digest_of(text: str) -> str:

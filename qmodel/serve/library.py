@@ -72,17 +72,22 @@ def _other(session: Session, words: list[str]) -> Any:
     if words[1] == DIGEST:
         return f"{bundle.revision()}:{bundle.digest()}"
     if words[1] == QLESS:
-        return check_key(words, QLESS) or qless_call(session, words[3], words[4:], "ERR ")
+        simulated = words[2:3] == ["2"] and words[4:5] == [bundle.SIMULATED]
+        if not simulated and (fault := check_key(words, QLESS)):
+            return fault
+        return qless_call(session, words[3], words[4 + simulated :], "ERR ", simulated)
     return [] if words[1] == DENIED else NOT_FOUND  # no commands are denied: the model needs none
 
 
-def qless_call(session: Session, prefix: str, words: list[str], error_prefix: str) -> Any:
-    """Execute a call of the qless dialect, and publish its messages; `error_prefix` stands before its errors."""
+def qless_call(session: Session, prefix: str, words: list[str], error_prefix: str, simulated: bool = False) -> Any:
+    """Execute a call of the qless dialect, and publish its messages; `error_prefix` stands before its errors. Before a
+    simulated call, whose moment is not real, no epoch begins.
+    """
     host = session.host
     if not isinstance(host.executor, ModelExecutor):
         return Fault("ERR the qless dialect needs the model: start qmodel serve without --url")
     try:
-        answer = host.executor.qless(session.db, prefix, words)
+        answer = host.executor.qless(session.db, prefix, words, simulated)
     except QlessError as error:
         return Fault(error_prefix + error.sentence)
     for channel, message in answer.published:

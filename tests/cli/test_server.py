@@ -70,6 +70,7 @@ def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) ->
     command = [sys.executable, "-m", "qmodel", "events", "--follow", "--url", url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None and following.stderr is not None
+        assert "epoch_begun" in following.stdout.readline()
         first = following.stdout.readline()
         run("put", "q", "B", "--jid", "b", "--url", url)
         second = following.stdout.readline()

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 import qmodel
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, Forked
+from tests.pipeline.forks import begin, rewound
 
 
 @pytest.fixture(params=["given", "embedded"])
@@ -114,6 +115,51 @@ def test_the_asynchronous_client_works_on_the_library_in_this_process() -> None:
             job = await waiting
             assert job is not None and job.data == {"to": 1}
             await job.complete("done")
-            return [event.event async for event in client.events()]
+            return [event.event async for event in client.events(1)]
 
-    assert asyncio.run(main()) == ["epoch_begun", "put", "popped", "completed"]
+    assert asyncio.run(main()) == ["put", "popped", "completed"]
+
+
+# ---- after a fork
+
+
+def test_who_follows_is_told_of_a_fork_or_takes_back_what_was_lost() -> None:
+    client = qmodel.Client(f"memory://{time.monotonic_ns()}")
+    queue = client.queues["q"]
+    queue.put("K", jid="both")
+    with rewound(client):
+        queue.put("K", jid="lost")
+        seen = list(client.follow(timeout=0))
+    begin(client, 5)
+    queue.put("K", jid="other")
+    last = seen[-1]
+
+    with pytest.raises(Forked) as told:
+        list(client.follow(last.seq, epoch=last.epoch, timeout=0))
+    assert (int(told.value.after), int(told.value.common)) == (last.seq, last.seq - 1)
+
+    common: list[int] = []
+    later = list(
+        client.follow(last.seq, epoch=last.epoch, timeout=0, on_fork=lambda fork: common.append(int(fork.common)))
+    )
+    assert [*seen[: common[-1]], *later] == list(client.events())
+    assert all(one.seq <= last.seq for one in list(client.follow(timeout=0))[: last.seq])
+    assert "lost" not in {event.facts[0] for event in client.events(last.seq)}  # a reader without epochs sees no fork
+
+
+def test_who_waits_for_a_job_goes_on_over_a_fork() -> None:
+    client = qmodel.Client(f"memory://{time.monotonic_ns()}")
+    queue = client.queues["q"]
+    queue.put("K", jid="a")
+    found: list[object] = []
+    waiting = threading.Thread(target=lambda: found.extend(client.wait(["a"], timeout=60)))
+    with rewound(client):
+        waiting.start()
+        for number in range(20):
+            queue.put("K", number)
+    begin(client, 5)
+    job = queue.pop()
+    assert job is not None
+    job.complete("done")
+    waiting.join(60)
+    assert found == ["done"]

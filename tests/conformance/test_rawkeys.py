@@ -47,8 +47,8 @@ def test_keys_written_by_the_library_are_decoded() -> None:
         (b"ql:j:a", b"\t4\t0\t0\t\n", b"\t3\t0\t0\t\n", "bytes of texts"),
         (b"ql:j:a", b"0\t0\tred\t", b"1\t0\tred\t", "are counted as"),
         (b"ql:j:a", b"0\t0\tred\t", b"0\t0\tblu\t", "has the tags"),
-        (b"ql:counters", b"4\t0\t1", b"4\t1\t1", "counted as tracked"),
-        (b"ql:counters", b"4\t0\t1", b"5\t0\t1", "the sequence is 5"),
+        (b"ql:counters", b"4\t0\t0\t1", b"4\t0\t1\t1", "counted as tracked"),
+        (b"ql:counters", b"4\t0\t0\t1", b"5\t0\t0\t1", "the sequence is 5"),
     ],
 )
 def test_a_contradiction_is_noticed(key: bytes, old: bytes, new: bytes, said: str) -> None:

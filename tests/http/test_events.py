@@ -14,7 +14,8 @@ import pytest
 
 from qmodel.client.sync import Client
 from tests.http.conftest import served
-from tests.servers import chosen_servers, running
+from tests.pipeline.forks import restored
+from tests.servers import Server, chosen_servers, running
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,11 @@ def jobs(url: str) -> Iterator[Client]:
     """The same jobs, without HTTP."""
     with Client(url) as client:
         yield client
+
+
+def seq_of(id: str) -> int:
+    """The sequence number in the id of a message."""
+    return int(id.partition("-")[0])
 
 
 class Stream:
@@ -77,12 +83,12 @@ class Stream:
 
 
 def test_events_come_as_they_happen(api: str, jobs: Client) -> None:
-    jobs.queues["q"].put("K")
+    jobs.queues["q"].put("K")  # the first one begins an epoch
     newest = jobs.newest()
     stream = Stream(api)
     job = jobs.queues["q"].put("K")
     message = next(stream)
-    assert (message["id"], message["event"]) == (str(newest + 1), "put")
+    assert (seq_of(message["id"]), message["event"]) == (newest + 1, "put")
     assert message["data"]["facts"] == {"jid": job.jid, "queue": "q", "klass": "K", "state": "waiting"}
     stream.close()
 
@@ -96,7 +102,7 @@ def test_who_comes_back_goes_on_where_he_was(api: str, jobs: Client) -> None:
     stream.close()
     jobs.queues["q"].put("K")
     again = Stream(api, **{"Last-Event-ID": last})
-    assert [int(one) for one, _ in again.events(3)] == [after + 2, after + 3, after + 4]
+    assert [seq_of(one) for one, _ in again.events(3)] == [after + 2, after + 3, after + 4]
     again.close()
 
 
@@ -116,7 +122,7 @@ def test_many_follow_and_none_misses_any(api: str, jobs: Client) -> None:
     for thread in threads:
         thread.join(60)
     for stream, events in zip(streams, found, strict=True):
-        assert [int(one) for one, _ in events] == list(range(after + 1, after + 1 + number))
+        assert [seq_of(one) for one, _ in events] == list(range(after + 1, after + 1 + number))
         stream.close()
 
 
@@ -145,7 +151,42 @@ def test_what_is_no_longer_kept_is_said(api: str, jobs: Client) -> None:
         first = next(stream)
         assert first["event"] == "trimmed" and "id" not in first
         gap, then = first["data"], next(stream)
-        assert gap == {"after": 1, "first": int(then["id"]), "missed": int(then["id"]) - 2}
+        assert gap == {"after": 1, "first": seq_of(then["id"]), "missed": seq_of(then["id"]) - 2}
         stream.close()
     finally:
         del jobs.config["max-events"]
+
+
+def test_a_fork_is_named_and_the_servers_own_events_follow(api: str, jobs: Client, server_url: str) -> None:
+    jobs.queues["q"].put("K", jid="both")
+    common, old = jobs.position()
+    with restored(Server("", server_url)):
+        lost = Stream(api, f"?after={common}-{old}")
+        jobs.queues["q"].put("K", jid="lost")
+        last, _ = lost.events(1)[0]
+        lost.close()
+    assert last == f"{common + 1}-{old}"
+    jobs.queues["q"].put("K", jid="other")  # the library begins an epoch
+
+    again = Stream(api, **{"Last-Event-ID": last})
+    told = next(again)
+    new = jobs.position().epoch
+    assert (told["event"], told["data"]) == (
+        "forked",
+        {"after": common + 1, "epoch": old, "current": new, "common": common},
+    )
+    assert [kind for _, kind in again.events(2)] == ["epoch_begun", "put"]
+    again.close()
+
+    blind = Stream(api, **{"Last-Event-ID": str(common + 1)})  # the twin, whose id has no epoch, is told nothing
+    assert next(blind)["event"] == "put"
+    blind.close()
+
+
+@pytest.mark.parametrize("id", ["1-", "-1", "1-x", "x-1", "1-99999999999999999999", "1-2-3"])
+def test_a_malformed_id_is_refused(api: str, id: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(api).netloc, timeout=30)
+    connection.request("GET", "/v1/events", headers={"Last-Event-ID": id})
+    response = connection.getresponse()
+    assert response.status == 400 and b"is not the id of an event" in response.read()
+    connection.close()

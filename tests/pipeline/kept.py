@@ -16,7 +16,7 @@ def keep(root: Path, namespace: str, events: Sequence[Event]) -> None:
     from qmodel.pipeline.events.decode import batch, tables
     from qmodel.pipeline.events.schema import VERSION
 
-    file = File(namespace, "2026-11-21", events[0].seq, events[-1].seq, len(events), VERSION, "")
+    file = File(namespace, "2026-11-21", events[0].seq, events[-1].seq, len(events), VERSION, "", events[-1].epoch)
     path = root / file.name
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(tables([batch(events)]).sort_by([("queue", "ascending"), ("seq", "ascending")]), path)

@@ -14,10 +14,11 @@ from qmodel.cli import cli
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Recorded
+from qmodel.pipeline.archive.forks import ArchiveForked
 from qmodel.pipeline.archive.layout import Archive, ArchiveError
 from qmodel.pipeline.audit import findings
 from qmodel.pipeline.journal import archive
-from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack
+from qmodel.pipeline.journal.pages import EntriesGone
 from tests.pipeline.test_auditing import work
 from tests.servers import Server
 
@@ -86,7 +87,7 @@ def test_an_archive_that_has_missed_entries_says_which(server: Server, tmp_path:
         with pytest.raises(EntriesGone):
             kept(url, root)
         server.client().flushdb()
-        with pytest.raises(JournalWentBack):
+        with pytest.raises(ArchiveForked):
             kept(url, root)
 
 

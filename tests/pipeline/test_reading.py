@@ -8,6 +8,7 @@ import pytest
 
 from qmodel import Client, connect
 from qmodel.contract import operations as ops
+from qmodel.contract.arguments import EPOCH_END, TOKEN_EPOCH
 from qmodel.contract.events import EVENTS, WHOLE, Event
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
 from qmodel.pipeline.statistics.fold import Fold, Key
@@ -51,20 +52,36 @@ def work(client: Client, jobs: int = JOBS) -> None:
 
 def test_a_version_has_just_these_columns() -> None:
     """Changing or removing a column raises VERSION; a new column is added to this list."""
-    assert schema.VERSION == 1
-    assert schema.SCHEMA.names[:3] == ["seq", "at", "event"]
+    assert schema.VERSION == 2
+    assert schema.SCHEMA.names[:4] == ["seq", "at", "event", "epoch"]
     assert " ".join(schema.FACTS) == (
-        "canceled capacity cause completed concurrency dependencies due_at epoch failed group jid key klass last "
-        "last_at left letter limit messages mode next_at option outcome previous priority queue rate rate_ms "
-        "ready_at reason refill refill_ms remaining request run run_ms runs schedule state subject subscription "
-        "subscriptions tag throttle times to token unique until value wait_ms worker"
+        "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
+        "left letter limit messages mode next_at option outcome previous priority queue rate rate_ms ready_at reason "
+        "refill refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
+        "throttle times to token unique until value wait_ms worker"
     )
 
 
-def test_columns_have_the_facts_types_and_hide_none_of_the_first_three() -> None:
-    assert not {"seq", "at", "event"} & set(schema.FACTS)
+def test_columns_have_the_facts_types_and_hide_none_of_the_first_four() -> None:
+    assert not {"seq", "at", "event", "epoch"} & set(schema.FACTS)
     for fact in schema.FACTS:
-        assert schema.SCHEMA.field(fact).type == (pa.int64() if fact in WHOLE else pa.string())
+        whole = schema.TOKEN if fact == "token" else pa.int64()
+        assert schema.SCHEMA.field(fact).type == (whole if fact in WHOLE else pa.string())
+
+
+def test_the_longest_token_fits_and_a_table_of_version_1_is_of_epoch_0() -> None:
+    long = Event(9, 7, "revoked", ("j", "q", "w", (EPOCH_END - 1) * TOKEN_EPOCH + TOKEN_EPOCH - 1), EPOCH_END - 1)
+    assert list(decode.events_of(decode.batch([long]))) == [long]
+    assert batch_of([9], [EPOCH_END - 1], [sent(long)], schema.SCHEMA).equals(decode.batch([long]))
+
+    old = Event(1, 7, "revoked", ("j", "q", "w", TOKEN_EPOCH - 1))
+    table = decode.tables([decode.batch([old])]).drop_columns(["epoch"])
+    place = table.schema.get_field_index("token")
+    table = table.set_column(place, "token", table.column("token").cast(pa.int64()))
+    table = table.replace_schema_metadata({schema.VERSION_KEY: b"1"})
+    assert list(decode.events_of(table)) == list(decode.events_of(schema.current(table))) == [old]
+    both = pa.concat_tables([schema.current(table), decode.tables([decode.batch([long])])], promote_options="default")
+    assert list(decode.events_of(both)) == [old, long]
 
 
 def test_every_kind_of_event_comes_back_from_a_table_as_it_was() -> None:
@@ -82,23 +99,23 @@ def sent(event: Event) -> bytes:
 def test_columns_of_texts_are_those_of_their_events() -> None:
     odd = Event(10**6, 7, "failed", ("j", "", 'q"é,\n', 3, "group of\r\n words"))
     events = [*every_event(), odd]
-    seqs, texts = [one.seq for one in events], [*map(sent, events)]
-    few = pa.schema([schema.SCHEMA.field(name) for name in ("queue", "seq", "run_ms", "times")])
+    seqs, epochs, texts = [one.seq for one in events], [one.epoch for one in events], [*map(sent, events)]
+    few = pa.schema([schema.SCHEMA.field(name) for name in ("queue", "seq", "run_ms", "times", "epoch")])
     for columns in (schema.SCHEMA, few):
-        assert batch_of(seqs, texts, columns).equals(decode.batch(events, columns), check_metadata=True)
-        assert batch_of([], [], columns).equals(decode.batch([], columns))
+        assert batch_of(seqs, epochs, texts, columns).equals(decode.batch(events, columns), check_metadata=True)
+        assert batch_of([], [], [], columns).equals(decode.batch([], columns))
 
 
 @pytest.mark.parametrize("text", [b"", b"12", b"12\tteleported\tj", b"12\tretired", b"12\tretired\tj\tk"])
 def test_a_text_that_the_catalogue_does_not_have_is_named(text: bytes) -> None:
     with pytest.raises(UnknownEvent, match="Event 4 is not in this catalogue") as told:
-        batch_of([3, 4, 5], [b"12\tretired\tj", text, b"12\tnone"], schema.SCHEMA)
+        batch_of([3, 4, 5], [0, 0, 0], [b"12\tretired\tj", text, b"12\tnone"], schema.SCHEMA)
     assert told.value.text == text.decode()
 
 
 def test_a_table_of_a_later_version_is_refused_and_an_unknown_event_too() -> None:
-    later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"2"})
-    with pytest.raises(ValueError, match="version 1 to 1, and this has 2"):
+    later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"3"})
+    with pytest.raises(ValueError, match="version 1 to 2, and this has 3"):
         next(decode.events_of(later.empty_table()))
     with pytest.raises(UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
         decode.entry(b"7-0", {b"e": b"12\tteleported\tj1"})

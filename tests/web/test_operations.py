@@ -19,6 +19,7 @@ ELSEWHERE = {
     "subscribe",
     "an auditor's, who executes it again": "journal",
     "an application's, that declares what recurs": "recur recur_advance recurring_unset",
+    "an administrator's, who has restored a backup": "begin_epoch",
 }
 """The operations that no page sends, and whose they are."""
 

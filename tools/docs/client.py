@@ -21,14 +21,15 @@ OPERATION = re.compile(r"\bops\.(\w+)")
 """An operation that the source of a method names."""
 
 SECTION_OF = {
-    **dict.fromkeys(("Queue.new", "Queue.put", "Job.move"), "put"),
+    **dict.fromkeys(("Queue.new", "Queue.put", "Queue.put_many", "Job.move"), "put"),
+    "Queue.unfail": "recover",
     **dict.fromkeys(("Client.pop", "Queue.pop", "Queue.peek"), "pop"),
     "Job.cancel": "remove",
     **dict.fromkeys(("Request.add", "Request.wait"), "request"),
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),
     "Queue.throttle": "throttle",
     **dict.fromkeys(("Client.publish", "Subscriptions.add", "Subscription.unsubscribe"), "publish"),
-    "Client.follow": "read",
+    **dict.fromkeys(("Client.follow", "Executor.newest"), "read"),
     **dict.fromkeys(("Queue.pause", "Queue.unpause", "Queue.forget", "Config.all"), "administer"),
     **dict.fromkeys(("Workers.quiet", "Workers.resume", "Workers.stop", "Workers.signals"), "administer"),
 }

@@ -222,6 +222,11 @@ class World:
         assert decode(op, raw) == expected, (op, decode(op, raw), expected)
         return Step(self._now * 1000, op, arguments, raw)
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that began with the first step."""
+        return self._model.epoch
+
     def _with_tokens(self, op: Any) -> Any:
         if isinstance(op, ops.CompleteMany):
             return replace(op, jobs=tuple(map(self._with_tokens, op.jobs)))

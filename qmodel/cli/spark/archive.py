@@ -10,7 +10,7 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, ranges
+from qmodel.cli.spark.archive_options import archive_options, lost_ranges, on_fork_option, ranges
 from qmodel.cli.spark.execute import performing
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.present.numbers import counted
@@ -26,15 +26,25 @@ if TYPE_CHECKING:
 @archive_options
 @click.option("--every", type=DURATION, metavar="TIME", help="Continue, and read new events in this interval: 10s, 1m.")
 @click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue.")
+@on_fork_option
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]")
 def command(
-    root: str, namespace: str | None, local: int | None, every: int | None, skip_gaps: bool, rows: int | None
+    root: str,
+    namespace: str | None,
+    local: int | None,
+    every: int | None,
+    skip_gaps: bool,
+    on_fork: str,
+    rows: int | None,
 ) -> None:
     """Add all new events to the archive.
 
     It may be killed and restarted at any time: the names of the files say what is archived. If the server no longer
     keeps events that are not archived, the exit code is 1, and the message names them: archive more often, or raise
     max-events.
+
+    If the server lost events that are archived already (a failover, a restored backup), nothing is added, and the exit
+    code is 1. With --on-fork keep, those are moved to _lost, and the server's own are added.
 
     \b
         qmodel --url redis://host spark archive --to /data/events --every 1m
@@ -52,7 +62,7 @@ def command(
 
         while True:
             try:
-                _once(url, root, namespace or "", run, skip_gaps, rows)
+                _once(url, root, namespace or "", run, skip_gaps, on_fork, rows)
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
@@ -61,11 +71,11 @@ def command(
                 return
 
 
-def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, rows: int | None) -> None:
+def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, on_fork: str, rows: int | None) -> None:
     from qmodel.pipeline.archive.write import ROWS, archive
 
     warned = False
-    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps)
+    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps, on_fork=on_fork)
     for progress in _sentence(found):
         _tell(progress)
         if not warned and progress.margin < progress.kept / 4:
@@ -95,8 +105,11 @@ def _sentence(found: Iterator[Progress]) -> Iterator[Progress]:
 def _tell(progress: Progress) -> None:
     at = session()
     if at.json:
-        at.answer({**progress._asdict(), "holes": [list(hole) for hole in progress.holes]})
+        lists = {"holes": [list(hole) for hole in progress.holes], "lost": [list(one) for one in progress.lost]}
+        at.answer({**progress._asdict(), **lists})
         return
+    if progress.lost:
+        click.echo(f"{progress.namespace} lost by the server, moved to _lost: {lost_ranges(progress.lost)}", err=True)
     behind = progress.newest - progress.last
     click.echo(
         f"{progress.namespace} {counted(progress.rows, 'event')} in {counted(progress.files, 'file')}, "

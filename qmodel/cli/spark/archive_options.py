@@ -27,6 +27,26 @@ def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def on_fork_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --on-fork."""
+    return click.option(
+        "--on-fork",
+        type=click.Choice(["stop", "keep"]),
+        default="stop",
+        show_default=True,
+        help="If the server lost what is archived: stop, or keep that aside in _lost, and go on.",
+    )(function)
+
+
+def lost_ranges(found: Any) -> str:
+    """Format ranges of events or entries that a server lost.
+
+    >>> lost_ranges([(7, 101, 110)])
+    '101 to 110 of epoch 7'
+    """
+    return ", ".join(f"{ranges([(first, last)])} of epoch {epoch}" for epoch, first, last in found)
+
+
 def ranges(found: Any) -> str:
     """Format ranges of sequence numbers; the first twenty.
 

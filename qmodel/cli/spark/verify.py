@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, ranges
+from qmodel.cli.spark.archive_options import archive_options, lost_ranges, ranges
 from qmodel.cli.spark.execute import performing
 from qmodel.present.numbers import counted
 
@@ -57,6 +57,8 @@ def _tell(verdict: Verdict) -> None:
     for what, gaps in (("lost", verdict.holes), ("missing", verdict.missing), ("twice", verdict.twice)):
         if gaps:
             click.echo(f"  {what}: {ranges(gaps)}")
+    if verdict.lost:
+        click.echo(f"  lost by the server after a fork, in _lost: {lost_ranges(verdict.lost)}")
     for fault in verdict.faults:
         click.echo(f"  {fault}")
 

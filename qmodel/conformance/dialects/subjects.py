@@ -20,8 +20,6 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 
 PREFIX = "ql:"
-SIMULATED = "simulated"
-"""The second key of a call of a dialect whose moments are not real: no epoch begins by itself."""
 
 
 class Call(NamedTuple):
@@ -133,7 +131,7 @@ class LuaSubject:
             name, words = f"{bundle.LIBRARY}_qless", one.arguments
             if one.document:
                 name, words = f"{name}_document", (one.document, *words)
-            return _texts(self._host.fcall(name, (PREFIX, SIMULATED), words))
+            return _texts(self._host.fcall(name, (PREFIX, bundle.SIMULATED), words))
         name = bundle.function_name(one.op.spec.name)
         return _texts(self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now))[0])
 
@@ -191,7 +189,7 @@ class ServerSubject:
             return ("FCALL", name, "1", self._prefix, *codec.encode(one.op, one.now))
         if self._script is not None:
             return ("EVALSHA", self._script, "0", *one.arguments)
-        return ("FCALL", f"{bundle.LIBRARY}_qless", "2", self._prefix, SIMULATED, *one.arguments)
+        return ("FCALL", f"{bundle.LIBRARY}_qless", "2", self._prefix, bundle.SIMULATED, *one.arguments)
 
     def _outcome(self, one: Call | Step, raw: Any) -> Any:
         if isinstance(raw, Exception):

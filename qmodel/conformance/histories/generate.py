@@ -1353,7 +1353,8 @@ class Generator:
     def journal(self) -> Operation:
         last = self._store.journaled
         after = pick(self._chooser, (0, max(last - 1, 0), max(last - 3, 0), *(() if self._aimed else (last, last + 2))))
-        return ops.Journal(after, pick(self._chooser, COUNTS))
+        epochs = [self._store.epoch, *(one[-1] + more for one in self._store.recorded for more in (0, 0, 1))]
+        return ops.Journal(after, pick(self._chooser, COUNTS), self._maybe(tuple(epochs[:9])))
 
     def pause(self) -> Operation:
         queue = self._queue_where(lambda q: not q.pauses)

@@ -201,16 +201,22 @@ def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
         yield (ops.ConfigSet(option, 5),)
         yield (ops.ConfigSet(option, 5), ops.ConfigUnset(option))
     yield (ops.ConfigSet("heartbeat", 0),)
+    yield from _epochs()
+    for name, spec in CATALOGUE.items():
+        for argument in spec.arguments[:1]:
+            good = {a.name: _good(a.kind) for a in spec.arguments if a.required}
+            yield (CATALOGUE[name].cls(**{**good, argument.name: WIRE_HOSTILE(argument.kind)[0]}),)
+
+
+def _epochs() -> Iterator[tuple[Operation, ...]]:
+    """Give the tries with epochs, and reads of readers that know an epoch."""
     begun = ops.BeginEpoch(2)
     yield (begun,)
     yield (begun, begun)
     yield (begun, ops.BeginEpoch(1))
     for after, epoch in ((1, 0), (1, 2), (9, 2)):
         yield (begun, ops.Events(after, epoch=epoch))
-    for name, spec in CATALOGUE.items():
-        for argument in spec.arguments[:1]:
-            good = {a.name: _good(a.kind) for a in spec.arguments if a.required}
-            yield (CATALOGUE[name].cls(**{**good, argument.name: WIRE_HOSTILE(argument.kind)[0]}),)
+        yield (ops.ConfigSet("journal", 1), begun, ops.Journal(after, epoch=epoch))
 
 
 def _grown(store: Store, operations: tuple[Operation, ...]) -> int:

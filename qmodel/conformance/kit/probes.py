@@ -470,6 +470,7 @@ def _shape(shape: str, *looks: ops.Operation) -> None:
 
 
 _SHAPED: tuple[tuple[Any, ...], ...] = (
+    ("newest", ops.Newest()),
     (
         "jids",
         ops.PutMany((ops.Put("r", "f", "k", "", unique="u"), ops.Put("r", "g", "k", "", unique="u"))),

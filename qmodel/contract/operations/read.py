@@ -201,14 +201,16 @@ class Newest(Operation):
     """Give the sequence and the epoch of the newest event: a reader that starts there misses nothing."""
 
 
-@operation("recorded", "read")
+@operation("recorded", "read", "FORKED")
 class Journal(Operation):
     """List the entries of the journal after a number, oldest first; only the last max-journal are kept.
 
     While the option `journal` is 1, each operation that may change something is recorded in the step that executes it,
     also if it is refused or repeated: the call, with its moment, and its outcome. A page of heavy entries has fewer
-    than `count`; only an empty page is the end.
+    than `count`; only an empty page is the end. With `epoch`, that of the entry `after`, the page is checked as one
+    of events: if that entry is not part of the server's history, the read is refused.
     """
 
     after: Sequence = 0
     count: Count = 100
+    epoch: Epoch | None = None

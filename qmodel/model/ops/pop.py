@@ -148,7 +148,7 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
-        fit = _fitting(store, found, taken)
+        fit = _fitting(store, found, bool(taken) or closed > 0)
         before = left
         for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:
             if not (job.options or own) or passes(store, now, job, passed, False):
@@ -163,11 +163,11 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
     return taken
 
 
-def _fitting(store: Store, found: list[Job], taken: list[Job]) -> int:
-    """How many of some jobs the budget has room for, at least one if none is taken yet; spend it."""
+def _fitting(store: Store, found: list[Job], some: bool) -> int:
+    """How many jobs the budget has room for, at least one unless there were `some` before; spend it."""
     for fit, job in enumerate(found):
         units = budget.weight(job)
-        if (fit or taken) and not budget.fits(store, units, 0):
+        if (fit or some) and not budget.fits(store, units, 0):
             return fit
         budget.spend(store, units)
     return len(found)
@@ -268,4 +268,4 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, [])])
+    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, False)])

@@ -193,5 +193,10 @@ def newest(store: Store, now: int, op: Newest) -> replies.Newest:
 
 
 def journal_(store: Store, now: int, op: Journal) -> tuple[replies.Recorded, ...]:
-    """List the entries of the journal after a number."""
+    """List the entries of the journal after a number; with the epoch of that entry, only if it is part of this
+    history.
+    """
+    if op.epoch is not None:
+        journal.check(store, op.after, op.epoch)
+
     return journal.after(store, op.after, op.count)

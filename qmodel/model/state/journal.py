@@ -14,6 +14,7 @@ outcome; and the epoch. As of events, the pair of epoch and number identifies an
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -21,7 +22,7 @@ from typing import Any
 
 from qmodel.contract import replies
 from qmodel.contract.operations import Operation
-from qmodel.contract.refusals import Refusal
+from qmodel.contract.refusals import Refusal, refuse
 from qmodel.contract.replies import Recorded
 from qmodel.model.state import budget
 from qmodel.model.state.store import Store
@@ -71,8 +72,7 @@ def _weight(now: int, op: Operation, outcome: Any) -> int:
 
 def all_(store: Store) -> Iterator[Recorded]:
     """All kept entries, oldest first."""
-    first = store.journaled - len(store.recorded)
-    for at, entry in enumerate(store.recorded, first + 1):
+    for at, entry in enumerate(store.recorded, _gone(store) + 1):
         yield _shown(at, *entry)
 
 
@@ -82,7 +82,7 @@ def _shown(number: int, seq: int, now: int, op: Operation, outcome: Any, epoch: 
 
 def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
     """The entries after a number, oldest first: as many as the budget has room for."""
-    first = store.journaled - len(store.recorded)
+    first = _gone(store)
     skip = max(number - first, 0)
     page: list[Recorded] = []
     for at, entry in enumerate(islice(store.recorded, skip, skip + count), skip + 1):
@@ -92,3 +92,41 @@ def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
         budget.spend(store, units)
         page.append(_shown(first + at, *entry))
     return tuple(page)
+
+
+def _gone(store: Store) -> int:
+    """The last entry that is no longer kept."""
+    return store.journaled - len(store.recorded)
+
+
+def check(store: Store, number: int, epoch: int) -> None:
+    """Refuse a reader whose last entry is not part of this history, as `epochs.check` does for events.
+
+    If that entry is no longer kept, the next one that is must be of the reader's epoch: nothing tells which epoch was
+    before it.
+    """
+    if number == 0:
+        return
+    if number > store.journaled or not store.recorded:
+        same = store.epoch == epoch
+    else:
+        same = _epoch_of(store, max(number, _gone(store) + 1)) == epoch
+    if not same:
+        raise refuse("FORKED", number, epoch, store.epoch, _common(store, number, epoch))
+
+
+def _epoch_of(store: Store, number: int) -> int:
+    """The epoch of a kept entry."""
+    return store.recorded[number - _gone(store) - 1][-1]
+
+
+def _common(store: Store, number: int, epoch: int) -> int:
+    """The newest entry that both can share, as far as is known: no epoch after that of the reader began before it."""
+    first = _gone(store)
+    last = min(number, store.journaled)
+    if last <= first:
+        return min(number, first)
+    found = bisect_right(range(first + 1, last + 1), epoch, key=lambda one: _epoch_of(store, one)) + first
+    if found == first:
+        return min(number, first)
+    return found - 1 if found == number else found

@@ -1,7 +1,8 @@
 """Merge many small files into few large ones, for days that get no more events.
 
 A day is closed when the archive has a later one. An event from a slow clock may still arrive for it. Such events make
-new files, which the next compaction merges. Merging changes no row, and merging again changes nothing.
+new files, which the next compaction merges. Merging changes no row, and merging again changes nothing. Files
+of an earlier version get the columns of the current one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from qmodel.pipeline.archive.commit import explained, writing
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archive.write import write_file
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.events.schema import VERSION
+from qmodel.pipeline.events.schema import VERSION, current
 from qmodel.processes import Run
 
 MOST = 1_000_000
@@ -58,7 +59,7 @@ def compact(
     for space in archive.namespaces() if namespace is None else [namespace]:
         with explained(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):
-                chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1]
+                chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1 or chunk[0].version < VERSION]
                 if not chunks:
                     continue
                 folder = writer.begin()
@@ -71,12 +72,12 @@ def compact(
 
 
 def _days(archive: Archive, namespace: str, days: Iterable[str] | None) -> dict[str, list[File]]:
-    """Find the files of the days to compact, without those that have columns of another version."""
+    """Find the files of the days to compact, without those of a later version."""
     found: dict[str, list[File]] = defaultdict(list)
     for file in archive.files(namespace):
         found[file.day].append(file)
     wanted = set(sorted(found)[:-1] if days is None else days)
-    return {day: [file for file in files if file.version == VERSION] for day, files in found.items() if day in wanted}
+    return {day: [file for file in files if file.version <= VERSION] for day, files in found.items() if day in wanted}
 
 
 def pack(files: Sequence[File], most: int) -> Iterator[list[File]]:
@@ -97,7 +98,7 @@ def merge(what: Merge) -> File:
     parts = []
     for file in what.files:
         with explained(what.root), archive.fs.open_input_file(file.path) as opened:
-            parts.append(pq.ParquetFile(opened).read())
+            parts.append(current(pq.ParquetFile(opened).read()))
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
         raise ArchiveError(

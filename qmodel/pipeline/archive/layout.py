@@ -1,11 +1,12 @@
 """Define the archive: all events of one or more namespaces, as Parquet files that any tool can read.
 
-    <root>/namespace=ql%3A/day=2026-11-21/000000000001-000000100000-100000-v1.parquet
+    <root>/namespace=ql%3A/day=2026-11-21/000000000001-000000100000-100000-v2-e0.parquet
 
 - `namespace` is the prefix of the keys, or another name, percent-encoded; `day` is the UTC day of `at`. Readers that
   know partitions by folder (Spark, DuckDB, Polars, Arrow) show both as columns beside those of `schema.SCHEMA`.
-- The name of a file has its first sequence, its last sequence, the number of its rows and the version of its columns
-  (`schema.VERSION`). Rows are sorted by queue, then by sequence, so a query about one queue skips most of the file.
+- The name of a file has its first sequence, its last sequence, the number of its rows, the version of its columns
+  (`schema.VERSION`) and the epoch of its last event. Names of version 1 have no epoch, because all is of epoch 0. Rows
+  are sorted by queue, then by sequence, so a query about one queue skips most of the file.
   There are no folders by queue: those would be many, and small.
 - Columns that were added later are null in older files. Files of a later version are refused.
 
@@ -20,6 +21,10 @@ archive.
 **Holes** are events that the server no longer kept: `<root>/namespace=ql%3A/_holes/<first>-<last>`. They are recorded
 only if the caller accepts losses. So `rows and holes == the last sequence` holds at all times, and is checked before
 anything is added. (`qmodel.pipeline.archive.verify` also reads the files.)
+
+**Lost events** are those that the server lost after they were archived, so that it has others with the same sequences
+now. They are moved to `<root>/namespace=ql%3A/_lost/`, which readers of partitions skip, so that the other files have
+one history. (`qmodel.pipeline.archive.forks`.)
 
 The root is a folder, or a URL that `pyarrow.fs` knows (s3://, gs://, hdfs://). On a URL, nothing locks out a second
 archiver of the same namespace.
@@ -39,14 +44,17 @@ from pyarrow import fs
 
 from qmodel.errors import QmodelError
 from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.histories import Position
 
 TRIES = 3
 """The number of times that names are listed again if they do not add up: a writer may be adding files."""
 
-WORK, HOLES, COMMIT = "_work", "_holes", "commit.json"
+WORK, HOLES, LOST, COMMIT = "_work", "_holes", "_lost", "commit.json"
 """Readers of partitions skip folders with names that begin with _."""
 
-_NAME = re.compile(r"namespace=([^/]+)/day=(\d{4}-\d\d-\d\d)/(\d+)-(\d+)-(\d+)-v(\d+)\.parquet")
+_FILE = r"day=(\d{4}-\d\d-\d\d)/(\d+)-(\d+)-(\d+)-v(\d+)(?:-e(\d+))?\.parquet"
+_NAME = re.compile(rf"namespace=([^/]+)/{_FILE}")
+_LOST = re.compile(rf"namespace=([^/]+)/{LOST}/{_FILE}")
 _HOLE = re.compile(r"namespace=([^/]+)/_holes/(\d+)-(\d+)")
 
 
@@ -64,12 +72,30 @@ class File(NamedTuple):
     rows: int
     version: int
     path: str
+    epoch: int = 0  # of the last event
 
     @property
     def name(self) -> str:
         """The name under the root where it belongs."""
-        folder = f"{folder_of(self.namespace)}/day={self.day}"
-        return f"{folder}/{self.first:012}-{self.last:012}-{self.rows}-v{self.version}.parquet"
+        return f"{folder_of(self.namespace)}/{self._name}"
+
+    @property
+    def lost_name(self) -> str:
+        """The name under the root where it belongs if its events were lost by the server."""
+        return f"{folder_of(self.namespace)}/{LOST}/{self._name}"
+
+    @property
+    def _name(self) -> str:
+        epoch = f"-e{self.epoch}" if self.version > 1 else ""
+        return f"day={self.day}/{self.first:012}-{self.last:012}-{self.rows}-v{self.version}{epoch}.parquet"
+
+
+class Lost(NamedTuple):
+    """Archived events that the server lost: their epoch, the first and the last."""
+
+    epoch: int
+    first: int
+    last: int
 
 
 class Commit(NamedTuple):
@@ -93,12 +119,16 @@ def folder_of(namespace: str) -> str:
 
 def parse(name: str, path: str = "") -> File | None:
     """Read a file from its name under the root; None if it is not a file of an archive."""
-    found = _NAME.fullmatch(name)
+    return _parsed(_NAME, name, path)
+
+
+def _parsed(pattern: re.Pattern[str], name: str, path: str) -> File | None:
+    found = pattern.fullmatch(name)
     if found is None:
         return None
     namespace, day, *numbers = found.groups()
-    first, last, rows, version = map(int, numbers)
-    return File(unquote(namespace), day, first, last, rows, version, path)
+    first, last, rows, version, epoch = (int(number or 0) for number in numbers)
+    return File(unquote(namespace), day, first, last, rows, version, path, epoch)
 
 
 class Archive:
@@ -155,7 +185,28 @@ class Archive:
         """List the recorded losses of a namespace, in order."""
         matches = [_HOLE.fullmatch(name) for name in self._names(f"{folder_of(namespace)}/{HOLES}")]
         found = {Gap(int(match[2]), int(match[3])) for match in matches if match}
-        return sorted(found.union(*(commit.holes for _, commit in self.pending(namespace))))
+        for _, commit in self.pending(namespace):
+            removed = {match for match in map(_HOLE.fullmatch, commit.removes) if match}
+            found = found.difference(Gap(int(match[2]), int(match[3])) for match in removed).union(commit.holes)
+        return sorted(found)
+
+    def lost(self, namespace: str) -> list[Lost]:
+        """List the archived events of a namespace that the server lost, in order."""
+        names = self._names(f"{folder_of(namespace)}/{LOST}")
+        files = [file for file in (_parsed(_LOST, name, "") for name in names) if file]
+        found: list[Lost] = []
+        for file in sorted(files, key=lambda file: (file.epoch, file.first)):
+            if found and found[-1].epoch == file.epoch and found[-1].last + 1 >= file.first:
+                found[-1] = found[-1]._replace(last=max(found[-1].last, file.last))
+            else:
+                found.append(Lost(file.epoch, file.first, file.last))
+        return found
+
+    def position(self, namespace: str) -> Position:
+        """Give the last sequence, as `last` does, and its epoch: None if that event is recorded as a hole."""
+        last = self.last(namespace)
+        epochs = [file.epoch for file in self.files(namespace, after=last - 1) if file.last == last]
+        return Position(last, epochs[0] if epochs else None)
 
     def last(self, namespace: str) -> int:
         """Give the last sequence of a namespace that is archived or recorded as lost; 0 if there is none.

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap, prove
-from qmodel.pipeline.events.schema import SCHEMA
+from qmodel.pipeline.events.schema import SCHEMA, current
 
 
 def read(
@@ -56,7 +56,7 @@ def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
     parts = [SCHEMA.empty_table()]
     for file in files:
         with archive.fs.open_input_file(file.path) as opened:
-            parts.append(pq.ParquetFile(opened).read())
+            parts.append(current(pq.ParquetFile(opened).read()))
     table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
     return table.replace_schema_metadata(parts[-1].schema.metadata)
 

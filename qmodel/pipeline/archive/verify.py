@@ -1,36 +1,47 @@
 """Verify that an archive has each event once, by the content of its files, not only by their names.
 
-The sequences and days of each file are read and compared with its name. Together the files must have all sequences from
-1 to the last, each once, except recorded holes.
+The sequences, epochs and days of each file are read and compared with its name. Together the files must have all
+sequences from 1 to the last, each once, except recorded holes. And they must be of one history: an event of another
+epoch than the one before it must be the one that begins this epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qmodel.pipeline.archive.commit import writing
-from qmodel.pipeline.archive.layout import Archive, Commit, File
+from qmodel.pipeline.archive.layout import Archive, Commit, File, Lost
 from qmodel.pipeline.archive.write import day_of
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap
-from qmodel.pipeline.events.schema import VERSION, version_of
+from qmodel.pipeline.events.schema import VERSION, current, version_of
 from qmodel.processes import Run
 
 TRIES = 3
 """The number of times that the files are listed again if some disappear meanwhile."""
 
 
+class Begin(NamedTuple):
+    """The first event of an epoch in a file; `previous` is the epoch before it, if the event says so."""
+
+    seq: int
+    epoch: int
+    previous: int | None
+
+
 class Content(NamedTuple):
-    """The content of a file: its ranges of sequences without a gap, and its faults."""
+    """The content of a file: its ranges of sequences without a gap, its faults, and its epochs."""
 
     file: File
     runs: tuple[Gap, ...]
     faults: tuple[str, ...]
     found: bool = True
+    begins: tuple[Begin, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -44,6 +55,7 @@ class Verdict(NamedTuple):
     missing: tuple[Gap, ...]
     twice: tuple[Gap, ...]
     faults: tuple[str, ...]
+    lost: tuple[Lost, ...] = ()  # by the server, and moved out of the archive's files
 
     @property
     def whole(self) -> bool:
@@ -59,7 +71,7 @@ def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterat
             contents: list[Content] = list(run(inspect, [(archive.place, file) for file in archive.files(space)]))
             if all(one.found for one in contents) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
                 break
-        yield judge(space, contents, archive.holes(space))
+        yield judge(space, contents, archive.holes(space))._replace(lost=tuple(archive.lost(space)))
 
 
 def judge(namespace: str, contents: Sequence[Content], holes: Sequence[Gap]) -> Verdict:
@@ -73,8 +85,20 @@ def judge(namespace: str, contents: Sequence[Content], holes: Sequence[Gap]) -> 
             twice.append(Gap(one.first, min(one.last, last)))
         last = max(last, one.last)
     faults = tuple(fault for file in contents for fault in file.faults)
+    faults += tuple(_mixed(contents, {hole.last for hole in holes}))
     rows = sum(map(len, runs))
     return Verdict(namespace, last, rows, len(contents), tuple(holes), tuple(missing), tuple(twice), faults)
+
+
+def _mixed(contents: Sequence[Content], holes: Collection[int]) -> Iterator[str]:
+    """Describe events that do not follow the one before them: they are of two histories. Nothing tells after a hole."""
+    begins = sorted((begin, file.file.name) for file in contents for begin in file.begins)
+    for (before, one), (begin, other) in pairwise(begins):
+        if before.epoch not in (begin.epoch, begin.previous) and begin.seq - 1 not in holes:
+            yield (
+                f"{other}: event {begin.seq} is of epoch {begin.epoch}, after events of epoch {before.epoch} in {one}, "
+                f"and does not begin it: these are two histories"
+            )
 
 
 def inspect(what: tuple[str, File]) -> Content:
@@ -88,11 +112,24 @@ def inspect(what: tuple[str, File]) -> Content:
         with archive.fs.open_input_file(paths[0]) as opened:
             source = pq.ParquetFile(opened)
             version = version_of(source.schema_arrow)
-            table = source.read(columns=["seq", "at"])
+            table = current(
+                source.read(columns=["seq", "at", *(["epoch", "event", "previous"] if version > 1 else [])])
+            )
     except (OSError, pa.ArrowInvalid) as error:
         return Content(file, (), (f"{file.name}: it cannot be read: {error}",))
     seqs = sorted(table.column("seq").to_pylist())
-    return Content(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table)))
+    begins = tuple(_begins(table)) if "epoch" in table.column_names else ()
+    return Content(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table, begins)), begins=begins)
+
+
+def _begins(table: pa.Table) -> Iterator[Begin]:
+    """Find the first event of each epoch."""
+    said = {}
+    if "previous" in table.column_names:
+        rows = table.filter(pc.equal(table.column("event"), "epoch_begun"))
+        said = dict(zip(rows.column("seq").to_pylist(), rows.column("previous").to_pylist(), strict=True))
+    for row in table.group_by("epoch").aggregate([("seq", "min")]).to_pylist():
+        yield Begin(row["seq_min"], row["epoch"], said.get(row["seq_min"]))
 
 
 def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:
@@ -113,12 +150,15 @@ def runs_of(seqs: Iterable[int]) -> Iterator[Gap]:
         yield Gap(first, last)
 
 
-def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table) -> Iterator[str]:
+def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table, begins: Sequence[Begin]) -> Iterator[str]:
     if not 0 < version <= VERSION:
         yield f"{file.name}: its columns have version {version or 'none'}, and this qmodel knows 1 to {VERSION}"
     if not seqs or (file.first, file.last, file.rows, file.version) != (seqs[0], seqs[-1], len(seqs), version):
         has = f"{seqs[0]} to {seqs[-1]}, {len(seqs)} of them, in version {version}" if seqs else "none"
         yield f"{file.name}: its name does not match its events: {has}"
+    last = max(begins, default=Begin(0, file.epoch, None)).epoch
+    if file.epoch != last:
+        yield f"{file.name}: its last event is of epoch {last}"
     others = sorted({str(day.as_py().date()) for day in pc.unique(day_of(table))} - {file.day})
     if others:
         yield f"{file.name}: it has events of {', '.join(others)}"

@@ -15,12 +15,15 @@ import pyarrow.parquet as pq
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
+from qmodel.errors import Forked
 from qmodel.pipeline.archive.commit import Writer, explained, sync, writing
-from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
+from qmodel.pipeline.archive.forks import Rows, joined
+from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, Lost
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import events_of, read, tables
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
-from qmodel.pipeline.events.schema import VERSION
+from qmodel.pipeline.events.histories import STOP, Position, epochs_at
+from qmodel.pipeline.events.schema import VERSION, current
 from qmodel.processes import Run
 
 ROWS = 100_000
@@ -34,9 +37,12 @@ GROUP = 100_000
 
 DAY_MS = 86_400_000
 
+TRIES = 3
+"""The number of times that the position is compared with the server again, if it fails over meanwhile."""
+
 
 class Task(NamedTuple):
-    """A range of events, after a sequence and up to another, to write to a folder."""
+    """A range of events, after a sequence and up to another, to write to a folder. An unknown epoch is None."""
 
     url: str
     root: str
@@ -45,6 +51,8 @@ class Task(NamedTuple):
     after: int
     last: int
     skip_gaps: bool
+    epoch: int | None = None  # of the event `after`
+    last_epoch: int | None = None
 
 
 class Written(NamedTuple):
@@ -65,6 +73,8 @@ class Progress(NamedTuple):
     holes: tuple[Gap, ...]
     kept: int  # by the server, of the newest
     margin: int  # so many more events before this commit would have lost some
+    epoch: int | None = None  # of the last event in the archive, if it is known
+    lost: tuple[Lost, ...] = ()  # taken back before this commit, because the server lost them
 
 
 def namespace_of(client: Client) -> str:
@@ -73,10 +83,13 @@ def namespace_of(client: Client) -> str:
 
 
 def write(task: Task) -> Written:
-    """Write a range into its folder. Raises EventsGone if some are gone, unless gaps are to be skipped."""
+    """Write a range into its folder.
+
+    Raises EventsGone if some are gone, unless gaps are to be skipped, and Forked if the server lost one of the ends.
+    """
     gaps: list[Gap] | None = [] if task.skip_gaps else None
     with Client(task.url) as client:
-        table = tables(read(client, task.after, task.last, gaps=gaps))
+        table = tables(read(client, task.after, task.last, epoch=task.epoch, last_epoch=task.last_epoch, gaps=gaps))
     if table.num_rows + sum(map(len, gaps or ())) != task.last - task.after:
         raise SequenceWentBack(task.last, task.after + table.num_rows)
     with explained(task.root):
@@ -107,7 +120,7 @@ def write_file(archive: Archive, folder: str, namespace: str, day: str, table: p
         pq.write_table(_ordered(table), out, row_group_size=GROUP, compression="zstd")
     if archive.local:
         sync(whole)
-    return File(namespace, day, first, last, table.num_rows, VERSION, path)
+    return File(namespace, day, first, last, table.num_rows, VERSION, path, pc.max(table.column("epoch")).as_py())
 
 
 def _ordered(table: pa.Table) -> pa.Table:
@@ -119,6 +132,10 @@ def _ordered(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
+EVENTS = Rows("event", "seq", write_file, current)
+"""The rows of an archive of events."""
+
+
 def archive(
     url: str,
     root: str,
@@ -128,41 +145,80 @@ def archive(
     rows: int = ROWS,
     together: int = TOGETHER,
     skip_gaps: bool = False,
+    on_fork: str = STOP,
 ) -> Iterator[Progress]:
     """Add new events to an archive, up to the newest one at the start; yield the progress after each commit.
 
     `namespace` is the name in the archive, by default the prefix of the keys. `run` executes the tasks, of `rows`
     events each; `together` tasks are committed at once. Raises EventsGone if the server no longer keeps the next
-    events; with `skip_gaps`, records these as a hole and continues. Raises SequenceWentBack if the archive is ahead of
-    the server, and ArchiveError if the archive has gaps, cannot be written, is written by another process, or belongs
-    to other events.
+    events; with `skip_gaps`, records these as a hole and continues. Raises ArchiveForked if the server has lost events
+    that are archived; with `on_fork` "keep", moves these to `_lost` and continues after the newest common event. Raises
+    SequenceWentBack if the archive is ahead of the server, and ArchiveError if the archive has gaps, cannot be written,
+    is written by another process, or belongs to other events.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
-        newest = client.newest()
         kept = int(client.execute(ops.ConfigGet("max-events")))
-    if not namespace:
-        raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
-    with explained(root), writing(Archive(root), namespace) as writer:
-        last = writer.archive.last(namespace)
-        if newest < last:
-            raise SequenceWentBack(last, newest)
-        _compare(url, writer.archive, namespace, last)
-        if last == newest:
-            yield Progress(namespace, last, newest, 0, 0, (), kept, kept)
-        while last < newest:
-            until, margin = min(newest, last + rows * together), max(kept - (newest - last), 0)
-            starts = range(last, until, rows)
-            done, holes = _add(
-                writer,
-                run,
-                [
-                    Task(url, writer.archive.place, "", namespace, start, min(start + rows, until), skip_gaps)
-                    for start in starts
-                ],
+        if not namespace:
+            raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
+        with explained(root), writing(Archive(root), namespace) as writer:
+            plan = Plan(url, client, writer, namespace, kept, run, rows, together, skip_gaps, on_fork)
+            for tries in range(TRIES):
+                try:
+                    yield from plan.perform()
+                    return
+                except Forked:  # the server failed over meanwhile: compare with it again
+                    if tries == TRIES - 1:
+                        raise
+
+
+class Plan(NamedTuple):
+    """How to add the new events of a server to an archive."""
+
+    url: str
+    client: Client
+    writer: Writer
+    namespace: str
+    kept: int
+    run: Run
+    rows: int
+    together: int
+    skip_gaps: bool
+    on_fork: str
+
+    def perform(self) -> Iterator[Progress]:
+        """Add the events up to the newest one; yield the progress after each commit."""
+        writer, namespace = self.writer, self.namespace
+        (last, epoch), lost = joined(self.client, ops.Events, writer, namespace, EVENTS, self.on_fork)
+        newest = Position(*self.client.position())
+        if newest.number < last:
+            raise SequenceWentBack(last, newest.number)
+        _compare(self.url, writer.archive, namespace, last)
+        if last == newest.number:
+            yield Progress(namespace, last, last, 0, 0, (), self.kept, self.kept, epoch, lost)
+        while last < newest.number:
+            until = min(newest.number, last + self.rows * self.together)
+            margin = max(self.kept - (newest.number - last), 0)
+            tasks = self._tasks(Position(last, epoch), until, newest)
+            done, holes = _add(writer, self.run, tasks)
+            last, epoch = until, tasks[-1].last_epoch
+            added = sum(file.rows for file in done)
+            yield Progress(namespace, last, newest.number, added, len(done), holes, self.kept, margin, epoch, lost)
+            lost = ()
+
+    def _tasks(self, after: Position, until: int, newest: Position) -> list[Task]:
+        """Cut a range into tasks. Each knows the epochs at both its ends, so together they prove one history."""
+        starts = range(after.number, until, self.rows)
+        cuts = [*starts[1:], *([until] if until != newest.number else [])]
+        epochs = [after.epoch, *epochs_at(self.client, ops.Events, cuts), newest.epoch]
+        place = self.writer.archive.place
+        return [
+            Task(
+                self.url, place, "", self.namespace, start, min(start + self.rows, until), self.skip_gaps,
+                epochs[at], epochs[at + 1],
             )
-            last = until
-            yield Progress(namespace, last, newest, sum(file.rows for file in done), len(done), holes, kept, margin)
+            for at, start in enumerate(starts)
+        ]  # fmt: skip
 
 
 def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:

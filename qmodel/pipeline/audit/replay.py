@@ -41,6 +41,27 @@ class AuditError(QmodelError):
     """Raised when the audit cannot continue. The message says why, and what to do."""
 
 
+class AuditForked(AuditError):
+    """Raised when an entry is of another history than those before it. `common` is the newest entry of both."""
+
+    def __init__(self, number: int, epoch: int, current: int, common: int) -> None:
+        super().__init__(number, epoch, current, common)
+        self.number, self.epoch, self.current, self.common = number, epoch, current, common
+
+    def __str__(self) -> str:
+        says = f"The journal forked: entry {self.number} of epoch {self.epoch} was audited, and the server lost it"
+        if self.common >= self.number:
+            return (
+                f"{says}. Its epoch is {self.current} now, and it no longer keeps the entries before. Begin anew with "
+                f"a snapshot of the server."
+            )
+        return (
+            f"{says}: the entries {self.common + 1} to {self.number} exist twice, in epoch {self.epoch} as audited, "
+            f"and in the server's history, whose epoch is {self.current} now. Audit the server's from a state after "
+            f"entry {self.common} or before, or from a new snapshot."
+        )
+
+
 class Difference(NamedTuple):
     """An entry with another outcome in production than in the model."""
 
@@ -69,6 +90,7 @@ class Audit:
         self.number = self._first = self.store.journaled
         self._begun = state is not None
         self._recent: deque[Recorded] = deque(maxlen=around)
+        self.epoch = self.store.epoch  # of the last entry
 
     def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
         """Execute entries in order; yield those that differ. Raises AuditError if an entry does not follow."""
@@ -84,12 +106,14 @@ class Audit:
                 found = step(store, now, op)
             except Exception as error:  # production reached a state that the model cannot reach
                 raise AuditError(_impossible(number, call, error)) from error
+            if store.epoch != epoch:
+                raise AuditError(_mixed(number, epoch, store.epoch))
             if store.seq != seq or not compare.matches(found, outcome):
                 yield self._difference(entry, now, op, as_json.outcome(found))
                 store.seq = seq
             store.recorded.clear()
             recent.append(entry)
-            self.number = number
+            self.number, self.epoch = number, epoch
 
     @property
     def entries(self) -> int:
@@ -143,6 +167,14 @@ def _gap(last: int, number: int) -> str:
     return (
         f"The entries {last + 1} to {number - 1} of the journal are not there: more came meanwhile than max-journal "
         f"keeps, or its beginning was not read. Begin with a snapshot that is newer."
+    )
+
+
+def _mixed(number: int, epoch: int, before: int) -> str:
+    return (
+        f"Entry {number} is of epoch {epoch}, and the state before it of epoch {before}, but no entry begins epoch "
+        f"{epoch}: the entries are of two histories, because the server lost the end of its log. Read the journal anew "
+        f"with the epoch of the last entry, which names where the histories part."
     )
 
 

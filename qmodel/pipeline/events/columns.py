@@ -27,14 +27,19 @@ class UnknownEvent(QmodelError):
         return f"Event {self.seq} is not in this catalogue: {self.text[:100]!r}. Read it with the qmodel that wrote it."
 
 
-def batch_of(seqs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """Make a batch of events from their texts, with the columns of a schema. Raises UnknownEvent."""
+def batch_of(seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
+    """Make a batch of events from their epochs and texts, with the columns of a schema. Raises UnknownEvent."""
     text = pa.array(texts, pa.binary()).cast(pa.string())
     words = pc.split_pattern(text, "\t")
     starts, values = words.offsets[:-1], words.values
     kinds = _kinds(seqs, text, words)
     names = kinds.dictionary.to_pylist()
-    found = {"seq": pa.array(seqs, pa.int64()), "at": values.take(starts), "event": kinds.cast(pa.string())}
+    found = {
+        "seq": pa.array(seqs, pa.int64()),
+        "at": values.take(starts),
+        "event": kinds.cast(pa.string()),
+        "epoch": pa.array(epochs, pa.int64()),
+    }
     for name in schema.names:
         places = [EVENTS[kind].index(name) + 2 if name in EVENTS[kind] else None for kind in names]
         if name not in found and any(places):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from qmodel.client.sync import Client
 from qmodel.contract.events import EVENTS, WHOLE, Event, Fact
@@ -39,9 +39,9 @@ def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
 def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
     """Make a batch of events in their order, with all columns or those of a narrower schema."""
     count = len(events)
-    *heads, facts, _ = zip(*events, strict=True) if events else ((), (), (), (), ())
+    seqs, ats, kinds, facts, epochs = zip(*events, strict=True) if events else ((), (), (), (), ())
     rows: dict[str, list[int]] = defaultdict(list)
-    for row, kind in enumerate(heads[2]):
+    for row, kind in enumerate(kinds):
         rows[kind].append(row)
     wanted = frozenset(schema.names)
     columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
@@ -51,7 +51,7 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
                 column = columns[name]
                 for row, value in zip(places, values, strict=True):
                     column[row] = value
-    found = dict(zip(HEADS, heads, strict=True)) | columns
+    found = columns | dict(zip(HEADS, (seqs, ats, kinds, epochs), strict=True))
     arrays = [
         pa.array(found[field.name], field.type) if field.name in found else pa.nulls(count, field.type)
         for field in schema
@@ -60,7 +60,7 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
 
 
 def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
-    """Yield the events of a batch or a table, in its order.
+    """Yield the events of a batch or a table, in its order. Those of version 1 are of epoch 0.
 
     Raises ValueError for a table that has no events or was written by a later version, and UnknownEvent for an event
     that is not in this catalogue.
@@ -69,13 +69,23 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     if not 0 < found <= VERSION:
         raise ValueError(f"a table of events has version 1 to {VERSION}, and this has {found or 'none'}")
     named = [name for name in table.schema.names if table.column(name).null_count < table.num_rows]
-    columns = {name: table.column(name).to_pylist() for name in named}
+    columns = {name: _values(table.column(name)) for name in named}
+    epochs = columns.get("epoch") or [0] * table.num_rows
     for row in range(table.num_rows):
         kind = columns["event"][row]
         names = EVENTS.get(kind, ())
         if not names or not columns.keys() >= set(names):
             raise UnknownEvent(columns["seq"][row], kind)
-        yield Event(columns["seq"][row], columns["at"][row], kind, tuple(columns[name][row] for name in names))
+        facts = tuple(columns[name][row] for name in names)
+        yield Event(columns["seq"][row], columns["at"][row], kind, facts, epochs[row] or 0)
+
+
+def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Give the values of a column; decimals are tokens, which are whole numbers."""
+    found: list[Any] = column.to_pylist()
+    if pa.types.is_decimal(column.type):
+        return [None if value is None else int(value) for value in found]
+    return found
 
 
 def read(
@@ -83,31 +93,38 @@ def read(
     after: int = 0,
     last: int | None = None,
     *,
+    epoch: int | None = None,
+    last_epoch: int | None = None,
     gaps: list[Gap] | None = None,
     schema: pa.Schema = SCHEMA,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of `qmodel.pipeline.events.pages` in batches of some pages each, with all columns or some."""
     if has_texts(client):
-        for seqs, some in _gathered(texts(client, after, last, gaps=gaps)):
-            yield batch_of(seqs, some, schema)
+        for seqs, epochs, some in _gathered(texts(client, after, last, epoch=epoch, last_epoch=last_epoch, gaps=gaps)):
+            yield batch_of(seqs, epochs, some, schema)
     else:
-        found = (([one.seq for one in page], page) for page in pages(client, after, last, gaps=gaps))
-        for _, events in _gathered(found):
+        found = (
+            ([one.seq for one in page], [one.epoch for one in page], page)
+            for page in pages(client, after, last, epoch=epoch, last_epoch=last_epoch, gaps=gaps)
+        )
+        for _, _, events in _gathered(found):
             yield batch(events, schema)
 
 
 def _gathered(pages: Iterable[Page[T]]) -> Iterator[Page[T]]:
     """Join pages into batches."""
     seqs: list[int] = []
+    epochs: list[int] = []
     some: list[T] = []
-    for numbers, page in pages:
+    for numbers, of, page in pages:
         seqs += numbers
+        epochs += of
         some += page
         if len(seqs) >= ROWS:
-            yield seqs, some
-            seqs, some = [], []
+            yield seqs, epochs, some
+            seqs, epochs, some = [], [], []
     if seqs:
-        yield seqs, some
+        yield seqs, epochs, some
 
 
 def tables(batches: Iterable[pa.RecordBatch]) -> pa.Table:

@@ -21,15 +21,18 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.contract.replies import Recorded
 from qmodel.model import restore
 from qmodel.model.snapshot import Snapshot
 from qmodel.pipeline.archive.commit import Writer, sync, writing
-from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, folder_of
+from qmodel.pipeline.archive.forks import Moved, Rows, joined
+from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, File, folder_of
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.journal.pages import JournalWentBack, newest, pages
-from qmodel.pipeline.journal.tables import COLUMNS, VERSION, entries_of, table
+from qmodel.pipeline.events.histories import STOP
+from qmodel.pipeline.journal.pages import JournalWentBack, pages, position
+from qmodel.pipeline.journal.tables import COLUMNS, VERSION, current, entries_of, table
 
 STATES = "_states"
 
@@ -42,23 +45,45 @@ ROWS = 100_000
 _STATE = re.compile(r"(\d+)\.json\.gz")
 
 
-def archive(url: str, root: str, *, namespace: str = "", rows: int = ROWS) -> Iterator[tuple[int, int]]:
+def write_file(archive: Archive, folder: str, namespace: str, day: str, part: pa.Table) -> File:
+    """Write entries of one day to a work folder; `path` is the name below that folder."""
+    numbers = part.column("number")
+    first, last = numbers[0].as_py(), numbers[-1].as_py()
+    path = f"{first}-{day}.part"
+    whole = archive.at(f"{folder}/{path}")
+    with archive.fs.open_output_stream(whole) as out:
+        pq.write_table(part, out, row_group_size=GROUP, compression="zstd")
+    if archive.local:
+        sync(whole)
+    return File(namespace, day, first, last, part.num_rows, VERSION, path, part.column("epoch")[-1].as_py())
+
+
+ENTRIES = Rows("entry", "number", write_file, current)
+"""The rows of an archive of journals."""
+
+
+def archive(
+    url: str, root: str, *, namespace: str = "", rows: int = ROWS, on_fork: str = STOP
+) -> Iterator[tuple[int, int]]:
     """Add new entries to an archive; after each commit yield the number of the last entry, and how many were added.
 
-    `namespace` is the name in the archive, by default the prefix of the keys. Raises EntriesGone if the server no
-    longer keeps the next entries, JournalWentBack if the archive is ahead of the server, and ArchiveError if there is
-    no name, or if another process writes to the archive.
+    `namespace` is the name in the archive, by default the prefix of the keys. Raises ArchiveForked if the server has
+    lost entries that are archived; with `on_fork` "keep", moves these and the states after them to `_lost`, and
+    continues after the newest common entry. Raises EntriesGone if the server no longer keeps the next entries,
+    JournalWentBack if the archive is ahead of the server, and ArchiveError if there is no name, or if another process
+    writes to the archive.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
         if not namespace:
             raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
         with writing(Archive(root), namespace) as writer:
-            last, until = writer.archive.last(namespace), newest(client)
+            (last, epoch), _ = joined(client, ops.Journal, writer, namespace, ENTRIES, on_fork, _states_after)
+            until, last_epoch = position(client)
             if until < last:
                 raise JournalWentBack(last)
             found: list[Recorded] = []
-            for page in pages(client, last, until):
+            for page in pages(client, last, until, epoch=epoch, last_epoch=last_epoch):
                 found += page
                 if len(found) >= rows or page[-1].number == until:
                     _add(writer, namespace, table(found))
@@ -68,19 +93,33 @@ def archive(url: str, root: str, *, namespace: str = "", rows: int = ROWS) -> It
 
 def _add(writer: Writer, namespace: str, added: pa.Table) -> None:
     folder = writer.begin()
-    moves = []
-    for day, part in sorted(days(added).items()):
-        numbers = part.column("number")
-        path = f"{numbers[0]}-{day}.part"
-        whole = writer.archive.at(f"{folder}/{path}")
-        with writer.archive.fs.open_output_stream(whole) as out:
-            pq.write_table(part, out, row_group_size=GROUP, compression="zstd")
-        if writer.archive.local:
-            sync(whole)
-        moves.append(
-            (path, File(namespace, day, numbers[0].as_py(), numbers[-1].as_py(), part.num_rows, VERSION, path).name)
-        )
-    writer.commit(folder, Commit(tuple(moves)))
+    parts = sorted(days(added).items())
+    files = [write_file(writer.archive, folder, namespace, day, part) for day, part in parts]
+    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files)))
+
+
+def _states_after(archive: Archive, folder: str, namespace: str, number: int) -> Moved:
+    """Copy the states after an entry to a work folder: they are of the history that the server lost."""
+    moves, removes = [], []
+    for one in states(archive.root, namespace):
+        if one > number:
+            name, path = _state_name(one), f"state-{one}.part"
+            with archive.fs.open_input_stream(
+                archive.at(f"{folder_of(namespace)}/{STATES}/{name}"), compression=None
+            ) as file:
+                data = file.read()
+            with archive.fs.open_output_stream(archive.at(f"{folder}/{path}"), compression=None) as out:
+                out.write(data)
+            if archive.local:
+                sync(archive.at(f"{folder}/{path}"))
+            epoch = restore.loads(gzip.decompress(data).decode()).epoch
+            moves.append((path, f"{folder_of(namespace)}/{LOST}/{STATES}/{epoch}-{name}"))
+            removes.append(f"{folder_of(namespace)}/{STATES}/{name}")
+    return moves, removes
+
+
+def _state_name(number: int) -> str:
+    return f"{number:012}.json.gz"
 
 
 def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
@@ -111,12 +150,13 @@ def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files in small batches: as Python strings, the texts of a whole file take more memory."""
     if len(files) == 1:
         with found.fs.open_input_file(files[0].path) as opened:
-            yield from pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS)
+            for batch in pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS):
+                yield from current(pa.Table.from_batches([batch])).select(COLUMNS).to_batches()
         return
     tables = []
     for one in files:
         with found.fs.open_input_file(one.path) as opened:
-            tables.append(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False))
+            tables.append(current(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False)).select(COLUMNS))
     yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
 
@@ -144,7 +184,7 @@ def keep(root: str, namespace: str, state: Snapshot) -> int:
     found = Archive(root)
     folder = f"{folder_of(namespace)}/{STATES}"
     found.fs.create_dir(found.at(folder), recursive=True)
-    path = found.at(f"{folder}/{state.journaled:012}.json.gz")
+    path = found.at(f"{folder}/{_state_name(state.journaled)}")
     with found.fs.open_output_stream(f"{path}.part", compression=None) as out:
         out.write(gzip.compress(restore.dumps(state).encode(), 3))
     found.fs.move(f"{path}.part", path)
@@ -154,7 +194,7 @@ def keep(root: str, namespace: str, state: Snapshot) -> int:
 def state(root: str, namespace: str, number: int) -> Snapshot:
     """Read the state after an entry. Raises ValueError if it is damaged or has another version."""
     found = Archive(root)
-    path = found.at(f"{folder_of(namespace)}/{STATES}/{number:012}.json.gz")
+    path = found.at(f"{folder_of(namespace)}/{STATES}/{_state_name(number)}")
     with found.fs.open_input_stream(path, compression=None) as file:
         return restore.loads(gzip.decompress(file.read()).decode())
 

@@ -9,8 +9,9 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST, TIME_END
 from qmodel.contract.replies import Recorded
-from qmodel.errors import QmodelError
+from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.histories import Position, check, epoch_at, forked, is_gap
 
 
 class EntriesGone(QmodelError):
@@ -42,6 +43,12 @@ class JournalWentBack(QmodelError):
         )
 
 
+def position(client: Client) -> Position:
+    """Find the number and the epoch of the last kept entry."""
+    number = newest(client)
+    return Position(number, epoch_at(client, ops.Journal, number) if number else 0)
+
+
 def newest(client: Client) -> int:
     """Find the number of the last kept entry by a binary search; 0 if there is none."""
     low, high = 0, 1
@@ -58,18 +65,35 @@ def newest(client: Client) -> int:
 
 
 def pages(
-    client: Client, after: int = 0, last: int | None = None, page: int = MOST, *, gaps: list[Gap] | None = None
+    client: Client,
+    after: int = 0,
+    last: int | None = None,
+    page: int = MOST,
+    *,
+    epoch: int | None = None,
+    last_epoch: int | None = None,
+    gaps: list[Gap] | None = None,
 ) -> Iterator[Sequence[Recorded]]:
-    """Yield the entries after a number in pages, up to `last` or to the newest entry; none is missing.
+    """Yield the entries after a number in pages, up to `last` or to the newest entry; none is missing, and all are of
+    one history.
 
-    Raises JournalWentBack if `after` is ahead of the journal, and EntriesGone if some entries are no longer kept. With
-    a list for `gaps`, missing entries are added to that list instead.
+    To go on after earlier pages, pass the number and the epoch of the last entry. Raises Forked if the server lost it,
+    or the entry `last` of `last_epoch`, or loses entries during the read. Raises JournalWentBack if `after` is ahead of
+    the journal, and EntriesGone if some entries are no longer kept. With a list for `gaps`, missing entries are added
+    to that list instead.
     """
+    begin = after
+    try:
+        check(client, ops.Journal, Position(after, epoch))
+    except Forked as fork:
+        if not is_gap(client, ops.Journal, fork):
+            raise
+        epoch = None
     if after and not client.execute(ops.Journal(after - 1, 1)):
         raise JournalWentBack(after)
     while last is None or after < last:
         count = page if last is None else min(page, last - after)
-        found: Sequence[Recorded] = client.execute(ops.Journal(after, count))
+        found: Sequence[Recorded] = client.execute(ops.Journal(after, count, epoch))
         if not found:
             return
         if found[0].number != after + 1:
@@ -77,14 +101,16 @@ def pages(
             if gaps is None:
                 raise EntriesGone(*gone)
             gaps.append(gone)
-        after = found[-1].number
+        after, epoch = found[-1].number, found[-1].epoch
+        if after == last and last_epoch not in (None, epoch):
+            raise forked(after, last_epoch or 0, epoch, begin)
         if found := [one for one in found if last is None or one.number <= last]:
             yield found
 
 
-def entries(client: Client, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
+def entries(client: Client, after: int = 0, last: int | None = None, *, epoch: int | None = None) -> Iterator[Recorded]:
     """Yield the entries one by one, as `pages` does."""
-    for page in pages(client, after, last):
+    for page in pages(client, after, last, epoch=epoch):
         yield from page
 
 

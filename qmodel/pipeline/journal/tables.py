@@ -12,7 +12,8 @@ from qmodel.contract.replies import Recorded, record
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.journal.pages import head
 
-VERSION = 1
+VERSION = 2
+"""Version 1 had no epochs."""
 
 SCHEMA: pa.Schema = pa.schema(
     [
@@ -22,12 +23,13 @@ SCHEMA: pa.Schema = pa.schema(
         pa.field("operation", pa.string(), nullable=False),
         pa.field("call", pa.string(), nullable=False),
         pa.field("outcome", pa.string(), nullable=False),
+        pa.field("epoch", pa.int64(), nullable=False),
     ],
     metadata={b"qmodel.journal": str(VERSION).encode()},
 )
 """The columns of a table of entries."""
 
-COLUMNS = ["number", "seq", "call", "outcome"]
+COLUMNS = ["number", "seq", "call", "outcome", "epoch"]
 """The columns that make an entry; the others repeat what its call says."""
 
 
@@ -41,8 +43,17 @@ def table(found: Sequence[Recorded]) -> pa.Table:
         [operation for _, operation in heads],
         [one.call for one in found],
         [one.outcome for one in found],
+        [one.epoch for one in found],
     ]
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def current(table: pa.Table) -> pa.Table:
+    """Convert a table of version 1, with all its columns or some: its entries are of epoch 0."""
+    if "epoch" in table.column_names:
+        return table
+    table = table.append_column(SCHEMA.field("epoch"), pa.repeat(pa.scalar(0, pa.int64()), table.num_rows))
+    return table.replace_schema_metadata(SCHEMA.metadata)
 
 
 def entries_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Recorded]:

@@ -18,10 +18,10 @@ class Given:
         """Read an option."""
         return self._left.pop(name.lower(), default)
 
-    def whole(self, name: str, default: int, low: int | None = 0) -> int:
+    def whole(self, name: str, default: int, low: int | None = 0, digits: int = 15) -> int:
         """Read a whole number that is at least `low`. Raises ValueError."""
         said = self.text(name, str(default))
-        if not re.fullmatch(r"-?[0-9]{1,15}", said) or (low is not None and int(said) < low):
+        if not re.fullmatch(rf"-?[0-9]{{1,{digits}}}", said) or (low is not None and int(said) < low):
             raise ValueError(f"{name} must be a whole number{f' from {low}' if low is not None else ''}, not {said!r}.")
         return int(said)
 

@@ -13,9 +13,10 @@ from typing import ClassVar
 from pyspark.sql.datasource import DataSourceReader, Filter
 
 from qmodel.client.sync import Client
-from qmodel.errors import QmodelError
+from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.spark.ranges import Range, cut, narrowed
+from qmodel.pipeline.events.histories import Position, Table, check, epochs_at, is_gap
+from qmodel.pipeline.spark.ranges import Range, cut, narrowed, pinned
 from qmodel.pipeline.spark.wanted import Wanted
 
 
@@ -33,23 +34,34 @@ class RangeReader(DataSourceReader):
         self.schema = self.columns if schema is None else schema
         self.floor = 0  # the query wants later numbers only
 
+    table: ClassVar[Table]
+    """The read of the rows."""
+
     @abstractmethod
-    def newest(self, client: Client) -> int:
-        """Find the number of the newest row."""
+    def newest(self, client: Client) -> Position:
+        """Find the newest row."""
 
     @abstractmethod
     def went_back(self, newest: int) -> QmodelError:
         """Make the error for a newest row that is older than `after`."""
 
     def partitions(self) -> Sequence[Range]:
-        """Give one range for each task. Raises the error of `went_back`."""
+        """Give one range for each task. Raises the error of `went_back`, and Forked."""
         what = self.what
         with Client(what.url) as client:
             newest = self.newest(client)
-        if newest < what.after:
-            raise self.went_back(newest)
-        last = min(what.last, newest)
-        return cut(min(max(what.after, self.floor), last), last, what.rows, what.min_partitions)
+            try:
+                check(client, self.table, Position(what.after, what.epoch))
+            except Forked as fork:
+                if not is_gap(client, self.table, fork):
+                    raise
+            if newest.number < what.after:
+                raise self.went_back(newest.number)
+            last = min(what.last, newest.number)
+            after = min(max(what.after, self.floor), last)
+            ranges = cut(after, last, what.rows, what.min_partitions)
+            first, end = epochs_at(client, self.table, [after, last])
+            return pinned(client, self.table, ranges, first, newest.epoch if last == newest.number else end)
 
 
 class Pushed(RangeReader):

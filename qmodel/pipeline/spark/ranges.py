@@ -20,6 +20,7 @@ from qmodel.client.sync import Client
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import read
 from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.histories import Table, epochs_at
 from qmodel.pipeline.events.schema import SCHEMA
 
 ROWS = 100_000
@@ -27,11 +28,13 @@ ROWS = 100_000
 
 
 class Range(InputPartition):
-    """The events after a sequence, up to another."""
+    """The events after a sequence, up to another, of one history."""
 
-    def __init__(self, after: int, last: int) -> None:
+    def __init__(self, after: int, last: int, epoch: int | None = None, last_epoch: int | None = None) -> None:
         self.after = after
         self.last = last
+        self.epoch = epoch  # of the event `after`, if it is known
+        self.last_epoch = last_epoch
 
 
 def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
@@ -41,6 +44,12 @@ def cut(after: int, last: int, rows: int, least: int = 1) -> list[Range]:
     """
     rows = max(min(rows, -(-(last - after) // least)), 1)
     return [Range(start, min(start + rows, last)) for start in range(after, last, rows)] or [Range(last, last)]
+
+
+def pinned(client: Client, table: Table, ranges: list[Range], epoch: int | None, last_epoch: int | None) -> list[Range]:
+    """Give each range the epochs at its ends, so that all tasks together prove that they read one history."""
+    epochs = [epoch, *epochs_at(client, table, [one.last for one in ranges[:-1]]), last_epoch]
+    return [Range(one.after, one.last, epochs[at], epochs[at + 1]) for at, one in enumerate(ranges)]
 
 
 def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
@@ -78,7 +87,13 @@ def narrowed(filters: Iterable[Filter], column: str, after: int, last: int) -> t
 
 
 def read_range(url: str, part: Range, schema: pa.Schema, *, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a range. Raises EventsGone if some events are gone, unless losses are accepted."""
+    """Yield the batches of a range.
+
+    Raises EventsGone if some events are gone, unless losses are accepted, and Forked if the server lost one of the
+    ends of the range.
+    """
     gaps: list[Gap] | None = None if fail_on_data_loss else []
     with Client(url) as client:
-        yield from read(client, part.after, part.last, gaps=gaps, schema=schema)
+        yield from read(
+            client, part.after, part.last, epoch=part.epoch, last_epoch=part.last_epoch, gaps=gaps, schema=schema
+        )

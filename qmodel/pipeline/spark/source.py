@@ -14,8 +14,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import SequenceWentBack
+from qmodel.pipeline.events.histories import Position
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
 from qmodel.pipeline.spark.options import Given
@@ -91,11 +93,11 @@ class EventsSource(DataSource):
 class EventsReader(RangeReader):
     """Cuts the events into ranges, and reads one."""
 
-    number, columns = "seq", SCHEMA
+    number, columns, table = "seq", SCHEMA, ops.Events
 
-    def newest(self, client: Client) -> int:
-        """Find the sequence of the newest event."""
-        return client.newest()
+    def newest(self, client: Client) -> Position:
+        """Find the newest event."""
+        return Position(*client.position())
 
     def went_back(self, newest: int) -> SequenceWentBack:
         """Make the error for a newest event that is older than `after`."""

@@ -1,16 +1,21 @@
 """Read events into Spark as a stream: `spark.readStream.format("qmodel")`.
 
-An offset is the last sequence that was read, so a batch is a range of sequences. It is the same whenever Spark computes
-it again, and each task proves that its part is complete. The server knows nothing of the readers: no consumer is
-registered, and any number of queries read the same events, each from its own checkpoint. Options have the names of
-Spark's source for Kafka where they mean the same.
+An offset is the last sequence that was read, and its epoch, so a batch is a range of sequences of one history. It is
+the same whenever Spark computes it again, and each task proves that its part is complete. The server knows nothing of
+the readers: no consumer is registered, and any number of queries read the same events, each from its own checkpoint.
+Options have the names of Spark's source for Kafka where they mean the same.
+
+If the server lost events that were read, because it lost the end of its log, the query stops with StreamForked. With
+`onFork=keep` it goes on: the next offset also has `common`, the newest common event, and its batch begins after that.
+So its first row is of the new history, and the query has to take back its rows after `common` of earlier epochs. An
+offset knows the last epochs with their first events, because only these tell where the histories part.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import (
@@ -23,16 +28,35 @@ from pyspark.sql.streaming.datasource import (
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
+from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import SequenceWentBack
+from qmodel.pipeline.events.histories import (
+    KEEP,
+    STOP,
+    Common,
+    Position,
+    Span,
+    check,
+    epoch_at,
+    is_gap,
+    newest_common,
+    spans_between,
+)
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import ROWS, Range, cut, read_range
+from qmodel.pipeline.spark.ranges import ROWS, Range, cut, pinned, read_range
 
 EARLIEST, LATEST = "earliest", "latest"
 
-OPTIONS = ("url", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition", "minPartitions", "failOnDataLoss")
+OPTIONS = (
+    "url", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition", "minPartitions", "failOnDataLoss", "onFork",
+)  # fmt: skip
 
+SPANS = 1000
+"""The epochs that an offset knows."""
+
+Offset = dict[str, Any]
 
 ALL = 10**15 - 1
 """A bound that no sequence reaches."""
@@ -47,6 +71,35 @@ class StreamOptions(NamedTuple):
     rows: int
     min_partitions: int
     fail_on_data_loss: bool
+    on_fork: str = STOP
+
+
+class StreamForked(QmodelError):
+    """Raised if events that a query has read are not part of the server's history.
+
+    `after` and `epoch` are of the last event read, `current` is the server's epoch, and `common` the newest event of
+    both.
+    """
+
+    def __init__(self, after: int, epoch: int, current: int, common: Common) -> None:
+        super().__init__(after, epoch, current, common)
+        self.after, self.epoch, self.current, self.common = after, epoch, current, common.number
+        self.is_known = common.is_known
+
+    def __str__(self) -> str:
+        says = (
+            f"The query has read event {self.after} of epoch {self.epoch}, which is not part of the server's history: "
+            f"the server lost the end of its log, and its epoch is {self.current} now."
+        )
+        if not self.is_known:
+            return (
+                f"{says} The server no longer keeps the point where the histories part. Begin a new query, with "
+                f"another checkpoint and sink."
+            )
+        return (
+            f"{says} The newest common event is {self.common}. To go on from there, set option('onFork', 'keep'), and "
+            f"let the query take back its rows with a sequence above {self.common} and another epoch."
+        )
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
@@ -62,8 +115,11 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
         options.whole("rowsPerPartition", ROWS, 1),
         options.whole("minPartitions", 1, 1),
         options.flag("failOnDataLoss", True),
+        options.text("onFork", STOP).lower(),
     )
     options.end()
+    if found.on_fork not in (STOP, KEEP):
+        raise ValueError(f"onFork must be {STOP} or {KEEP}, not {found.on_fork!r}.")
     return found
 
 
@@ -76,57 +132,93 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.target: int | None = None
         self.client: Client | None = None
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> Offset:
         """Give the start of a query that has no checkpoint."""
         starting, newest = self.what.starting, self._newest()
         if starting == LATEST:
             return _offset(newest)
         if starting == EARLIEST:
             oldest = self._asked().execute(ops.Events(0, 1))
-            return _offset(oldest[0].seq - 1 if oldest else newest)
+            return self._offset_at(oldest[0].seq - 1) if oldest else _offset(newest)
         assert isinstance(starting, int), starting
         after = max(starting - 1, 0)
-        if after > newest:
+        if after > newest.number:
             raise ValueError(
-                f"startingOffsets is {starting}, and the newest event is {newest}: there is none to begin."
+                f"startingOffsets is {starting}, and the newest event is {newest.number}: there is none to begin."
             )
-        return _offset(after)
+        return self._offset_at(after)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Limit a batch to the events that maxOffsetsPerTrigger allows."""
         return ReadMaxRows(self.what.most) if self.what.most < ALL else ReadAllAvailable()
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Give the end of the next batch. Raises SequenceWentBack if the newest event is older than `start`."""
-        after = start["seq"]
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Give the end of the next batch.
+
+        Raises StreamForked if the server lost events that were read, and SequenceWentBack if the newest event is older
+        than `start` but of the same epoch.
+        """
         newest = self._newest()
-        if newest < after:
-            raise SequenceWentBack(after, newest)
-        until = newest if self.target is None else max(min(self.target, newest), after)
+        begin, common = self._joined(start, newest)
+        if newest.number < begin.number:
+            raise SequenceWentBack(begin.number, newest.number)
+        until = newest.number if self.target is None else max(min(self.target, newest.number), begin.number)
         if isinstance(limit, ReadMaxRows):
-            until = min(until, after + limit.max_rows)
-        elif isinstance(limit, ReadMinRows) and self.target is None and until - after < limit.min_rows:
-            until = after
-        return _offset(until)
+            until = min(until, begin.number + limit.max_rows)
+        elif isinstance(limit, ReadMinRows) and self.target is None and until - begin.number < limit.min_rows:
+            until = begin.number
+        if until == begin.number and not common:
+            return start
+        end = newest if until == newest.number else self._position_at(until, begin)
+        spans = [span for span in _spans(start) if span[0] <= begin.number]
+        added = spans_between(self._asked(), ops.Events, begin, end)
+        return {**_offset(end, [*spans, *added]), **common}
+
+    def _joined(self, start: Offset, newest: Position) -> tuple[Position, Offset]:
+        """Find where the next batch begins; after a fork, with what its offset has to say."""
+        begin = _position(start)
+        if begin.epoch == newest.epoch:
+            return begin, {}
+        try:
+            check(self._asked(), ops.Events, begin)
+        except Forked as fork:
+            if is_gap(self._asked(), ops.Events, fork):
+                return begin, {}
+            found = newest_common(self._asked(), ops.Events, fork, _spans(start))
+            if self.what.on_fork != KEEP or not found.is_known:
+                raise StreamForked(begin.number, begin.epoch or 0, int(fork.current), found) from None
+            return Position(found.number, found.epoch), {"common": found.number, "common_epoch": found.epoch}
+        return begin, {}
+
+    def _offset_at(self, seq: int) -> Offset:
+        return _offset(self._position_at(seq, Position(0, 0)))
+
+    def _position_at(self, seq: int, known: Position) -> Position:
+        """Give the position of an event; if it is not kept, its epoch is not known."""
+        return known if seq == known.number else Position(seq, epoch_at(self._asked(), ops.Events, seq))
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Read the events that exist now, and no later ones."""
-        self.target = self._newest()
+        self.target = self._newest().number
 
-    def reportLatestOffset(self) -> dict[str, int]:
+    def reportLatestOffset(self) -> Offset:
         """Give the newest event for the progress of the query: the distance to it is the lag."""
         return _offset(self._newest())
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Range]:
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Range]:
         """Give one range for each task."""
-        return cut(start["seq"], end["seq"], self.what.rows, self.what.min_partitions)
+        begin, last = _position(start), _position(end)
+        if "common" in end:
+            begin = Position(end["common"], end["common_epoch"])
+        ranges = cut(begin.number, last.number, self.what.rows, self.what.min_partitions)
+        return pinned(self._asked(), ops.Events, ranges, begin.epoch, last.epoch)
 
     def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a range."""
         return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
-    def _newest(self) -> int:
-        return self._asked().newest()
+    def _newest(self) -> Position:
+        return Position(*self._asked().position())
 
     def _asked(self) -> Client:
         """Give the client of this process. Spark asks about ten times a second. Tasks get a reader without a client."""
@@ -144,5 +236,17 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.client = None
 
 
-def _offset(seq: int) -> dict[str, int]:
-    return {"seq": seq}
+def _offset(at: Position, spans: Sequence[Span] = ()) -> Offset:
+    """Make an offset; `spans` are the epochs up to it, each with its first known event."""
+    known = spans or ([] if at.epoch is None else [(at.number, at.epoch)])
+    return {"seq": at.number, "epoch": at.epoch, "spans": [list(span) for span in known[-SPANS:]]}
+
+
+def _position(offset: Offset) -> Position:
+    """Read the position of an offset; one that was written before there were epochs is of epoch 0."""
+    return Position(offset["seq"], offset.get("epoch", 0))
+
+
+def _spans(offset: Offset) -> list[Span]:
+    """Read the epochs that an offset knows."""
+    return [(first, epoch) for first, epoch in offset.get("spans", [[0, 0]])]

@@ -19,9 +19,10 @@ class Wanted(NamedTuple):
     rows: int
     min_partitions: int
     fail_on_data_loss: bool
+    epoch: int | None = None  # of the event or entry `after`
 
 
-OPTIONS = ("url", "table", "pushdown", "after", "last", "rowsPerPartition", "minPartitions", "failOnDataLoss")
+OPTIONS = ("url", "table", "pushdown", "after", "epoch", "last", "rowsPerPartition", "minPartitions", "failOnDataLoss")
 
 
 def wanted(options: Mapping[str, str]) -> Wanted:
@@ -37,5 +38,6 @@ def wanted(options: Mapping[str, str]) -> Wanted:
         given.whole("minPartitions", 1, low=1),
         given.flag("failOnDataLoss", True),
     )
+    epoch = given.whole("epoch", 0, digits=16) if "epoch" in {one.lower() for one in options} else None
     given.end()
-    return found
+    return found._replace(epoch=epoch)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from qmodel.pipeline.archive.forks import epoch_of
 from qmodel.pipeline.archive.layout import Archive, File
+from qmodel.pipeline.archive.write import EVENTS
 from qmodel.pipeline.statistics import sql
 from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, date_of, figures
 from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError
@@ -57,7 +59,7 @@ def new_ranges(archive: Archive, counted: dict[str, int], namespace: str | None 
                 f"is another archive, or an older copy. Use another folder for --out to count everything again."
             )
         if until > after:
-            found[one] = Range(after, until)
+            found[one] = Range(after, until, archive.position(one).epoch)
     return found
 
 
@@ -72,6 +74,7 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
         return new
     runs = Runs(out)
     with runs.alone():
+        _check_history(archive, runs)
         new = new_ranges(archive, runs.counted(), namespace)
         if new:
             define_views(engine, archive, new, runs.carried())
@@ -79,6 +82,18 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
     folders = runs.cells()
     engine.parquet("cells", folders) if folders else engine.table("cells", _no_cells())
     return new
+
+
+def _check_history(archive: Archive, runs: Runs) -> None:
+    """Refuse to go on if counted events were taken back from the archive, because the server lost them."""
+    for namespace, (_, until, epoch) in runs.last().items():
+        now = epoch_of(archive, namespace, until, EVENTS)
+        if None not in (now, epoch) and now != epoch:
+            raise StatisticsError(
+                f"Event {until} of {namespace!r} was counted in epoch {epoch}, and is of epoch {now} in the archive "
+                f"{archive.root} now: the server lost events that were counted, and the archive took them back. Use "
+                f"another folder for --out to count everything again."
+            )
 
 
 def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
@@ -101,12 +116,12 @@ def define_views(
     `carried` are earlier events that these need. Events of the days before `since` (ms) are left out.
     """
     first = date_of(since)
-    files = [file for one, (after, until) in new.items() for file in archive.files(one, after=after, last=until)]
+    files = [file for one, (after, until, _) in new.items() for file in archive.files(one, after=after, last=until)]
     files = [file for file in files if file.day >= first]
     if not files:
         return False
     engine.events("archived", archive, files)
-    rows = ", ".join(f"({engine.dialect.text(one)}, {after}, {until})" for one, (after, until) in new.items())
+    rows = ", ".join(f"({engine.dialect.text(one)}, {after}, {until})" for one, (after, until, _) in new.items())
     engine.table(
         "ranges",
         f"select col0 as namespace, col1 as after, col2 as until from (values {rows}) as named(col0, col1, col2)",

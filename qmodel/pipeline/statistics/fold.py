@@ -23,6 +23,7 @@ from typing import NamedTuple
 from qmodel.contract.events import EVENTS, Event
 from qmodel.model.state.stats import day_of
 from qmodel.pipeline.events.gaps import EventsGone, Gap, prove
+from qmodel.pipeline.events.histories import HistoriesMixed, follows
 from qmodel.pipeline.statistics.tallies import Tally
 
 KINDS = ("queue", "klass", "worker", "tag")
@@ -69,6 +70,8 @@ class Fold:
         """
         self.after = self.last = after
         self.part = part
+        self.epoch: int | None = None  # of the last event
+        self.begins_after: int | None = None  # the epoch of the event before the first one
         self.began_at: int | None = None  # the moment of the first event
         self.tallies: dict[Key, Tally] = {}
         self.jobs: dict[str, Known] = {}
@@ -78,9 +81,13 @@ class Fold:
     # ---- reading
 
     def add(self, events: Iterable[Event]) -> None:
-        """Count the next events. Raises EventsGone if some are missing between."""
+        """Count the next events. Raises EventsGone if some are missing between, HistoriesMixed if the server lost the
+        events before them.
+        """
         for event in events:
             self._follow(event.seq)
+            if event.epoch != self.epoch:
+                self._enter(event)
             if self.began_at is None:
                 self.began_at = event.at
             self._count(event)
@@ -89,7 +96,7 @@ class Fold:
     def pass_over(self, gap: Gap) -> None:
         """Continue behind events that are gone: they are left out by decision, not by accident."""
         self._follow(gap.first)
-        self.last = gap.last
+        self.last, self.epoch = gap.last, None
 
     def know(self, jid: str, klass: str, tags: Iterable[str] = ()) -> None:
         """Set the klass and the tags of a job from now on: no event says which tags a job was put with."""
@@ -98,8 +105,12 @@ class Fold:
         job.tags = dict.fromkeys(tags)
 
     def merge(self, later: Fold) -> None:
-        """Add the part that follows this one. Raises EventsGone if events are missing between."""
+        """Add the part that follows this one. Raises EventsGone if events are missing between, HistoriesMixed if the
+        two are of different histories.
+        """
         self._follow(later.after + 1)
+        if None not in (self.epoch, later.begins_after) and self.epoch != later.begins_after:
+            raise HistoriesMixed(later.after + 1, later.begins_after or 0, self.epoch or 0)
         for key, tally in later.tallies.items():
             self._tally(key).merge(tally)
         for event in later.pending:
@@ -108,6 +119,7 @@ class Fold:
             self._begin(jid)
         self.jobs.update(later.jobs)
         self.last = later.last
+        self.epoch = self.epoch if later.epoch is None else later.epoch
         self.began_at = later.began_at if self.began_at is None else self.began_at
 
     def tally(self, by: str, name: str, at: int) -> Tally:
@@ -117,6 +129,14 @@ class Fold:
     def _follow(self, seq: int) -> None:
         if seq != self.last + 1:
             raise EventsGone(prove([seq], self.last, seq))
+
+    def _enter(self, event: Event) -> None:
+        """Enter another epoch. Raises HistoriesMixed if the event does not begin it."""
+        if self.epoch is not None and not follows(event, self.epoch):
+            raise HistoriesMixed(event.seq, event.epoch, self.epoch)
+        if self.last == self.after:
+            self.begins_after = int(event.facts[1]) if event.event == "epoch_begun" else event.epoch
+        self.epoch = event.epoch
 
     # ---- counting
 

@@ -68,7 +68,8 @@ class Report(NamedTuple):
 def reconcile(client: Client, fold: Fold, *, tolerance: float = 0.0) -> Report:
     """Bring a fold up to the newest event, then compare it with the engine's statistics.
 
-    `tolerance` is relative and applies to means and squares only. Raises EventsGone if the fold cannot be brought up.
+    `tolerance` is relative and applies to means and squares only. Raises EventsGone if the fold cannot be brought up,
+    and Forked if the server lost events of the fold.
     """
     _bring_up(client, fold)
     gone, begun, wanted = _sorted(client, fold)
@@ -96,7 +97,7 @@ def kept_since(client: Client) -> int:
 
 
 def _bring_up(client: Client, fold: Fold) -> None:
-    for page in pages(client, fold.last):
+    for page in pages(client, fold.last, epoch=fold.epoch):
         fold.add(page)
 
 

@@ -29,10 +29,11 @@ COUNTS, CELLS, CARRIED = "counts.json", "cells", "carried"
 
 
 class Range(NamedTuple):
-    """The events of a namespace after a sequence, up to another."""
+    """The events of a namespace after a sequence, up to another, whose epoch is None if it is not known."""
 
     after: int
     until: int
+    epoch: int | None = 0
 
 
 class StatisticsError(QmodelError):
@@ -60,7 +61,7 @@ class Runs:
         """Give the last counted event of each namespace. Raises StatisticsError if a run between is missing."""
         found: dict[str, int] = {}
         for number in self.numbers():
-            for namespace, (after, until) in self._counts(number).items():
+            for namespace, (after, until, _) in self._counts(number).items():
                 if found.get(namespace, 0) != after:
                     raise StatisticsError(
                         f"Run {number} in {self.folder} counted {namespace!r} after event {after}, and those before it "
@@ -68,6 +69,13 @@ class Runs:
                         f"count everything again."
                     )
                 found[namespace] = until
+        return found
+
+    def last(self) -> dict[str, Range]:
+        """Give the last counted range of each namespace."""
+        found: dict[str, Range] = {}
+        for number in self.numbers():
+            found.update(self._counts(number))
         return found
 
     def cells(self, after: int = 0) -> list[str]:
