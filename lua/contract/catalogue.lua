@@ -1645,6 +1645,7 @@ catalogue.operations = {
     arguments = {
       after = kinds[35],
       count = kinds[16],
+      epoch = kinds[41],
     },
   },
   pause = {
