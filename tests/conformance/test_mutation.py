@@ -15,6 +15,7 @@ from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import CATALOGUE
 from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
 from qmodel.model.state.store import Store
@@ -232,7 +233,8 @@ def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> No
 
 
 def test_calls_written_by_hand_get_the_expected_replies() -> None:
-    assert len(replay.Recording([], wire()).steps) == len(wire())
+    judged = [one for one in wire() if one.args[:1] != [""] or CATALOGUE[one.operation].reads]
+    assert len(replay.Recording([], wire()).steps) == len(judged) > 80
 
 
 # ---- triage

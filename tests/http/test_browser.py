@@ -28,7 +28,7 @@ if CHROMIUM is None and not os.environ.get("CI"):
 FOLLOW = """() => {
     window.seen = []
     const events = new EventSource('/v1/events?after=0')
-    events.addEventListener('put', event => window.seen.push(Number(event.lastEventId)))
+    events.addEventListener('put', event => window.seen.push(parseInt(event.lastEventId)))
 }"""
 FORGE = """async ([api, mode, type]) => {
     const body = JSON.stringify({klass: 'Forged', jid: 'forged'})

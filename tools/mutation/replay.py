@@ -185,6 +185,15 @@ class Recording:
             reply = codec.decode(op, self.steps[-1].reply)
             right = expected if isinstance(expected, Refusal) else engine.step(store, *expected)
             assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
+            if args[:1] == [""] and not CATALOGUE[operation].reads:
+                self._forget_last()
+
+    def _forget_last(self) -> None:
+        """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
+        self.steps.pop()
+        for indexes in self.running.values():
+            if indexes[-1:] == [len(self.steps)]:
+                indexes.pop()
 
     def _record_one(self, loaded: Loaded, number: int, step: Step, args: list[str], keys: Keys) -> Keys:
         """Execute and record one step; give the keys after it."""

@@ -129,7 +129,7 @@ def wire() -> list[Wire]:
             for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")
         ),
         Wire("length", ["89999999999999", "", "q"], Step(89_999_999_999_999, ops.Length("q"))),
-        Wire("complete", ["6", "", "j", "900000000000000"], _bad("complete", "token")),
+        Wire("complete", ["6", "", "j", "1" + "0" * 30], _bad("complete", "token")),
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
