@@ -32,6 +32,7 @@ UNREACHED = {
     **dict.fromkeys(
         (
             ("state/keys", "return keys.prefix .. 'aside:' .. string.sub(key, #keys.prefix + 1)"),
+            ("state/queues", "elseif store.reads then"),
             ("state/queues", "records.missing(jids[i])"),
             ("state/queues", "writes.drop(key, members[(i - 1) * step + 1], jids[i])"),
             ("state/queues", "jids[i] = nil"),

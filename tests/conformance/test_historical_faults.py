@@ -142,7 +142,7 @@ LUA = [
     Fault("F14", "text is cut at its first NUL", "ops/change",
           "records.set_data(job, op.data)", "records.set_data(job, string.format('%s', op.data))"),
     Fault("late worker", "an old token is as good as the newest", "state/jobs",
-          "if job.state == 'running' and tonumber(job.token) == token then", "if job.state == 'running' then"),
+          "if job.state == 'running' and job.token == token then", "if job.state == 'running' then"),
     Fault("retention", "a job that is deleted leaves its tags", "state/jobs", "  tags.drop(job)\n", ""),
     Fault("M7", "a paused queue hands out jobs", "ops/pop", "paused and {} or ", ""),
     Fault("M8", "a failed job that is gone stays in its group", "state/state_index",
