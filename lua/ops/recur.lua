@@ -136,18 +136,14 @@ end
 -- Add tags for future runs.
 function recur.recur_tag(now, op)
   local schedule = schedules.find(op.jid)
-  local wanted, met, size = {}, {}, 0
+  tags.check_room('recurring job ' .. op.jid, schedule.tags, op.tags)
+
+  local wanted = {}
   for _, list in ipairs({schedule.tags, op.tags}) do
     for _, tag in ipairs(list) do
       wanted[#wanted + 1] = tag
-      size = size + (met[tag] and 0 or 1)
-      met[tag] = true
     end
   end
-  if size > catalogue.most then
-    refusals.refuse('LIMIT_REACHED', 'tags of recurring job ' .. op.jid, catalogue.most)
-  end
-
   return set_tags(now, schedule, wanted)
 end
 

@@ -5,7 +5,7 @@ local tag = {}
 -- Add tags to a job; those that it has are skipped.
 function tag.tag_add(now, op)
   local job = jobs.find(op.jid)
-  tags.check_room(job, op.tags)
+  tags.check_room('job ' .. job.jid, tags.of(job), op.tags)
 
   for _, tag in ipairs(op.tags) do
     if not tags.has(job, tag) then

@@ -62,32 +62,42 @@ local function gone()
   return store.first_kept() - 1
 end
 
--- The epoch of a kept event, as text.
-function epochs.of(seq)
-  local text = store.text(seq)
-  local found = writes.fetch('XRANGE', keys.events, text .. '-0', text .. '-' .. LAST)[1]
+-- An entry of a stream whose numbers have no gaps, of events or of the journal; nil if it is not kept.
+local function entry(stream, number)
+  local text = store.text(number)
+  return writes.fetch('XRANGE', stream, text .. '-0', text .. '-' .. LAST)[1]
+end
+
+-- The epoch of an entry, as text.
+local function epoch_in(found)
   return found and string.match(found[1], '%d+$') or ''
 end
 
--- The newest event that both can share, as far as is known: no epoch after that of the reader began before it.
-local function common(after, epoch)
-  local first, last = gone(), math.min(after, store.last())
+-- The epoch of a kept entry of a stream, as text.
+function epochs.of(stream, number)
+  return epoch_in(entry(stream, number))
+end
+
+-- The newest entry that both can share, as far as is known: no epoch after that of the reader began before it. `first`
+-- is the last entry of the stream that is no longer kept, and `newest` the last one.
+function epochs.common(number, epoch, first, newest, stream)
+  local last = math.min(number, newest)
   if last <= first then
-    return math.min(after, first)
+    return math.min(number, first)
   end
   local low, high = first, last
-  while low < high do -- the last event of an epoch that is not later, or the one before the kept
+  while low < high do -- the last entry of an epoch that is not later, or the one before the kept
     local middle = math.floor((low + high + 1) / 2)
-    if (tonumber(epochs.of(middle)) or 0) <= epoch then
+    if (tonumber(epochs.of(stream, middle)) or 0) <= epoch then
       low = middle
     else
       high = middle - 1
     end
   end
   if low == first then
-    return math.min(after, first)
+    return math.min(number, first)
   end
-  return low == after and low - 1 or low
+  return low == number and low - 1 or low
 end
 
 -- Refuse a reader whose last event is not part of this history. If that event is no longer kept, the next one that is
@@ -102,15 +112,15 @@ function epochs.check(after, epoch)
   if after > store.last() or first > store.last() then
     same = store.epoch == text
   elseif after >= first then
-    same = epochs.of(after) == text
+    same = epochs.of(keys.events, after) == text
   else
-    local next_ = store.text(first)
-    local found = writes.fetch('XRANGE', keys.events, next_ .. '-0', next_ .. '-' .. LAST)[1]
+    local found = entry(keys.events, first)
     local what, previous = string.match(found and found[2][2] or '', '^%d+\t([%l_]+)\t%d+\t(%d+)$')
-    same = epochs.of(first) == text or (what == 'epoch_begun' and previous == text)
+    same = epoch_in(found) == text or (what == 'epoch_begun' and previous == text)
   end
   if not same then
-    refusals.refuse('FORKED', store.text(after), text, store.epoch, store.text(common(after, epoch)))
+    local common = epochs.common(after, epoch, first - 1, store.last(), keys.events)
+    refusals.refuse('FORKED', store.text(after), text, store.epoch, store.text(common))
   end
 end
 

@@ -9,7 +9,6 @@
 local journal = {}
 
 local TRIM = 16 -- every 16th entry checks the number of entries
-local LAST = '18446744073709551615' -- the greatest second part of an id
 
 -- Whether operations are recorded.
 function journal.is_on()
@@ -127,34 +126,6 @@ function journal.after(number, count)
   return page
 end
 
--- The epoch of a kept entry, as text.
-local function epoch_of(number)
-  local text = store.text(number)
-  local found = writes.fetch('XRANGE', keys.journal, text .. '-0', text .. '-' .. LAST)[1]
-  return found and string.match(found[1], '%d+$') or ''
-end
-
--- The newest entry that both can share, as far as is known: no epoch after that of the reader began before it.
-local function common(number, epoch)
-  local first, last = first_kept() - 1, math.min(number, newest())
-  if last <= first then
-    return math.min(number, first)
-  end
-  local low, high = first, last
-  while low < high do -- the last entry of an epoch that is not later, or the one before the kept
-    local middle = math.floor((low + high + 1) / 2)
-    if (tonumber(epoch_of(middle)) or 0) <= epoch then
-      low = middle
-    else
-      high = middle - 1
-    end
-  end
-  if low == first then
-    return math.min(number, first)
-  end
-  return low == number and low - 1 or low
-end
-
 -- Refuse a reader whose last entry is not part of this history, as `epochs.check` does for events. If that entry is no
 -- longer kept, the next one that is must be of the reader's epoch: nothing tells which epoch was before it.
 function journal.check(number, epoch)
@@ -167,11 +138,12 @@ function journal.check(number, epoch)
   if number > last or first > last then
     same = store.epoch == text
   elseif number >= first then
-    same = epoch_of(number) == text
+    same = epochs.of(keys.journal, number) == text
   else
     same = first_epoch == text
   end
   if not same then
-    refusals.refuse('FORKED', store.text(number), text, store.epoch, store.text(common(number, epoch)))
+    local common = epochs.common(number, epoch, first - 1, last, keys.journal)
+    refusals.refuse('FORKED', store.text(number), text, store.epoch, store.text(common))
   end
 end

@@ -19,17 +19,17 @@ function tags.has(job, tag)
   return string.find(BETWEEN .. job.tags .. BETWEEN, BETWEEN .. tag .. BETWEEN, 1, true) ~= nil
 end
 
--- Refuse more than 1000 tags of a job: all are removed in the step that deletes it.
-function tags.check_room(job, more)
+-- Refuse more than 1000 tags of a job or a recurring job: all are removed in the step that deletes it.
+function tags.check_room(whose, some, more)
   local had, size = {}, 0
-  for _, list in ipairs({tags.of(job), more}) do
+  for _, list in ipairs({some, more}) do
     for _, tag in ipairs(list) do
       size = size + (had[tag] and 0 or 1)
       had[tag] = true
     end
   end
   if size > catalogue.most then
-    refusals.refuse('LIMIT_REACHED', 'tags of job ' .. job.jid, catalogue.most)
+    refusals.refuse('LIMIT_REACHED', 'tags of ' .. whose, catalogue.most)
   end
 end
 

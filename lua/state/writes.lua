@@ -242,9 +242,11 @@ end
 local NOTHING = {LLEN = 0, ZCARD = 0, HLEN = 0, ZCOUNT = 0}
 local LISTS = {LRANGE = true, ZRANGE = true, ZRANGEBYSCORE = true, ZREVRANGE = true, HGETALL = true, HKEYS = true}
 
--- How to read all of a key, and write it again, by the command that is its next one.
+-- How to write all of a key again, and how to read it, by the command that is its next one.
+local HASH, SORTED_SET = {'HSET', 'HGETALL'}, {'ZADD', 'ZRANGE', '0', '-1', 'WITHSCORES'}
 local WHOLE = {
-  HSET = {'HSET', 'HGETALL'}, ZADD = {'ZADD', 'ZRANGE', '0', '-1', 'WITHSCORES'}, RPUSH = {'RPUSH', 'LRANGE', '0', '-1'},
+  HSET = HASH, HDEL = HASH, HINCRBY = HASH, ZADD = SORTED_SET, ZREM = SORTED_SET, ZINCRBY = SORTED_SET,
+  RPUSH = {'RPUSH', 'LRANGE', '0', '-1'},
 }
 
 -- Do a deletion now, because the key has a later write that is early.

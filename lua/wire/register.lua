@@ -101,11 +101,13 @@ local function open(op, now, text)
   prefetch(op)
 end
 
--- Do what earlier steps have left to do, and read again; keep the step away from keys of commands that still fail.
+-- Do what earlier steps have left to do, and read again; keep the step away from keys of commands that still fail, and
+-- give these commands.
 local function mend(op, now, text, reads)
   local left = intent.mend(reads)
   open(op, now, text)
   writes.block(left)
+  return left
 end
 
 -- Begin an epoch in a step of its own, because the last step may have been lost or made by another server. The journal
@@ -124,17 +126,14 @@ end
 local function begin(operation, spec, op, now, text, simulated)
   store.reads = spec.reads
   open(op, now, text)
-  if store.pending then
-    mend(op, now, text, spec.reads)
-  end
+  local left = store.pending and mend(op, now, text, spec.reads) or NONE
   if spec.reads then
     return
   end
   if not simulated and operation ~= 'begin_epoch' and epochs.is_foreign() then
-    local left = store.pending and intent.kept()
     begin_epoch(now, text)
     open(op, now, text)
-    writes.block(left or NONE)
+    writes.block(left)
   end
   understood, journals, moment_text = true, store.config and journal.is_on(), text
 end

@@ -26,7 +26,7 @@ from qmodel.contract.replies import Page
 from qmodel.model.rules.failure import expire_due, retire_due
 from qmodel.model.rules.recurrence import keep, resume, stop
 from qmodel.model.rules.runs import fire_due, make, next_run
-from qmodel.model.state import queues, schedules
+from qmodel.model.state import queues, schedules, tags
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import Schedule
 from qmodel.model.state.store import Store, emit
@@ -146,11 +146,9 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
 def recur_tag(store: Store, now: int, op: RecurTag) -> tuple[str, ...]:
     """Add tags for future runs."""
     schedule = schedules.find(store, op.jid)
-    wanted = (*schedule.tags, *op.tags)
-    if len(set(wanted)) > MOST:
-        raise refuse("LIMIT_REACHED", "tags of recurring job " + op.jid, MOST)
+    tags.check_room("recurring job " + op.jid, schedule.tags, op.tags)
 
-    return _set_tags(store, now, schedule, wanted)
+    return _set_tags(store, now, schedule, (*schedule.tags, *op.tags))
 
 
 def recur_untag(store: Store, now: int, op: RecurUntag) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from qmodel.model.state.store import Store, emit
 def tag_add(store: Store, now: int, op: TagAdd) -> tuple[str, ...]:
     """Add tags to a job; those that it has are skipped."""
     job = jobs.find(store, op.jid)
-    tags.check_room(job, op.tags)
+    tags.check_room("job " + job.jid, job.tags, op.tags)
 
     for tag in op.tags:
         if tag not in job.tags:

@@ -17,6 +17,8 @@ the mark has to be the last sequence that this Lua state wrote in the epoch (lua
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import partial
 
 from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.contract.refusals import refuse
@@ -69,6 +71,20 @@ def kept(store: Store) -> tuple[tuple[int, int], ...]:
     return (first, of(store, first)), *later
 
 
+def common(number: int, epoch: int, first: int, newest: int, epoch_of: Callable[[int], int]) -> int:
+    """The newest entry that both can share, as far as is known: no epoch after that of the reader began before it.
+
+    `first` is the last event, or entry of the journal, that is no longer kept, and `newest` the last one.
+    """
+    last = min(number, newest)
+    if last <= first:
+        return min(number, first)
+    found = bisect_right(range(first + 1, last + 1), epoch, key=epoch_of) + first
+    if found == first:
+        return min(number, first)
+    return found - 1 if found == number else found
+
+
 def check(store: Store, after: int, epoch: int) -> None:
     """Refuse a reader whose last event is not part of this history.
 
@@ -85,19 +101,8 @@ def check(store: Store, after: int, epoch: int) -> None:
     else:
         same = of(store, gone + 1) == epoch or store.events[0][1:] == ("epoch_begun", of(store, gone + 1), epoch)
     if not same:
-        raise refuse("FORKED", after, epoch, store.epoch, _common(store, after, epoch))
-
-
-def _common(store: Store, after: int, epoch: int) -> int:
-    """The newest event that both can share, as far as is known: no epoch after that of the reader began before it."""
-    until = min(after, store.seq)
-    for first, later in store.epochs:
-        if later > epoch:
-            until = min(until, first - 1)
-            break
-    if until <= _gone(store):
-        return min(after, _gone(store))
-    return until - 1 if until == after else until
+        shared = common(after, epoch, gone, store.seq, partial(of, store))
+        raise refuse("FORKED", after, epoch, store.epoch, shared)
 
 
 # ---- beginning one by oneself

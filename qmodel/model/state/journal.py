@@ -14,9 +14,9 @@ outcome; and the epoch. As of events, the pair of epoch and number identifies an
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,7 +24,7 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal, refuse
 from qmodel.contract.replies import Recorded
-from qmodel.model.state import budget
+from qmodel.model.state import budget, epochs
 from qmodel.model.state.store import Store
 from qmodel.wire import as_json, codec
 
@@ -112,21 +112,12 @@ def check(store: Store, number: int, epoch: int) -> None:
     else:
         same = _epoch_of(store, max(number, _gone(store) + 1)) == epoch
     if not same:
-        raise refuse("FORKED", number, epoch, store.epoch, _common(store, number, epoch))
+        of = partial(_epoch_of, store)
+        raise refuse(
+            "FORKED", number, epoch, store.epoch, epochs.common(number, epoch, _gone(store), store.journaled, of)
+        )
 
 
 def _epoch_of(store: Store, number: int) -> int:
     """The epoch of a kept entry."""
     return store.recorded[number - _gone(store) - 1][-1]
-
-
-def _common(store: Store, number: int, epoch: int) -> int:
-    """The newest entry that both can share, as far as is known: no epoch after that of the reader began before it."""
-    first = _gone(store)
-    last = min(number, store.journaled)
-    if last <= first:
-        return min(number, first)
-    found = bisect_right(range(first + 1, last + 1), epoch, key=lambda one: _epoch_of(store, one)) + first
-    if found == first:
-        return min(number, first)
-    return found - 1 if found == number else found

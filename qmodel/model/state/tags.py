@@ -11,10 +11,10 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 
-def check_room(job: Job, more: Iterable[str]) -> None:
-    """Refuse more than 1000 tags of a job: all are removed in the step that deletes it."""
-    if len(job.tags.keys() | set(more)) > MOST:
-        raise refuse("LIMIT_REACHED", "tags of job " + job.jid, MOST)
+def check_room(whose: str, some: Iterable[str], more: Iterable[str]) -> None:
+    """Refuse more than 1000 tags of a job or a recurring job: all are removed in the step that deletes it."""
+    if len({*some, *more}) > MOST:
+        raise refuse("LIMIT_REACHED", "tags of " + whose, MOST)
 
 
 def add(store: Store, job: Job, tag: str) -> None:
