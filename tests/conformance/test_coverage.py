@@ -43,6 +43,7 @@ UNREACHED = {
             ("state/store", "writes.fail(keys.counters, 'its text is not that of counters')"),
             ("state/store", "known_counters = nil"),
             ("wire/register", "local left = intent.mend(reads)"),
+            ("wire/register", "return left"),
             ("wire/register", "open(op, now, text)"),
             ("wire/register", "writes.block(left)"),
             ("wire/register", "mend(op, now, text, spec.reads)"),
