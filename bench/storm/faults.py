@@ -276,10 +276,12 @@ class FullDisk(Fault):
 
 
 class Denied(Fault):
-    """A command that functions use is denied to the clients' user for a while."""
+    """A command that functions use is denied to the clients' user for a while. A step that comes upon it after its first
+    write is kept, and until it is completed, its keys cannot be used: CORRUPT.
+    """
 
     name = "command-denied"
-    allowed = frozenset(("NOPERM",))
+    allowed = frozenset(("NOPERM", "CORRUPT"))
     COMMANDS = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "zcard", "set", "get", "mget", "del", "rpush", "incrby")
 
     def draw(self) -> None:

@@ -5,6 +5,7 @@ tests/property/test_inner_errors.py tries every write; here is what only a serve
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +14,14 @@ import pytest
 from qmodel.backends.redis.backend import RedisBackend, connect
 from qmodel.backends.redis.dump import dump_command, dump_of
 from qmodel.backends.redis.raw_keys import decode
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.doctor import damage
-from qmodel.errors import ConnectError, CorruptError
+from qmodel.errors import ConnectError, CorruptError, RefusedError
 from qmodel.model.invariants import check
+from qmodel.pipeline.audit.replay import Audit, differences
+from qmodel.pipeline.journal.pages import entries
 from tests.backends.helpers import Private, Starter
 
 pytestmark = pytest.mark.server
@@ -90,6 +94,66 @@ def test_a_step_without_a_right_is_undone_or_completed_by_the_next_call(world: W
         assert world.all.execute(ops.Put("other", "next", "K", "")) == "next"
         assert not check(decode(world.state()))
         assert [finding.level for finding in damage.damage(world)] == ["OK"]
+
+
+class Load:
+    """Draws operations on a few jobs, and sends each again until it is done, or refused, or was tried three times."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.chance, self.number = world, random.Random(seed), 0
+        self.held: list[tuple[str, int]] = []
+
+    def draw(self) -> ops.Operation:
+        self.number += 1
+        jid, some = f"j{self.number}", f"j{self.chance.randint(1, self.number)}"
+        choices: list[ops.Operation] = [
+            ops.Put("q", jid, "K", "", request=jid),
+            ops.Put("q", jid, "K", "", delay_ms=1),
+            ops.Put("q", jid, "K", "", depends=(some,)),
+            ops.Put("q", jid, "K", "", unique="u", tags=("t",)),
+            ops.Put("q", jid, "K", "", ordered="o", throttles=("x",)),
+            ops.Pop("q", "w", self.chance.randint(1, 3), request=jid),
+            ops.Cancel((some,)),
+        ]
+        if self.held:
+            held = self.held.pop()
+            choices += [ops.Complete(*held), ops.Fail(*held, "g", "m")] * 2
+        return self.chance.choice(choices)
+
+    def run(self, times: int) -> None:
+        for _ in range(times):
+            self.execute(self.draw())
+
+    def execute(self, op: ops.Operation) -> None:
+        for _ in range(3):
+            try:
+                reply = self.world.app.execute(op)
+            except RefusedError:
+                return
+            except ConnectError as error:
+                assert getattr(error, "code", "") in ("CORRUPT", "NOPERM")
+            else:
+                if isinstance(op, ops.Pop):
+                    self.held += [(job.jid, job.token) for job in reply]
+                return
+
+
+@pytest.mark.parametrize("denied", (*WRITES, "get", "set", "mget", "incrby", "xrevrange"))
+def test_what_goes_on_without_a_right_is_whole_and_journaled(world: World, denied: str) -> None:
+    """Steps that are kept, steps that go on beside them, and epochs that begin between them."""
+    for seed in range(2):
+        world.redis.flushall()
+        world.all.execute(ops.ConfigSet("journal", 1))
+        load = Load(world, seed)
+        load.run(15)
+        world.redis.execute_command("ACL", "SETUSER", "app", "-" + denied)
+        load.run(20)
+        world.redis.execute_command("ACL", "SETUSER", "app", "+" + denied)
+        load.run(10)
+        found, audit = taken(world.url), Audit()
+        assert not check(found)
+        assert not list(audit.follow(entries(world.client)))
+        assert not list(differences(audit.state(), found))
 
 
 def test_a_key_of_a_wrong_type_is_named_and_put_aside(world: World) -> None:
