@@ -76,8 +76,9 @@ class Fault:
 class ServerKilled(Fault):
     """The server is killed and comes back; with `appendfsync always` nothing is lost.
 
-    If it was killed in the middle of a write, its append-only file ends within a step. Afterwards the file is rewritten,
-    as the docs say: Redis 7.0.15 leaves the beginning of that step in it, and would execute it at the next restart.
+    If it was killed in the middle of a write, its append-only file ends within a step. Afterwards the file is
+    rewritten, as the docs say: Redis 7.0.15 leaves the beginning of that step in it, and would execute it at the next
+    restart.
     """
 
     name = "server-killed"
@@ -274,8 +275,9 @@ class FullDisk(Fault):
 
 
 class Denied(Fault):
-    """A command that functions use is denied to the clients' user for a while. A step that comes upon it after its first
-    write is kept, and until it is completed, its keys cannot be used: CORRUPT.
+    """A command that functions use is denied to the clients' user for a while.
+
+    A step that needs it after its first write is kept. Until it is completed, its keys cannot be used: CORRUPT.
     """
 
     name = "command-denied"
