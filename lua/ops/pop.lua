@@ -71,11 +71,17 @@ local function ready(now, queue, count, passed)
     end
     left = count - #taken
     closed = closed + #found - (before - left)
-    if left > 0 and #found < math.max(wanted, 1) and (through == catalogue.most or #parked.due(queue, now, 1) == 0) then
+    local over = through == catalogue.most or budget.is_cut() or #parked.due(queue, now, 1) == 0
+    if left > 0 and #found < math.max(wanted, 1) and over then
       break
     end
   end
   return taken
+end
+
+-- Whether a job with a lapsed lease may not run again.
+local function fails(job)
+  return job.state == 'running' and (tonumber(job.remaining) == 0 or failure.is_revoked(job))
 end
 
 -- Move a job that has become due into the order, or park it at its concurrency key.
@@ -114,7 +120,7 @@ local function next_(now, queue, count)
   local taken = {}
   local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(queues.lapsed(queue, moment, count)) do
-    local units = budget.weight(job)
+    local units = fails(job) and concurrency.ending(job) or budget.weight(job) + parked.freeing(job)
     if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
       break
     end
@@ -263,20 +269,48 @@ local function without(gone, found, most)
   return left
 end
 
--- The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs.
+-- The first of some jobs, at least one, as long as the budget leaves `kept`; spend the units for reading them.
+local function within(found, kept)
+  local first = {}
+  for i = 1, #found do
+    local units = budget.moving(found[i])
+    if i > 1 and not budget.fits(units, kept) then
+      break
+    end
+    budget.spend(units)
+    first[i] = found[i]
+  end
+  return first
+end
+
+-- How many jobs that were read the budget has room to show, at least one; spend it.
+local function showable(found)
+  for i = 1, #found do
+    local units = budget.weight(found[i]) - budget.moving(found[i])
+    if i > 1 and not budget.fits(units, 0) then
+      return i - 1
+    end
+    budget.spend(units)
+  end
+  return #found
+end
+
+-- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
+-- without expired jobs.
 local function order(now, queue, count, ended)
   local gone, most = {}, catalogue.most
-  local over = ttl.due(queue, now, most)
+  local over = within(ttl.due(queue, now, most), math.floor(budget.room() / 2))
   for _, job in ipairs(over) do
     gone[job.jid] = true
     ended[#ended + 1] = job
   end
-  local found = without(gone, queues.next_ready(queue, count + #over), count)
-  local due = without(gone, queues.look_due(queue, now, most + #over), most)
-  for _, job in ipairs(concurrency.preview(now, queue, ended, due)) do
+  local drafts = runs.drafts(now, queue, most)
+  local due = within(queues.look_due(queue, now, most + #over), math.floor(budget.room() / 2))
+  local found = concurrency.preview(now, queue, ended, without(gone, due, most))
+  for _, job in ipairs(without(gone, within(queues.next_ready(queue, count + #over), 0), count)) do
     found[#found + 1] = job
   end
-  for _, job in ipairs(runs.drafts(now, queue, most)) do
+  for _, job in ipairs(drafts) do
     job.seq = job.seq + 2 * most -- jobs that get a slot come before
     found[#found + 1] = job
   end
@@ -289,12 +323,9 @@ end
 function pop.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown, ended = {}, {}
-  for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
-    if job.state == 'stalled' or tonumber(job.remaining) > 0 and not failure.is_revoked(job) then
-      shown[#shown + 1] = job
-    else
-      ended[#ended + 1] = job
-    end
+  for _, job in ipairs(within(queues.lapsed(op.queue, moment, op.count), math.floor(budget.room() / 2))) do
+    local list = fails(job) and ended or shown
+    list[#list + 1] = job
   end
   local found = order(now, op.queue, op.count, ended)
   for i = 1, math.min(#found, op.count - #shown) do
@@ -307,7 +338,7 @@ function pop.peek(now, op)
     end
   end
   local views = {}
-  for i = 1, fitting(shown, false) do
+  for i = 1, showable(shown) do
     views[i] = jobs.view(now, shown[i])
   end
   return views

@@ -11,7 +11,7 @@ from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
 from qmodel.model.rules import propagation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, passes
-from qmodel.model.rules.concurrency import admit, place, preview
+from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
@@ -120,7 +120,7 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     passed: Passed = {}
     kept, some = budget.room(store) // 2, False
     for job in queues.lapsed(store, queue_state, until, count):
-        units = budget.weight(job)
+        units = ending(store, job) if _fails(job) else budget.weight(job) + parked.freeing(store, job)
         if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
             break
         some = True
@@ -158,7 +158,8 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
             break
         left = count - len(taken)
         closed += len(found) - (before - left)
-        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(queue_state, now, 1)):
+        over = through == MOST or budget.is_cut(store) or not parked.due(queue_state, now, 1)
+        if left > 0 and len(found) < max(wanted, 1) and over:
             break
     return taken
 
@@ -171,6 +172,11 @@ def _fitting(store: Store, found: list[Job], some: bool) -> int:
             return fit
         budget.spend(store, units)
     return len(found)
+
+
+def _fails(job: Job) -> bool:
+    """Whether a job with a lapsed lease may not run again."""
+    return job.state == "running" and (job.remaining == 0 or is_revoked(job))
 
 
 def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
@@ -243,18 +249,44 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
-    """The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs."""
+    """The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
+    without expired jobs.
+    """
     queue_state = queues.of(store, queue)
-    over = ttl.due(store, queue, now, MOST)
+    over = _within(store, ttl.due(store, queue, now, MOST), budget.room(store) // 2)
     gone = {job.jid for job in over}
-    order = _without(gone, queues.next_ready(store, queue_state, count + len(gone)), count)
-    due = _without(gone, queues.due(store, queue_state, now, MOST + len(gone)), MOST)
-    order += preview(store, now, queue, [*ended, *over], due)
-    for job in drafts(store, now, queue, MOST):
+    runs = drafts(store, now, queue, MOST)
+    found = _within(store, queues.due(store, queue_state, now, MOST + len(gone)), budget.room(store) // 2)
+    order = preview(store, now, queue, [*ended, *over], _without(gone, found, MOST))
+    found = _within(store, queues.next_ready(store, queue_state, count + len(gone)), 0)
+    order += _without(gone, found, count)
+    for job in runs:
         job.seq += 2 * MOST  # jobs that get a slot come before
         order.append(job)
     order.sort(key=queues.rank)
     return order
+
+
+def _within(store: Store, found: Iterable[Job], kept: int) -> list[Job]:
+    """The first of some jobs, at least one, as long as the budget leaves `kept`; spend the units for reading them."""
+    first: list[Job] = []
+    for job in found:
+        units = budget.moving(job)
+        if first and not budget.fits(store, units, kept):
+            break
+        budget.spend(store, units)
+        first.append(job)
+    return first
+
+
+def _showable(store: Store, found: list[Job]) -> int:
+    """How many jobs that were read the budget has room to show, at least one; spend it."""
+    for shown, job in enumerate(found):
+        units = budget.weight(job) - budget.moving(job)
+        if shown and not budget.fits(store, units, 0):
+            return shown
+        budget.spend(store, units)
+    return len(found)
 
 
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
@@ -262,10 +294,10 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     not checked.
     """
     until = now - config.value(store, "grace-period")
-    lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
-    shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
-    ended = [job for job in lapsed if job not in shown]
+    lapsed = _within(store, queues.lapsed(store, queues.of(store, op.queue), until, op.count), budget.room(store) // 2)
+    shown = [job for job in lapsed if not _fails(job)]
+    ended = [job for job in lapsed if _fails(job)]
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, False)])
+    return tuple(jobs.view(store, now, job) for job in shown[: _showable(store, shown)])
