@@ -536,11 +536,14 @@ def _throttled_queues(world: World, n: int) -> Operation:
     return ops.CompleteMany(tuple(ops.Complete(jid, token) for jid, token in held))
 
 
-def _own_throttle(world: World, n: int) -> Operation:
-    world.call(ops.ThrottleSet("queue/q", concurrency=10**5, rate=10**4, rate_ms=10**5))
-    world.put(puts(FEATURES["8 throttles"], n))
-    _limits(world)
-    return ops.Pop("q", WORKER, 1000)
+def _own_throttle(feature: Feature) -> Prepare:
+    def prepare(world: World, n: int) -> Operation:
+        world.call(ops.ThrottleSet("queue/q", concurrency=10**5, rate=10**4, rate_ms=10**5))
+        world.put(puts(feature, n))
+        _limits(world)
+        return ops.Pop("q", WORKER, 1000)
+
+    return prepare
 
 
 def _closed_throttle(world: World, n: int) -> Operation:
@@ -732,7 +735,8 @@ OTHERS: list[Case] = [
     Case("pop", "one of 3n parked, throttle unset", _unset_then(lambda: ops.Pop("q", WORKER, 1), 3)),
     Case("throttle_unset", "n queues with a parked job", _unset_queues),
     Case("pop", "n throttles open", _many_throttles),
-    Case("pop", "own throttle, 8 throttles", _own_throttle),
+    Case("pop", "own throttle", _own_throttle(FEATURES["plain"])),
+    Case("pop", "own throttle, 8 throttles", _own_throttle(FEATURES["8 throttles"])),
     Case("complete_many", "a throttle of n queues", _throttled_queues),
     Case("pop", "the last of 8 throttles closed", _closed_throttle),
     Case("pop", "backlog of one schedule", _recurring(1, 0)),

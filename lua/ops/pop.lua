@@ -56,6 +56,9 @@ local function ready(now, queue, count, passed)
     end
     local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
+    if own then
+      budget.spend(budget.ALONE)
+    end
     local fit = fitting(found, taken[1] ~= nil or closed > 0)
     local others = {unpack(found, fit + 1)}
     local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})

@@ -9,6 +9,7 @@ budget.FAILURE = 2
 budget.SLOT = 2
 budget.THROTTLE = 6
 budget.QUEUE = 2
+budget.ALONE = 4
 budget.BLOCK = 4096
 
 local INLINE = 1024

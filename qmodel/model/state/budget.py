@@ -40,6 +40,9 @@ THROTTLE = 6
 QUEUE = 2
 """The units for letting a queue check a throttle again, because a lease has ended."""
 
+ALONE = 4
+"""The units for taking a job of a queue with a throttle of its own, which are taken one at a time."""
+
 BLOCK = 4096
 """The bytes of text that cost a unit."""
 
