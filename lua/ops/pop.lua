@@ -272,48 +272,34 @@ local function without(gone, found, most)
   return left
 end
 
--- The first of some jobs, at least one, as long as the budget leaves `kept`; spend the units for reading them.
-local function within(found, kept)
+-- The first of some jobs, at least one, as far as reading them takes no more than some units.
+local function within(found, units)
   local first = {}
   for i = 1, #found do
-    local units = budget.moving(found[i])
-    if i > 1 and not budget.fits(units, kept) then
+    units = units - budget.moving(found[i])
+    if i > 1 and units < 0 then
       break
     end
-    budget.spend(units)
     first[i] = found[i]
   end
   return first
 end
 
--- How many jobs that were read the budget has room to show, at least one; spend it.
-local function showable(found)
-  for i = 1, #found do
-    local units = budget.weight(found[i]) - budget.moving(found[i])
-    if i > 1 and not budget.fits(units, 0) then
-      return i - 1
-    end
-    budget.spend(units)
-  end
-  return #found
-end
-
 -- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
 -- without expired jobs.
 local function order(now, queue, count, ended)
-  local gone, most = {}, catalogue.most
-  local over = within(ttl.due(queue, now, most), math.floor(budget.room() / 2))
+  local gone, most, room = {}, catalogue.most, budget.room()
+  local over = within(ttl.due(queue, now, most), math.floor(room / 4))
   for _, job in ipairs(over) do
     gone[job.jid] = true
     ended[#ended + 1] = job
   end
-  local drafts = runs.drafts(now, queue, most)
-  local due = within(queues.look_due(queue, now, most + #over), math.floor(budget.room() / 2))
-  local found = concurrency.preview(now, queue, ended, without(gone, due, most))
-  for _, job in ipairs(without(gone, within(queues.next_ready(queue, count + #over), 0), count)) do
+  local due = within(queues.look_due(queue, now, most + #over), math.floor(room / 4))
+  local found = without(gone, within(queues.next_ready(queue, count + #over), room), count)
+  for _, job in ipairs(concurrency.preview(now, queue, ended, without(gone, due, most))) do
     found[#found + 1] = job
   end
-  for _, job in ipairs(drafts) do
+  for _, job in ipairs(runs.drafts(now, queue, most)) do
     job.seq = job.seq + 2 * most -- jobs that get a slot come before
     found[#found + 1] = job
   end
@@ -341,7 +327,7 @@ function pop.peek(now, op)
     end
   end
   local views = {}
-  for i = 1, showable(shown) do
+  for i = 1, fitting(shown, false) do
     views[i] = jobs.view(now, shown[i])
   end
   return views

@@ -279,9 +279,6 @@ local function wanted(request)
   local reached = request.state == 'canceling' and request.reached or ''
   local holders = concurrency_keys.holders(REQUEST .. request.id, catalogue.most)
   local found, known = after(holders, reached), {}
-  if not found[1] then
-    found, reached = {unpack(holders)}, ''
-  end
   for _, jid in ipairs(holders) do
     known[jid] = true
   end
@@ -290,7 +287,10 @@ local function wanted(request)
       found[#found + 1] = jid
     end
   end
-  return found, known, reached
+  if found[1] then
+    return found, known, reached
+  end
+  return holders, known, ''
 end
 
 -- The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget goes.

@@ -254,41 +254,28 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
     """The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
     without expired jobs.
     """
-    queue_state = queues.of(store, queue)
-    over = _within(store, ttl.due(store, queue, now, MOST), budget.room(store) // 2)
+    queue_state, room = queues.of(store, queue), budget.room(store)
+    over = _within(ttl.due(store, queue, now, MOST), room // 4)
     gone = {job.jid for job in over}
-    runs = drafts(store, now, queue, MOST)
-    found = _within(store, queues.due(store, queue_state, now, MOST + len(gone)), budget.room(store) // 2)
-    order = preview(store, now, queue, [*ended, *over], _without(gone, found, MOST))
-    found = _within(store, queues.next_ready(store, queue_state, count + len(gone)), 0)
-    order += _without(gone, found, count)
-    for job in runs:
+    due = _within(queues.due(store, queue_state, now, MOST + len(gone)), room // 4)
+    order = _without(gone, _within(queues.next_ready(store, queue_state, count + len(gone)), room), count)
+    order += preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
+    for job in drafts(store, now, queue, MOST):
         job.seq += 2 * MOST  # jobs that get a slot come before
         order.append(job)
     order.sort(key=queues.rank)
     return order
 
 
-def _within(store: Store, found: Iterable[Job], kept: int) -> list[Job]:
-    """The first of some jobs, at least one, as long as the budget leaves `kept`; spend the units for reading them."""
+def _within(found: Iterable[Job], units: int) -> list[Job]:
+    """The first of some jobs, at least one, as far as reading them takes no more than some units."""
     first: list[Job] = []
     for job in found:
-        units = budget.moving(job)
-        if first and not budget.fits(store, units, kept):
+        units -= budget.moving(job)
+        if first and units < 0:
             break
-        budget.spend(store, units)
         first.append(job)
     return first
-
-
-def _showable(store: Store, found: list[Job]) -> int:
-    """How many jobs that were read the budget has room to show, at least one; spend it."""
-    for shown, job in enumerate(found):
-        units = budget.weight(job) - budget.moving(job)
-        if shown and not budget.fits(store, units, 0):
-            return shown
-        budget.spend(store, units)
-    return len(found)
 
 
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
@@ -296,10 +283,10 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     not checked.
     """
     until = now - config.value(store, "grace-period")
-    lapsed = _within(store, queues.lapsed(store, queues.of(store, op.queue), until, op.count), budget.room(store) // 2)
+    lapsed = _within(queues.lapsed(store, queues.of(store, op.queue), until, op.count), budget.room(store) // 2)
     shown = [job for job in lapsed if not _fails(job)]
     ended = [job for job in lapsed if _fails(job)]
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown[: _showable(store, shown)])
+    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, False)])

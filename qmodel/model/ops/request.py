@@ -255,12 +255,10 @@ def _wanted(store: Store, request: Request) -> tuple[list[str], set[str], str]:
     """
     reached = (request.reached or "") if request.state == "canceling" else ""
     holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
-    found = _after(holders, reached)
-    if not found:
-        found, reached = list(holders), ""
     known = set(holders)
+    found = _after(holders, reached)
     found += [jid for jid in requests.unfinished(store, request, 2 * MOST) if jid not in known]
-    return found[:MOST], known, reached
+    return (found[:MOST], known, reached) if found else (list(holders), known, "")
 
 
 def _pick(store: Store, request: Request) -> tuple[list[Job], list[str], str]:
