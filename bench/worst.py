@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench import Options
@@ -78,13 +79,13 @@ class World:
             held += [(job.jid, job.token) for job in jobs]
         return held
 
-    def fail(self, queue: str, count: int, group: str = "g") -> None:
-        """Fail jobs of a queue."""
-        self.calls(ops.Fail(jid, token, group, "m") for jid, token in self.lease(queue, count))
+    def fail(self, queue: str, count: int, group: str = "g") -> int:
+        """Fail jobs of a queue; give how many."""
+        return len(self.calls(ops.Fail(jid, token, group, "m") for jid, token in self.lease(queue, count)))
 
-    def complete(self, queue: str, count: int) -> None:
-        """Complete jobs of a queue."""
-        self.calls(ops.Complete(jid, token) for jid, token in self.lease(queue, count))
+    def complete(self, queue: str, count: int) -> int:
+        """Complete jobs of a queue; give how many."""
+        return len(self.calls(ops.Complete(jid, token) for jid, token in self.lease(queue, count)))
 
     def settle(self) -> None:
         """Let the server collect what earlier calls, and refused ones above all, have left in memory."""
@@ -197,37 +198,83 @@ def _request(feature: Feature, add: bool) -> Prepare:
     return prepare
 
 
-def _request_cancel(feature: Feature) -> Prepare:
-    def prepare(world: World, n: int) -> Operation:
-        world.call(ops.RequestOpen("r", "q", 1000))
-        for one in puts(feature, n):
-            world.call(ops.RequestAdd("r", (one,)))
-        return ops.RequestCancel("r")
-
-    return prepare
-
-
-def _request_tune(feature: Feature) -> Prepare:
-    def prepare(world: World, n: int) -> Operation:
-        world.call(ops.RequestOpen("r", "q", 1))
-        for one in puts(feature, n):
-            world.call(ops.RequestAdd("r", (one,)))
-        return ops.RequestTune("r", priority=3, limit=1000)
-
-    return prepare
-
-
-def waiting(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
-    """Cases of n waiting jobs."""
+def _admitted(make: Callable[[World, int], Operation], limit: int = 1000) -> Callable[[Feature], Prepare]:
+    """Cases of a request with n sub-requests."""
 
     def of(feature: Feature) -> Prepare:
         def prepare(world: World, n: int) -> Operation:
-            world.put(puts(feature, n))
-            return make(n)
+            world.call(ops.RequestOpen("r", "q", limit))
+            for one in puts(feature, n):
+                world.call(ops.RequestAdd("r", (one,)))
+            return make(world, n)
 
         return prepare
 
     return of
+
+
+def _leased(make: Operation) -> Callable[[Feature], Prepare]:
+    """Cases of a request with n sub-requests that are leased."""
+
+    def then(world: World, n: int) -> Operation:
+        world.lease("q", n)
+        return make
+
+    return _admitted(then)
+
+
+def _parked_behind(make: Callable[[World, int], Operation], ordered: bool = True) -> Callable[[Feature], Prepare]:
+    """Cases of n jobs with a slot, each with a job parked behind it."""
+
+    def of(feature: Feature) -> Prepare:
+        def prepare(world: World, n: int) -> Operation:
+            if not ordered:
+                world.call(ops.RequestOpen("r", "q", n))
+            for name, more in (("a", FEATURES["plain"]), ("b", feature)):
+                for i, one in enumerate(puts(more, n, prefix=name)):
+                    world.call(replace(one, ordered=f"o{i}") if ordered else ops.RequestAdd("r", (one,)))
+            return make(world, n)
+
+        return prepare
+
+    return of
+
+
+def _complete_all(world: World, n: int) -> Operation:
+    return ops.CompleteMany(tuple(ops.Complete(jid, token) for jid, token in world.lease("q", n)))
+
+
+def _of(become: Callable[[World, int], Any], make: Callable[[Any], Operation]) -> Callable[[Feature], Prepare]:
+    """Cases of n jobs of which something has become; the operation is made from what that gives."""
+
+    def of(feature: Feature) -> Prepare:
+        def prepare(world: World, n: int) -> Operation:
+            world.put(puts(feature, n))
+            return make(become(world, n))
+
+        return prepare
+
+    return of
+
+
+def waiting(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
+    """Cases of n waiting jobs."""
+    return _of(lambda world, n: n, make)
+
+
+def running(make: Callable[[list[tuple[str, int]]], Operation]) -> Callable[[Feature], Prepare]:
+    """Cases of n leased jobs."""
+    return _of(lambda world, n: world.lease("q", n), make)
+
+
+def failed(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
+    """Cases of n failed jobs."""
+    return _of(lambda world, n: world.fail("q", n), make)
+
+
+def complete(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
+    """Cases of n complete jobs."""
+    return _of(lambda world, n: world.complete("q", n), make)
 
 
 def _lapsed(feature: Feature) -> Prepare:
@@ -288,55 +335,23 @@ def _retires(feature: Feature) -> Prepare:
     return prepare
 
 
-def running(make: Callable[[list[tuple[str, int]]], Operation]) -> Callable[[Feature], Prepare]:
-    """Cases of n leased jobs."""
-
-    def of(feature: Feature) -> Prepare:
-        def prepare(world: World, n: int) -> Operation:
-            world.put(puts(feature, n))
-            return make(world.lease("q", n))
-
-        return prepare
-
-    return of
-
-
-def failed(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
-    """Cases of n failed jobs."""
-
-    def of(feature: Feature) -> Prepare:
-        def prepare(world: World, n: int) -> Operation:
-            world.put(puts(feature, n))
-            world.fail("q", n)
-            return make(n)
-
-        return prepare
-
-    return of
-
-
-def complete(make: Callable[[int], Operation]) -> Callable[[Feature], Prepare]:
-    """Cases of n complete jobs."""
-
-    def of(feature: Feature) -> Prepare:
-        def prepare(world: World, n: int) -> Operation:
-            world.put(puts(feature, n))
-            world.complete("q", n)
-            return make(n)
-
-        return prepare
-
-    return of
-
-
 BATCHES: dict[str, Callable[[Feature], Prepare]] = {
     "put_many": _put_many,
     "put_many again": _put_again,
     "put_new": _put_new,
     "request_add": lambda f: _request(f, True),
     "request_put": lambda f: _request(f, False),
-    "request_cancel": _request_cancel,
-    "request_tune": _request_tune,
+    "request_cancel": _admitted(lambda world, n: ops.RequestCancel("r")),
+    "request_cancel, leased": _leased(ops.RequestCancel("r")),
+    "request_get": _leased(ops.RequestGet("r")),
+    "request_tune, priority": _admitted(lambda world, n: ops.RequestTune("r", priority=3)),
+    "request_tune, both": _admitted(lambda world, n: ops.RequestTune("r", 3, 1000), 1),
+    "complete_many, parked behind": _parked_behind(_complete_all),
+    "complete_many, requests behind": _parked_behind(_complete_all, ordered=False),
+    "cancel, parked behind": _parked_behind(lambda world, n: ops.Cancel(jids(n, "a"))),
+    "cancel_many, parked behind": _parked_behind(lambda world, n: ops.CancelMany(queue="q", state="waiting")),
+    "revoke, parked behind": _parked_behind(lambda world, n: ops.Revoke(jids(n, "a"))),
+    "drain, parked behind": _parked_behind(lambda world, n: ops.Drain("q")),
     "pop": waiting(lambda n: ops.Pop("q", WORKER, 1000)),
     "pop_any": waiting(lambda n: ops.PopAny(("q",), WORKER, 1000)),
     "peek": waiting(lambda n: ops.Peek("q", 1000)),
@@ -369,7 +384,9 @@ def _batch_cases(quick: bool) -> Iterator[Case]:
     features = {name: FEATURES[name] for name in QUICK} if quick else FEATURES
     for name, make in BATCHES.items():
         for what, feature in features.items():
-            if "request" in name and ("unique" in what or "ordered" in what or what == "all options"):
+            if ("request" in name or "behind" in name) and (
+                "unique" in what or "ordered" in what or what == "all options"
+            ):
                 continue
             if name == "timeout" and what == "1 MiB of data":
                 continue
@@ -509,11 +526,24 @@ def _many_throttles(world: World, n: int) -> Operation:
     return ops.Pop("q", WORKER, 1000)
 
 
-def _own_throttle(world: World, n: int) -> Operation:
-    world.call(ops.ThrottleSet("queue/q", concurrency=10**5, rate=10**4, rate_ms=10**5))
-    world.put(puts(FEATURES["8 throttles"], n))
-    _limits(world)
-    return ops.Pop("q", WORKER, 1000)
+def _throttled_queues(world: World, n: int) -> Operation:
+    """100 jobs that hold a throttle, for which a job of each of n queues is parked."""
+    world.call(ops.ThrottleSet("x", concurrency=100))
+    world.put(puts(lambda i: {"throttles": ("x",)}, 100))
+    held = world.lease("q", 100)
+    world.put(Put(f"q{i}", f"p{i}", "K", "", throttles=("x",)) for i in range(n))
+    world.calls(ops.Pop(f"q{i}", WORKER) for i in range(n))
+    return ops.CompleteMany(tuple(ops.Complete(jid, token) for jid, token in held))
+
+
+def _own_throttle(feature: Feature) -> Prepare:
+    def prepare(world: World, n: int) -> Operation:
+        world.call(ops.ThrottleSet("queue/q", concurrency=10**5, rate=10**4, rate_ms=10**5))
+        world.put(puts(feature, n))
+        _limits(world)
+        return ops.Pop("q", WORKER, 1000)
+
+    return prepare
 
 
 def _closed_throttle(world: World, n: int) -> Operation:
@@ -705,7 +735,9 @@ OTHERS: list[Case] = [
     Case("pop", "one of 3n parked, throttle unset", _unset_then(lambda: ops.Pop("q", WORKER, 1), 3)),
     Case("throttle_unset", "n queues with a parked job", _unset_queues),
     Case("pop", "n throttles open", _many_throttles),
-    Case("pop", "own throttle, 8 throttles", _own_throttle),
+    Case("pop", "own throttle", _own_throttle(FEATURES["plain"])),
+    Case("pop", "own throttle, 8 throttles", _own_throttle(FEATURES["8 throttles"])),
+    Case("complete_many", "a throttle of n queues", _throttled_queues),
     Case("pop", "the last of 8 throttles closed", _closed_throttle),
     Case("pop", "backlog of one schedule", _recurring(1, 0)),
     Case("pop", "backlog of one schedule, 100 tags", _recurring(1, 100)),

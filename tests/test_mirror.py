@@ -106,8 +106,8 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "budget.size", "cascade.is_left",
-    "completed.recheck", "config.all", "config.get", "config.option", "config.special",
+    "budget.reach", "budget.size", "cascade.is_left",
+    "completed.recheck", "config.all", "config.before", "config.get", "config.option", "config.special",
     "records.expiries",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",

@@ -260,10 +260,14 @@ class _Reader:
         }
 
     def request(self, id: str) -> Record:
-        record: Record = dict(zip(REQUEST, self.text(f"rq:{id}").split("\t"), strict=True))
+        values = self.text(f"rq:{id}").split("\t")
+        if len(values) == len(REQUEST) - 1:  # written by an older library
+            values.append("-")
+        record: Record = dict(zip(REQUEST, values, strict=True))
         for field in REQUEST:
-            if field not in ("state", "queue"):
+            if field not in ("state", "queue", "reached"):
                 record[field] = int(record[field])
+        record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
         members: dict[str, list[str]] = {"unfinished": [], "ended": []}
         for score, jid in self.members(f"rj:{id}"):
             members["unfinished" if score == 1 else "ended"].append(jid)

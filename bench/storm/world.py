@@ -104,6 +104,19 @@ class Node:
         soft = resource.RLIM_INFINITY if more is None else largest + more
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
 
+    def rewrite_file(self) -> None:
+        """Rewrite its append-only file, and wait for the new one."""
+        until(self._rewrites, "the beginning of a rewrite")
+        until(lambda: not self.info("persistence")["aof_rewrite_in_progress"], "the rewritten file")
+
+    def _rewrites(self) -> bool:
+        """Begin to rewrite the append-only file; False if a child process prevents it."""
+        try:
+            self.raw.bgrewriteaof()
+        except redis.ResponseError:
+            return False
+        return bool(self.info("persistence")["aof_rewrite_scheduled"] == 0)
+
     def info(self, section: str) -> dict[str, Any]:
         """Give a section of INFO."""
         return dict(self.raw.info(section))

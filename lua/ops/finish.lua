@@ -112,7 +112,7 @@ local function check_budget(op, found, outcomes)
   local units = 0
   for i, one in ipairs(op.jobs) do
     if not outcomes[i] then
-      units = units + budget.weight(found[i]) + math.floor((#one.result + #(one.data or '')) / budget.BLOCK)
+      units = units + concurrency.ending(found[i]) + math.floor((#one.result + #(one.data or '')) / budget.BLOCK)
     end
   end
   budget.check('complete_many', #op.jobs, units)

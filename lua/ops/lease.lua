@@ -62,7 +62,7 @@ function lease.timeout(now, op)
     if job.state ~= 'running' then
       refusals.refuse('WRONG_STATE', job.jid, job.state)
     end
-    units = units + budget.moving(job)
+    units = units + budget.moving(job) + parked.freeing(job)
   end
   budget.check('timeout', #found, units)
 
@@ -97,7 +97,7 @@ function lease.revoke(now, op)
       met[jid] = true
       found[#found + 1] = job
       ended = ended + job.waits
-      units = units + budget.FAILURE + budget.weight(job)
+      units = units + budget.FAILURE + concurrency.ending(job)
     end
   end
   if ended > catalogue.most then

@@ -56,6 +56,9 @@ local function ready(now, queue, count, passed)
     end
     local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
+    if own then
+      budget.spend(budget.ALONE)
+    end
     local fit = fitting(found, taken[1] ~= nil or closed > 0)
     local others = {unpack(found, fit + 1)}
     local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})
@@ -71,11 +74,17 @@ local function ready(now, queue, count, passed)
     end
     left = count - #taken
     closed = closed + #found - (before - left)
-    if left > 0 and #found < math.max(wanted, 1) and (through == catalogue.most or #parked.due(queue, now, 1) == 0) then
+    local over = through == catalogue.most or budget.is_cut() or #parked.due(queue, now, 1) == 0
+    if left > 0 and #found < math.max(wanted, 1) and over then
       break
     end
   end
   return taken
+end
+
+-- Whether a job with a lapsed lease may not run again.
+local function fails(job)
+  return job.state == 'running' and (tonumber(job.remaining) == 0 or failure.is_revoked(job))
 end
 
 -- Move a job that has become due into the order, or park it at its concurrency key.
@@ -114,7 +123,7 @@ local function next_(now, queue, count)
   local taken = {}
   local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(queues.lapsed(queue, moment, count)) do
-    local units = budget.weight(job)
+    local units = fails(job) and concurrency.ending(job) or budget.weight(job) + parked.freeing(job)
     if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
       break
     end
@@ -263,17 +272,31 @@ local function without(gone, found, most)
   return left
 end
 
--- The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs.
+-- The first of some jobs, at least one, as far as reading them takes no more than some units.
+local function within(found, units)
+  local first = {}
+  for i = 1, #found do
+    units = units - budget.moving(found[i])
+    if i > 1 and units < 0 then
+      break
+    end
+    first[i] = found[i]
+  end
+  return first
+end
+
+-- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
+-- without expired jobs.
 local function order(now, queue, count, ended)
-  local gone, most = {}, catalogue.most
-  local over = ttl.due(queue, now, most)
+  local gone, most, room = {}, catalogue.most, budget.room()
+  local over = within(ttl.due(queue, now, most), math.floor(room / 4))
   for _, job in ipairs(over) do
     gone[job.jid] = true
     ended[#ended + 1] = job
   end
-  local found = without(gone, queues.next_ready(queue, count + #over), count)
-  local due = without(gone, queues.look_due(queue, now, most + #over), most)
-  for _, job in ipairs(concurrency.preview(now, queue, ended, due)) do
+  local due = within(queues.look_due(queue, now, most + #over), math.floor(room / 4))
+  local found = without(gone, within(queues.next_ready(queue, count + #over), room), count)
+  for _, job in ipairs(concurrency.preview(now, queue, ended, without(gone, due, most))) do
     found[#found + 1] = job
   end
   for _, job in ipairs(runs.drafts(now, queue, most)) do
@@ -289,12 +312,9 @@ end
 function pop.peek(now, op)
   local moment = now - config.value('grace-period')
   local shown, ended = {}, {}
-  for _, job in ipairs(queues.lapsed(op.queue, moment, op.count)) do
-    if job.state == 'stalled' or tonumber(job.remaining) > 0 and not failure.is_revoked(job) then
-      shown[#shown + 1] = job
-    else
-      ended[#ended + 1] = job
-    end
+  for _, job in ipairs(within(queues.lapsed(op.queue, moment, op.count), math.floor(budget.room() / 2))) do
+    local list = fails(job) and ended or shown
+    list[#list + 1] = job
   end
   local found = order(now, op.queue, op.count, ended)
   for i = 1, math.min(#found, op.count - #shown) do

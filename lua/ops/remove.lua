@@ -69,7 +69,7 @@ function remove.cancel(now, op)
   check_edges(doomed)
   local units = 0
   for _, jid in ipairs(doomed) do
-    units = units + budget.weight(jobs.load(jid))
+    units = units + concurrency.ending(jobs.load(jid))
   end
   budget.check('cancel', #doomed, units)
 
@@ -90,10 +90,12 @@ function remove.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
     local job = jobs.load(jid)
-    if canceled > 0 and not budget.fits(budget.weight(job), 0) then
+    local units = concurrency.ending(job)
+    if canceled > 0 and not budget.fits(units, 0) then
       break
     end
     if job.waited_for == '0' or #deduplication.dependents(job) == 0 then
+      budget.spend(units - budget.weight(job)) -- the deletion spends the rest
       deletion.delete(now, job)
       canceled = canceled + 1
     end
@@ -176,7 +178,7 @@ local function choose(queue, found)
     for _, jid in ipairs(more) do
       local other_job = jobs.load(jid)
       edges = edges + other_job.waits
-      units = units + budget.weight(other_job)
+      units = units + concurrency.ending(other_job)
     end
     local heavy = units > budget.UNITS and #doomed + #more > 1
     if #doomed + #more > catalogue.most or edges > catalogue.most or heavy then

@@ -153,8 +153,8 @@ function request.request_get(now, op)
     return nil
   end
   local running = 0
-  for _, job in ipairs(concurrency_keys.active(REQUEST .. op.id)) do
-    if job.state == 'running' and tonumber(job.expires_at) > now then
+  for _, expires_at in ipairs(records.expiries(concurrency_keys.holders(REQUEST .. op.id, catalogue.most))) do
+    if expires_at > now then
       running = running + 1
     end
   end
@@ -179,75 +179,150 @@ local function prioritize(job, priority)
   end
 end
 
--- Change the priority or the limit of a request that has not ended.
+-- Those of some ids that come after one.
+local function after(ids, first)
+  local found = {}
+  for _, id in ipairs(ids) do
+    if config.before(first, id) then
+      found[#found + 1] = id
+    end
+  end
+  return found
+end
+
+-- The sub-requests with a slot that a new priority has not reached, as far as the budget goes, and how many are left.
+local function behind(request)
+  if not request.reached then
+    return {}, 0
+  end
+  local others = after(concurrency_keys.holders(REQUEST .. request.id, catalogue.most), request.reached)
+  budget.reach(others)
+  local found = {}
+  for _, jid in ipairs(others) do
+    local job = jobs.load(jid)
+    local units = budget.moving(job)
+    if found[1] and not budget.fits(units, 0) then
+      return found, #others - #found
+    end
+    budget.spend(units)
+    found[#found + 1] = job
+    request.reached = jid
+  end
+  request.reached = false
+  return found, 0
+end
+
+-- The wanted limit, or as many slots as the budget can fill, at least one unless there were `some` before.
+local function affordable_limit(request, wanted, some)
+  local name = REQUEST .. request.id
+  local free = concurrency_keys.free_slots(name) + wanted - request.limit
+  local parked = concurrency_keys.first_parked(name, free)
+  budget.reach(parked)
+  for i, jid in ipairs(parked) do
+    local units = budget.moving(jobs.load(jid))
+    if (i > 1 or some) and not budget.fits(units, 0) then
+      return wanted - free + i - 1
+    end
+    budget.spend(units)
+  end
+  return wanted
+end
+
+-- Change the priority or the limit of a request that has not ended; give how many sub-requests are left to change.
 function request.request_tune(now, op)
   local request = requests.find(op.id)
   if request.state ~= 'open' and request.state ~= 'closed' then
     refusals.refuse('REQUEST_STATE', request.id, request.state)
   end
 
-  request.priority = op.priority or request.priority
-  request.limit = op.limit or request.limit
+  if op.priority and op.priority ~= request.priority then
+    request.priority, request.reached = op.priority, ''
+  end
+  local found, left = behind(request)
+  local wanted = op.limit or request.limit
+  request.limit = affordable_limit(request, wanted, found[1] ~= nil)
   store.emit(now, 'request_tuned', request.id, request.priority, request.limit)
   requests.save(request)
-  for _, job in ipairs(concurrency_keys.active(REQUEST .. op.id)) do
+  for _, job in ipairs(found) do
     if tonumber(job.priority) ~= request.priority then
       prioritize(job, request.priority)
     end
   end
   concurrency.fill_slots(now, REQUEST .. op.id)
-  return request.state
+  return left + wanted - request.limit
 end
 
--- As many of these jobs as the budget has room for, each with those of them that wait for it.
-local function affordable(doomed)
-  local among, chosen, order, units = {}, {}, {}, 0
-  for _, jid in ipairs(doomed) do
-    among[jid] = true
+-- A job to cancel with those among the others that wait for it; nothing if it is leased or chosen already.
+local function group_with(job, among, chosen)
+  if job.state == 'running' or chosen[job.jid] then
+    return {}
   end
-  for _, jid in ipairs(doomed) do
-    local group, met, at = chosen[jid] and {} or {jid}, {[jid] = true}, 1
-    while group[at] do
-      for _, other in ipairs(deduplication.dependents(jobs.load(group[at]))) do
-        if among[other] and not chosen[other] and not met[other] then
-          met[other] = true
+  local group, met, at = {job.jid}, {[job.jid] = true}, 1
+  while group[at] do
+    for _, other in ipairs(deduplication.dependents(jobs.load(group[at]))) do
+      if among[other] and not chosen[other] and not met[other] then
+        met[other] = true
+        local other_job = jobs.load(other)
+        if other_job.state ~= 'running' then
           group[#group + 1] = other
         end
       end
-      at = at + 1
     end
+    at = at + 1
+  end
+  return group
+end
+
+-- The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last one of these
+-- that the call before has reached. If that was the end, it begins again.
+local function wanted(request)
+  local reached = request.state == 'canceling' and request.reached or ''
+  local holders = concurrency_keys.holders(REQUEST .. request.id, catalogue.most)
+  local found, known = after(holders, reached), {}
+  for _, jid in ipairs(holders) do
+    known[jid] = true
+  end
+  for _, jid in ipairs(requests.unfinished(request, 2 * catalogue.most)) do
+    if not known[jid] and #found < catalogue.most then
+      found[#found + 1] = jid
+    end
+  end
+  if found[1] then
+    return found, known, reached
+  end
+  return holders, known, ''
+end
+
+-- The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget goes.
+local function pick(request)
+  local some, known, reached = wanted(request)
+  local leased, chosen, order, among, units = {}, {}, {}, {}, 0
+  for _, jid in ipairs(some) do
+    among[jid] = true
+  end
+  budget.reach(some)
+  for _, jid in ipairs(some) do
+    local job = jobs.load(jid)
+    local group = group_with(job, among, chosen)
+    units = units + (job.state == 'running' and budget.FAILURE + budget.weight(job) or 0)
     for _, one in ipairs(group) do
       units = units + budget.weight(jobs.load(one))
     end
-    if order[1] and not budget.fits(units, 0) then
+    if (order[1] or leased[1]) and not budget.fits(units, 0) then
       break
+    end
+    if job.state == 'running' then
+      leased[#leased + 1] = job
     end
     for _, one in ipairs(group) do
       chosen[one] = true
       order[#order + 1] = one
     end
-  end
-  return order
-end
-
--- The sub-requests to cancel now (those with a slot that are not leased, then others), and the leased ones.
-local function pick(request)
-  local doomed, known, leased = {}, {}, {}
-  for _, job in ipairs(concurrency_keys.active(REQUEST .. request.id)) do
-    known[job.jid] = true
-    if job.state == 'running' then
-      leased[#leased + 1] = job
-    else
-      doomed[#doomed + 1] = job.jid
+    if known[jid] then
+      reached = jid
     end
   end
-  for _, jid in ipairs(requests.unfinished(request, 2 * catalogue.most)) do
-    if not known[jid] and #doomed < catalogue.most then
-      doomed[#doomed + 1] = jid
-    end
-  end
-  records.prefetch(doomed)
-  return affordable(doomed), leased
+  return leased, order, reached
 end
 
 -- Cancel a request: cancel sub-requests that are not running, and revoke the others.
@@ -256,14 +331,15 @@ function request.request_cancel(now, op)
   if requests.has_ended(request) then
     return 0
   end
-  local doomed, leased = pick(request)
+  local leased, doomed, reached = pick(request)
   remove.check_cancel(doomed)
 
   if request.state ~= 'canceling' then
     store.emit(now, 'request_canceled', request.id)
     requests.move(now, request, 'canceling')
-    requests.save(request)
   end
+  request.reached = reached
+  requests.save(request)
   for _, job in ipairs(leased) do
     lease.revoke_one(now, job)
   end
@@ -274,7 +350,8 @@ function request.request_cancel(now, op)
   if #doomed == 0 then
     request_end.conclude(now, request)
   end
-  return requests.left(request) - #leased
+  local holders = concurrency_keys.holders(REQUEST .. op.id, catalogue.most)
+  return requests.left(request) - (#holders - #after(holders, reached))
 end
 
 -- Forget sub-requests of an ended request, and with the last of them the request.

@@ -137,8 +137,13 @@ end
 
 -- Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how many.
 function admission.admit_parked(now, queue, passed, most)
-  local through, kept = 0, math.floor(budget.room() / 2)
+  local through, kept, some = 0, math.floor(budget.room() / 2), false
   for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
+    if some and not budget.fits(budget.THROTTLE, kept) then
+      break
+    end
+    some = true
+    budget.spend(budget.THROTTLE)
     if through < most then
       through = through + admit_from(now, queue, name, passed, most - through, kept)
     end

@@ -41,7 +41,8 @@ end
 
 -- Give free slots to the first parked jobs; each joins the end of its priority.
 function concurrency.fill_slots(now, name)
-  for _, job in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
+  for _, jid in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
+    local job = jobs.load(jid)
     jobs.lift(job)
     job.ready_at = now
     store.emit(now, 'unthrottled', job.jid, job.queue, name)
@@ -50,21 +51,39 @@ function concurrency.fill_slots(now, name)
   end
 end
 
+-- The units for ending a job: for deleting it, for giving its slot to the next parked job, and for what waits at its
+-- throttles.
+function concurrency.ending(job)
+  local name = concurrency_keys.of(job)
+  local units = budget.weight(job) + parked.freeing(job)
+  if name and concurrency_keys.has_slot(job) then
+    for _, jid in ipairs(concurrency_keys.first_parked(name, 1)) do
+      units = units + budget.SLOT + budget.moving(jobs.load(jid))
+    end
+  end
+  return units
+end
+
 -- The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
 -- taken slots of each key.
 local function slots_filled_by(now, ended, taken)
-  local through, order, ahead, gone = {}, {}, {}, {}
+  local through, order, ahead, gone, ends = {}, {}, {}, {}, {}
+  for _, job in ipairs(ended) do
+    local name = concurrency_keys.of(job) or ''
+    ends[name] = (ends[name] or 0) + 1
+  end
   for _, job in ipairs(ended) do
     local name = concurrency_keys.of(job)
     gone[job.jid] = true
     if name and (concurrency_keys.has_slot(job) or through[job.jid]) then
       taken[name] = (taken[name] or 0) - 1
-      ahead[name] = ahead[name] or concurrency_keys.first_parked(name, 2 * #ended)
+      ahead[name] = ahead[name] or concurrency_keys.first_parked(name, 2 * ends[name])
       while ahead[name][1] and concurrency_keys.free_slots(name) > taken[name] do
-        local one_job = table.remove(ahead[name], 1)
-        if not gone[one_job.jid] then
+        local jid = table.remove(ahead[name], 1)
+        if not gone[jid] then
           taken[name] = taken[name] + 1
-          through[one_job.jid] = true
+          through[jid] = true
+          local one_job = jobs.load(jid)
           local priority = concurrency_keys.priority(name, one_job)
           order[#order + 1] = jobs.as_waiting(now, one_job, priority, #order + 1)
         end

@@ -115,7 +115,7 @@ end
 function failure.expire_due(now, queue, most)
   local room, kept, some = most, math.floor(budget.room() / 2), false
   for _, job in ipairs(ttl.due(queue, now, most)) do
-    local units = budget.weight(job)
+    local units = concurrency.ending(job)
     if some and not budget.fits(units, kept) then
       break
     end

@@ -74,9 +74,13 @@ local function is_over(kind, key, wanted)
 end
 
 -- Examine a job, and collect it if it matches; say whether the budget has room for it.
-local function take(now, walk, job, wanted)
+local function take(now, operation, walk, job, wanted)
   local fits = jobs.fits(now, job, wanted)
-  walk.units = walk.units + (fits and budget.weight(job) or budget.moving(job))
+  if not fits then
+    walk.units = walk.units + budget.moving(job)
+  else
+    walk.units = walk.units + (operation == 'search' and budget.weight(job) or concurrency.ending(job))
+  end
   if walk.seen > 0 and walk.units > budget.UNITS then
     return false
   end
@@ -105,7 +109,7 @@ function selection.find(now, operation, op, wanted)
           page = {}
           break
         end
-        if not take(now, walk, jobs.load(one[2]), wanted) then
+        if not take(now, operation, walk, jobs.load(one[2]), wanted) then
           return walk.found, cursors.write(unpack(walk.last))
         end
         after, walk.last = one[1], {kind, whose, one[1]}

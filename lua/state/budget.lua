@@ -6,6 +6,10 @@ local budget = {}
 budget.UNITS = 4000
 
 budget.FAILURE = 2
+budget.SLOT = 2
+budget.THROTTLE = 6
+budget.QUEUE = 2
+budget.ALONE = 4
 budget.BLOCK = 4096
 
 local INLINE = 1024
@@ -78,6 +82,9 @@ end
 -- How many of some jobs to read for a caller that stops where its budget ends: those that exceed it, and the next one,
 -- which the caller leaves. So a step does not read a thousand large records to move a few.
 function budget.reach(jids)
+  if #jids < 2 then
+    return #jids
+  end
   local units, part = 0, {}
   for i = 1, #jids do
     if i % PART == 1 then

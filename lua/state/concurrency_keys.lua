@@ -56,7 +56,7 @@ function concurrency_keys.first_parked(name, most)
   local found = {}
   if most > 0 then
     for i, member in ipairs(writes.fetch('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
-      found[i] = jobs.load(keys.jid_of(member))
+      found[i] = keys.jid_of(member)
     end
   end
   return found
@@ -69,17 +69,6 @@ function concurrency_keys.holders(name, most)
     jids[i] = keys.jid_of(member)
   end
   return jids
-end
-
--- The jobs that have a slot, by id.
-function concurrency_keys.active(name)
-  local jids = concurrency_keys.holders(name, catalogue.most)
-  records.prefetch(jids)
-  local found = {}
-  for i, jid in ipairs(jids) do
-    found[i] = jobs.load(jid)
-  end
-  return found
 end
 
 -- The priority that a job has once it has a slot.

@@ -85,7 +85,7 @@ end
 -- Do what was kept of earlier steps. A call that only reads does nothing; it may not read their keys.
 function intent.mend(reads)
   local text = redis.call('GET', keys.intent) or ''
-  local commands, counters = unpacked(text), string.gsub(store.pending, '^!', '')
+  local commands, counters = unpacked(text), string.gsub(store.counters, '^!', '')
   local left = commands
   if not reads then
     redis.call('MSET', keys.intent, text)

@@ -47,6 +47,21 @@ function parked.free(name)
   end
 end
 
+-- The units for letting queues check the throttles of a job again when its lease ends.
+function parked.freeing(job)
+  local units = 0
+  if job.state ~= 'running' then
+    return units
+  end
+  for _, name in ipairs(throttles.named(job)) do
+    local throttle = throttles.of(name)
+    if throttle.concurrency > 0 then
+      units = units + budget.QUEUE * math.min(writes.fetch('ZCARD', keys.throttle(name, '-queues')), catalogue.most)
+    end
+  end
+  return units
+end
+
 -- The throttles that a pop must check, by the time since when.
 function parked.due(name, now, most)
   local queue = queues.of(name)

@@ -320,8 +320,8 @@ local function load_of(key, members)
 end
 
 -- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
-local function load_some(key, members)
-  local jids = jids_of(members)
+local function load_some(key, members, jids)
+  jids = jids or jids_of(members)
   for i = budget.reach(jids) + 1, #jids do
     jids[i] = nil
   end
@@ -408,8 +408,7 @@ end
 -- Stalled jobs, then those with a lease that expired by a given time, earliest first.
 function queues.lapsed(name, moment, most)
   local key = keys.queue(name, '-locks')
-  local found = until_(key, moment, most)
-  return store.reads and load_of(key, found) or load_some(key, found)
+  return load_some(key, until_(key, moment, most))
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.
@@ -422,13 +421,17 @@ end
 -- The first jobs in the order.
 function queues.next_ready(name, most)
   local key = keys.queue(name, '-work')
-  return load_ready(key, writes.fetch('ZRANGE', key, 0, most - 1), 1)
+  local members, jids = writes.fetch('ZRANGE', key, 0, most - 1), {}
+  for i = 1, #members do
+    jids[i] = keys.ready_jid_of(members[i])
+  end
+  return load_some(key, members, jids)
 end
 
 -- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
   local key = keys.queue(name, '-scheduled')
-  return load_of(key, until_(key, now, most))
+  return load_some(key, until_(key, now, most))
 end
 
 -- ---- idle workers

@@ -11,9 +11,10 @@ local ENDED = {'done', 'canceled'}
 
 local FIELDS = {
   'state', 'state_at', 'seq', 'queue', 'priority', 'limit', 'first_priority', 'first_limit', 'total', 'done', 'failed',
-  'canceled', 'opened_at', 'ended_at',
+  'canceled', 'opened_at', 'ended_at', 'reached',
 }
-local TEXTS = {state = true, queue = true}
+local TEXTS = {state = true, queue = true, reached = true}
+local NONE, SOME = '-', '>' -- what a text is for `reached`: nothing, or this before it
 
 local function list_of(state)
   return keys.requests_in(state)
@@ -43,6 +44,8 @@ function requests.get(id)
     request[field] = TEXTS[field] and value or tonumber(value)
     at = at + 1
   end
+  local reached = request.reached or NONE -- a request of an older library does not have it
+  request.reached = reached ~= NONE and string.sub(reached, #SOME + 1)
   return request
 end
 
@@ -63,6 +66,7 @@ function requests.create(id, queue, priority, limit, now)
   return {
     id = id, queue = queue, priority = priority, limit = limit, first_priority = priority, first_limit = limit,
     state = '', state_at = now, seq = 0, total = 0, done = 0, failed = 0, canceled = 0, opened_at = now, ended_at = 0,
+    reached = false,
   }
 end
 
@@ -93,8 +97,9 @@ end
 function requests.save(request)
   local values = {}
   for i, field in ipairs(FIELDS) do
-    values[i] = TEXTS[field] and request[field] or store.text(request[field])
+    values[i] = field ~= 'reached' and (TEXTS[field] and request[field] or store.text(request[field]))
   end
+  values[#FIELDS] = request.reached and SOME .. request.reached or NONE
   store.write(keys.request(request.id), table.concat(values, '\t'))
 end
 

@@ -115,7 +115,7 @@ function store.open(one, two)
     if not known_bounds_text then
       writes.fail(keys.counters, 'its text is not that of counters')
     end
-    store.pending = mark == '!' and known_counters
+    store.pending = mark == '!' -- whether writes of earlier steps are kept (state/intent.lua)
     known_seq = tonumber(known_seq)
     if not known_counters then
       known_seq, known_epoch = writes.top() -- they are lost if there is a stream

@@ -371,7 +371,7 @@ end
 
 -- What is wrong with a key, as the text of an error. A tab ends the key, which may hold spaces.
 local function corrupt(key, what)
-  return 'CORRUPT ' .. key .. '\t' .. what
+  return 'CORRUPT ' .. key .. '\t' .. string.gsub(what, '\t', ': ')
 end
 
 -- End the call with an error that names a key.
@@ -502,7 +502,8 @@ function writes.recover(fault, refused)
   if left[1] then
     local counters = begun and store.counters_text() or store.counters or store.NONE
     counters = string.gsub(counters, '^!', '')
-    local what = intent.keep(left, counters) and 'the step is kept: the next call completes it' or 'the step is half done'
+    local what = begun and 'the step is kept: the next call completes it' or 'nothing was changed, but the next call has to undo a part'
+    what = intent.keep(left, counters) and what or 'the step is half done'
     return corrupt(key, what .. ': ' .. left[1][1] .. ' failed: ' .. fault)
   elseif string.find(fault, '^WRONGTYPE') then
     return corrupt(key, 'nothing was changed: it is of another type: ' .. fault)

@@ -76,7 +76,8 @@ class AsyncRequest:
 
     async def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
         """Change the limit of running sub-requests, or the priority. Refused with RequestState."""
-        await self.client.execute(ops.RequestTune(self.id, priority, limit))
+        while await self.client.execute(ops.RequestTune(self.id, priority, limit)):
+            pass
 
     async def cancel(self) -> None:
         """Cancel the request: running sub-requests are revoked, others are deleted. Refused with RequestNotFound."""

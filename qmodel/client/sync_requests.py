@@ -79,7 +79,8 @@ class Request:
 
     def tune(self, *, limit: int | None = None, priority: int | None = None) -> None:
         """Change the limit of running sub-requests, or the priority. Refused with RequestState."""
-        self.client.execute(ops.RequestTune(self.id, priority, limit))
+        while self.client.execute(ops.RequestTune(self.id, priority, limit)):
+            pass
 
     def cancel(self) -> None:
         """Cancel the request: running sub-requests are revoked, others are deleted. Refused with RequestNotFound."""

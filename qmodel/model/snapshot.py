@@ -57,7 +57,7 @@ UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 """The fields of a key's record, all as in `state.records.Unique`."""
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
-    "failed", "canceled", "opened_at", "ended_at",
+    "failed", "canceled", "opened_at", "ended_at", "reached",
 )  # fmt: skip
 """The fields of a request's record, all as in `state.records.Request`."""
 

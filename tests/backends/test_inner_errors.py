@@ -5,6 +5,7 @@ tests/property/test_inner_errors.py tries every write; here is what only a serve
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +14,15 @@ import pytest
 from qmodel.backends.redis.backend import RedisBackend, connect
 from qmodel.backends.redis.dump import dump_command, dump_of
 from qmodel.backends.redis.raw_keys import decode
+from qmodel.backends.redis.resend import ServerError
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.doctor import damage
-from qmodel.errors import ConnectError, CorruptError
+from qmodel.errors import ConnectError, CorruptError, RefusedError
 from qmodel.model.invariants import check
+from qmodel.pipeline.audit.replay import Audit, differences
+from qmodel.pipeline.journal.pages import entries
 from tests.backends.helpers import Private, Starter
 
 pytestmark = pytest.mark.server
@@ -28,12 +33,13 @@ WRITES = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "rpush", "zpopmin", "z
 class World:
     """A server, a client that may do all, and one whose rights are taken away."""
 
-    def __init__(self, server: Private) -> None:
+    def __init__(self, server: Private, functions: str = "yes") -> None:
         self.redis = server.client()
         self.url = f"{server.url}?db=0"
         self.redis.execute_command("ACL", "SETUSER", "app", "on", ">p", "~ql:*", "+@all")
-        self.all = connect(server.url)
-        self.app: RedisBackend = connect(server.url.replace("unix://", "unix://app:p@") + "?load=never")
+        how = f"functions={functions}"
+        self.all = connect(f"{server.url}?{how}")
+        self.app: RedisBackend = connect(server.url.replace("unix://", "unix://app:p@") + f"?load=never&{how}")
         self.client, self.url_from, self.look_at_keys = Client(self.all), "here", False
 
     def fresh(self) -> dict[str, int]:
@@ -90,6 +96,122 @@ def test_a_step_without_a_right_is_undone_or_completed_by_the_next_call(world: W
         assert world.all.execute(ops.Put("other", "next", "K", "")) == "next"
         assert not check(decode(world.state()))
         assert [finding.level for finding in damage.damage(world)] == ["OK"]
+
+
+def accepts(world: World, op: ops.Operation) -> bool:
+    """Whether the server has room for an operation; if not, it changes nothing."""
+    before = world.state()
+    try:
+        world.app.execute(op)
+    except ServerError as error:
+        assert error.code == "OOM" and "raise maxmemory" in error.next_step
+        assert world.state() == before
+        return False
+    return True
+
+
+def is_fine(world: World) -> bool:
+    return not check(decode(world.state())) and [one.level for one in damage.damage(world)] == ["OK"]
+
+
+@pytest.mark.parametrize("functions", ["yes", "no"])
+def test_a_step_of_a_full_server_is_whole_or_changes_nothing(private: Starter, functions: str) -> None:
+    """New work is refused, by the flags of functions, or by the first write of a script; what makes room is done."""
+    with private() as server:
+        world = World(server, functions)
+        for n in range(len(steps(world.fresh()))):
+            op = steps(world.fresh())[n]
+            world.redis.config_set("maxmemory", 1)
+            assert accepts(world, op) is (functions == "yes" and op.spec.finishes)
+            world.redis.config_set("maxmemory", 0)
+            assert world.app.execute(ops.Put("q", "next", "K", "")) == "next"
+            assert is_fine(world)
+        world.close()
+
+
+@pytest.mark.parametrize("functions", ["yes", "no"])
+def test_a_server_that_fills_up_under_load_goes_on_once_it_has_room(private: Starter, functions: str) -> None:
+    """The limit is crossed within a step, which is completed, and then no new work is accepted."""
+    with private() as server:
+        world = World(server, functions)
+        tokens = world.fresh()
+        world.redis.config_set("maxmemory", world.redis.info("memory")["used_memory"] + 8 * 2**20)
+        batches = (tuple(ops.Put("q", f"n{i}-{k}", "K", "x" * 2**17, tags=("t",)) for k in range(3)) for i in range(99))
+        put = 0
+        while accepts(world, ops.PutMany(next(batches))):
+            put += 3
+        assert 3 <= put < 90
+        assert is_fine(world)
+        if functions == "yes":
+            assert [accepts(world, ops.Complete(*held)) for held in tokens.items()] == [True, True]
+            assert accepts(world, ops.Drain("q", 9))
+        world.redis.config_set("maxmemory", 0)
+        left = world.app.execute(ops.Length("q")) - (2 if functions == "no" else 0)
+        popped = world.app.execute(ops.Pop("q", "v", count=1000))
+        assert len(popped) == left > 0
+        assert all(accepts(world, ops.Complete(job.jid, job.token)) for job in popped)
+        assert is_fine(world)
+        world.close()
+
+
+class Load:
+    """Draws operations on a few jobs, and sends each again until it is done, or refused, or was tried three times."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.chance, self.number = world, random.Random(seed), 0
+        self.held: list[tuple[str, int]] = []
+
+    def draw(self) -> ops.Operation:
+        self.number += 1
+        jid, some = f"j{self.number}", f"j{self.chance.randint(1, self.number)}"
+        choices: list[ops.Operation] = [
+            ops.Put("q", jid, "K", "", request=jid),
+            ops.Put("q", jid, "K", "", delay_ms=1),
+            ops.Put("q", jid, "K", "", depends=(some,)),
+            ops.Put("q", jid, "K", "", unique="u", tags=("t",)),
+            ops.Put("q", jid, "K", "", ordered="o", throttles=("x",)),
+            ops.Pop("q", "w", self.chance.randint(1, 3), request=jid),
+            ops.Cancel((some,)),
+        ]
+        if self.held:
+            held = self.held.pop()
+            choices += [ops.Complete(*held), ops.Fail(*held, "g", "m")] * 2
+        return self.chance.choice(choices)
+
+    def run(self, times: int) -> None:
+        for _ in range(times):
+            self.execute(self.draw())
+
+    def execute(self, op: ops.Operation) -> None:
+        for _ in range(3):
+            try:
+                reply = self.world.app.execute(op)
+            except RefusedError:
+                return
+            except ConnectError as error:
+                assert getattr(error, "code", "") in ("CORRUPT", "NOPERM")
+            else:
+                if isinstance(op, ops.Pop):
+                    self.held += [(job.jid, job.token) for job in reply]
+                return
+
+
+@pytest.mark.parametrize("denied", (*WRITES, "get", "set", "mget", "incrby", "xrevrange"))
+def test_what_goes_on_without_a_right_is_whole_and_journaled(world: World, denied: str) -> None:
+    """Steps that are kept, steps that go on beside them, and epochs that begin between them."""
+    for seed in range(2):
+        world.redis.flushall()
+        world.all.execute(ops.ConfigSet("journal", 1))
+        load = Load(world, seed)
+        load.run(15)
+        world.redis.execute_command("ACL", "SETUSER", "app", "-" + denied)
+        load.run(20)
+        world.redis.execute_command("ACL", "SETUSER", "app", "+" + denied)
+        load.run(10)
+        found, audit = taken(world.url), Audit()
+        assert not check(found)
+        assert not list(audit.follow(entries(world.client)))
+        assert not list(differences(audit.state(), found))
 
 
 def test_a_key_of_a_wrong_type_is_named_and_put_aside(world: World) -> None:

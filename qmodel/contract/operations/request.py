@@ -88,12 +88,13 @@ class Requests(Operation):
     count: Count = 25
 
 
-@operation("state", "memo", "REQUEST_NOT_FOUND REQUEST_STATE", "request_tuned unthrottled")
+@operation("number", "memo", "REQUEST_NOT_FOUND REQUEST_STATE", "request_tuned unthrottled")
 class RequestTune(Operation):
     """Change the priority or the limit of a request that has not ended.
 
     A lower limit does not affect sub-requests that are running or in the queue's order; a higher one admits more at
-    once.
+    once. Replies how many sub-requests are left to change: beyond its budget, a call gives the new priority to a part
+    of those that were admitted, or raises the limit by a part. Repeat the call until none are left.
     """
 
     id: RequestName
@@ -110,10 +111,11 @@ class RequestTune(Operation):
     finishes=True,
 )
 class RequestCancel(Operation):
-    """Cancel a request: hand out nothing more of it, and cancel up to 1000 sub-requests that are not running.
+    """Cancel a request: hand out nothing more of it, and cancel sub-requests that are not running.
 
-    Running sub-requests are revoked, and counted as canceled when they end. Replies how many are left to cancel: repeat
-    the call until none are left. A sub-request with a dependent is canceled only together with it.
+    Running sub-requests are revoked, and counted as canceled when they end. A call cancels and revokes up to 1000,
+    as far as its budget goes, and replies how many are left: repeat it until none are left. A sub-request with a
+    dependent is canceled only together with it.
     """
 
     id: RequestName

@@ -9,7 +9,7 @@ from qmodel.contract.replies import CompletedAndPopped, Failure
 from qmodel.model.ops import pop
 from qmodel.model.ops.put import check_distinct
 from qmodel.model.rules.cleanup import clean_up
-from qmodel.model.rules.concurrency import place
+from qmodel.model.rules.concurrency import ending, place
 from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retire_due
 from qmodel.model.rules.stages import begins, enter, unblock
 from qmodel.model.state import budget, completed, dependencies, history, jobs, queues, stats, workers
@@ -59,7 +59,7 @@ def _check_budget(store: Store, op: CompleteMany, found: list[tuple[Job, str | N
     units = 0
     for one, (job, outcome) in zip(op.jobs, found, strict=True):
         if outcome is None:
-            units += budget.weight(job) + (budget.size(one.result) + budget.size(one.data or "")) // budget.BLOCK
+            units += ending(store, job) + (budget.size(one.result) + budget.size(one.data or "")) // budget.BLOCK
     budget.check("complete_many", len(op.jobs), units)
     budget.spend(store, units)
 

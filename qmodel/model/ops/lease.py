@@ -6,8 +6,9 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Heartbeat, Revoke, Timeout
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Lease
+from qmodel.model.rules.concurrency import ending
 from qmodel.model.rules.failure import fail_revoked, is_revoked
-from qmodel.model.state import budget, config, dependencies, history, jobs, options, queues, workers
+from qmodel.model.state import budget, config, dependencies, history, jobs, options, parked, queues, workers
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -44,7 +45,7 @@ def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
     for job in found:
         if job.state != "running":
             raise refuse("WRONG_STATE", job.jid, job.state)
-    budget.check("timeout", len(found), sum(budget.moving(job) for job in found))
+    budget.check("timeout", len(found), sum(budget.moving(job) + parked.freeing(store, job) for job in found))
 
     for job in found:
         _take_away(store, now, job)
@@ -85,6 +86,6 @@ def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     if sum(len(job.dependencies) for job in found) > MOST:
         raise refuse("DEPENDENCY_LIMIT", found[0].jid)
-    budget.check("revoke", len(found), sum(budget.FAILURE + budget.weight(job) for job in found))
+    budget.check("revoke", len(found), sum(budget.FAILURE + ending(store, job) for job in found))
 
     return tuple([revoke_one(store, now, job) for job in found])

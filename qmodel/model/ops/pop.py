@@ -11,7 +11,7 @@ from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
 from qmodel.model.rules import propagation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, passes
-from qmodel.model.rules.concurrency import admit, place, preview
+from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
@@ -120,7 +120,7 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     passed: Passed = {}
     kept, some = budget.room(store) // 2, False
     for job in queues.lapsed(store, queue_state, until, count):
-        units = budget.weight(job)
+        units = ending(store, job) if _fails(job) else budget.weight(job) + parked.freeing(store, job)
         if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
             break
         some = True
@@ -148,6 +148,8 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
+        if own:
+            budget.spend(store, budget.ALONE)
         fit = _fitting(store, found, bool(taken) or closed > 0)
         before = left
         for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:
@@ -158,7 +160,8 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
             break
         left = count - len(taken)
         closed += len(found) - (before - left)
-        if left > 0 and len(found) < max(wanted, 1) and (through == MOST or not parked.due(queue_state, now, 1)):
+        over = through == MOST or budget.is_cut(store) or not parked.due(queue_state, now, 1)
+        if left > 0 and len(found) < max(wanted, 1) and over:
             break
     return taken
 
@@ -171,6 +174,11 @@ def _fitting(store: Store, found: list[Job], some: bool) -> int:
             return fit
         budget.spend(store, units)
     return len(found)
+
+
+def _fails(job: Job) -> bool:
+    """Whether a job with a lapsed lease may not run again."""
+    return job.state == "running" and (job.remaining == 0 or is_revoked(job))
 
 
 def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
@@ -243,13 +251,15 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
-    """The jobs that would be ready, in order, after some jobs ended: with due jobs and runs, without expired jobs."""
-    queue_state = queues.of(store, queue)
-    over = ttl.due(store, queue, now, MOST)
+    """The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
+    without expired jobs.
+    """
+    queue_state, room = queues.of(store, queue), budget.room(store)
+    over = _within(ttl.due(store, queue, now, MOST), room // 4)
     gone = {job.jid for job in over}
-    order = _without(gone, queues.next_ready(store, queue_state, count + len(gone)), count)
-    due = _without(gone, queues.due(store, queue_state, now, MOST + len(gone)), MOST)
-    order += preview(store, now, queue, [*ended, *over], due)
+    due = _within(queues.due(store, queue_state, now, MOST + len(gone)), room // 4)
+    order = _without(gone, _within(queues.next_ready(store, queue_state, count + len(gone)), room), count)
+    order += preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
     for job in drafts(store, now, queue, MOST):
         job.seq += 2 * MOST  # jobs that get a slot come before
         order.append(job)
@@ -257,14 +267,25 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
     return order
 
 
+def _within(found: Iterable[Job], units: int) -> list[Job]:
+    """The first of some jobs, at least one, as far as reading them takes no more than some units."""
+    first: list[Job] = []
+    for job in found:
+        units -= budget.moving(job)
+        if first and units < 0:
+            break
+        first.append(job)
+    return first
+
+
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are
     not checked.
     """
     until = now - config.value(store, "grace-period")
-    lapsed = queues.lapsed(store, queues.of(store, op.queue), until, op.count)
-    shown = [job for job in lapsed if job.state == "stalled" or (job.remaining > 0 and not is_revoked(job))]
-    ended = [job for job in lapsed if job not in shown]
+    lapsed = _within(queues.lapsed(store, queues.of(store, op.queue), until, op.count), budget.room(store) // 2)
+    shown = [job for job in lapsed if not _fails(job)]
+    ended = [job for job in lapsed if _fails(job)]
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)

@@ -10,6 +10,7 @@ from qmodel.contract.operations import Cancel, CancelMany, Clean, Drain, Obliter
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Bulk, Drained
 from qmodel.model.rules import deduplication
+from qmodel.model.rules.concurrency import ending
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import bulk, filter, find
@@ -24,7 +25,7 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
-    budget.check("cancel", len(doomed), sum(budget.weight(jobs.load(store, jid)) for jid in doomed))
+    budget.check("cancel", len(doomed), sum(ending(store, jobs.load(store, jid)) for jid in doomed))
 
     for jid in doomed:
         delete(store, now, jobs.load(store, jid))
@@ -76,9 +77,11 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
     canceled = 0
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
-        if canceled and not budget.fits(store, budget.weight(job), 0):
+        units = ending(store, job)
+        if canceled and not budget.fits(store, units, 0):
             break
         if not job.dependents or not deduplication.dependents(store, job):
+            budget.spend(store, units - budget.weight(job))  # the deletion spends the rest
             delete(store, now, job)
             canceled += 1
     return Drained(canceled, queues.length(queues.of(store, op.queue)))
@@ -162,7 +165,7 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
     for fit, job in enumerate(found):
         more = _with_waiting(store, queue, job, doomed)
         edges += sum(len(jobs.load(store, jid).dependencies) for jid in more)
-        units += sum(budget.weight(jobs.load(store, jid)) for jid in more)
+        units += sum(ending(store, jobs.load(store, jid)) for jid in more)
         if len(doomed) + len(more) > MOST or edges > MOST or (units > budget.UNITS and len(doomed) + len(more) > 1):
             if fit == 0:
                 raise refuse("CANCEL_LIMIT", job.jid)

@@ -4,6 +4,8 @@ qmodel/model/state/requests.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import (
@@ -150,8 +152,8 @@ def request_get(store: Store, now: int, op: RequestGet) -> replies.Request | Non
     if request is None:
         return None
     running = 0
-    for job in concurrency_keys.active(store, concurrency_keys.REQUEST + op.id):
-        if job.state == "running" and job.expires_at > now:
+    for jid in concurrency_keys.holders(store, concurrency_keys.REQUEST + op.id, MOST):
+        if jobs.load(store, jid).expires_at > now:
             running += 1
     return requests.view(request, running)
 
@@ -164,23 +166,64 @@ def requests_(store: Store, now: int, op: Requests) -> Page:
 # ---- changing
 
 
-def request_tune(store: Store, now: int, op: RequestTune) -> str:
-    """Change the priority or the limit of a request that has not ended."""
+def request_tune(store: Store, now: int, op: RequestTune) -> int:
+    """Change the priority or the limit of a request that has not ended; give how many sub-requests are left to
+    change.
+    """
     request = requests.find(store, op.id)
     if request.state not in ("open", "closed"):
         raise refuse("REQUEST_STATE", request.id, request.state)
 
-    if op.priority is not None:
-        request.priority = op.priority
-    if op.limit is not None:
-        request.limit = op.limit
+    if op.priority is not None and op.priority != request.priority:
+        request.priority, request.reached = op.priority, ""
+    behind, left = _behind(store, request)
+    wanted = request.limit if op.limit is None else op.limit
+    request.limit = _affordable_limit(store, request, wanted, len(behind) > 0)
     emit(store, now, "request_tuned", request.id, request.priority, request.limit)
     requests.save(store, request)
-    for job in concurrency_keys.active(store, concurrency_keys.REQUEST + op.id):
+    for job in behind:
         if job.priority != request.priority:
             _prioritize(store, job, request.priority)
     fill_slots(store, now, concurrency_keys.REQUEST + op.id)
-    return request.state
+    return left + wanted - request.limit
+
+
+def _after(ids: Iterable[str], first: str) -> list[str]:
+    """Those of some ids that come after one."""
+    return [id for id in ids if id > first]
+
+
+def _behind(store: Store, request: Request) -> tuple[list[Job], int]:
+    """The sub-requests with a slot that a new priority has not reached, as far as the budget goes, and how many are
+    left.
+    """
+    if request.reached is None:
+        return [], 0
+    holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
+    others = _after(holders, request.reached)
+    behind: list[Job] = []
+    for jid in others:
+        job = jobs.load(store, jid)
+        units = budget.moving(job)
+        if behind and not budget.fits(store, units, 0):
+            return behind, len(others) - len(behind)
+        budget.spend(store, units)
+        behind.append(job)
+        request.reached = jid
+    request.reached = None
+    return behind, 0
+
+
+def _affordable_limit(store: Store, request: Request, wanted: int, some: bool) -> int:
+    """The wanted limit, or as many slots as the budget can fill, at least one unless there were `some` before."""
+    name = concurrency_keys.REQUEST + request.id
+    free = concurrency_keys.free_slots(store, name) + wanted - request.limit
+    for filled, jid in enumerate(concurrency_keys.first_parked(store, name, free)):
+        units = budget.moving(jobs.load(store, jid))
+        if (filled or some) and not budget.fits(store, units, 0):
+            return wanted - free + filled
+        budget.spend(store, units)
+    return wanted
 
 
 def _prioritize(store: Store, job: Job, priority: int) -> None:
@@ -193,35 +236,53 @@ def _prioritize(store: Store, job: Job, priority: int) -> None:
         job.priority = priority
 
 
-def _pick(store: Store, request: Request) -> tuple[list[str], list[Job]]:
-    """The sub-requests to cancel now (those with a slot that are not leased, then others), and the leased ones."""
-    active = concurrency_keys.active(store, concurrency_keys.REQUEST + request.id)
-    known = {job.jid for job in active}
-    doomed = [job.jid for job in active if job.state != "running"]
-    for jid in requests.unfinished(store, request, 2 * MOST):
-        if jid not in known and len(doomed) < MOST:
-            doomed.append(jid)
-    return _affordable(store, doomed), [job for job in active if job.state == "running"]
+def _group_with(store: Store, job: Job, among: set[str], chosen: dict[str, None]) -> list[str]:
+    """A job to cancel with those among the others that wait for it; nothing if it is leased or chosen already."""
+    group = [] if job.state == "running" or job.jid in chosen else [job.jid]
+    met = set(group)
+    for one in group:
+        for other in deduplication.dependents(store, jobs.load(store, one)):
+            if other in among and other not in chosen and other not in met:
+                met.add(other)
+                if jobs.load(store, other).state != "running":
+                    group.append(other)
+    return group
 
 
-def _affordable(store: Store, doomed: list[str]) -> list[str]:
-    """As many of these jobs as the budget has room for, each with those of them that wait for it."""
-    among = set(doomed)
+def _wanted(store: Store, request: Request) -> tuple[list[str], set[str], str]:
+    """The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last of
+    these that the call before has reached. If that was the end, it begins again.
+    """
+    reached = (request.reached or "") if request.state == "canceling" else ""
+    holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
+    known = set(holders)
+    found = _after(holders, reached)
+    found += [jid for jid in requests.unfinished(store, request, 2 * MOST) if jid not in known]
+    return (found[:MOST], known, reached) if found else (list(holders), known, "")
+
+
+def _pick(store: Store, request: Request) -> tuple[list[Job], list[str], str]:
+    """The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget
+    goes.
+    """
+    wanted, known, reached = _wanted(store, request)
+    among = set(wanted)
+    leased: list[Job] = []
     chosen: dict[str, None] = {}
     units = 0
-    for jid in doomed:
-        group = [] if jid in chosen else [jid]
-        met = set(group)
-        for one in group:
-            for other in deduplication.dependents(store, jobs.load(store, one)):
-                if other in among and other not in chosen and other not in met:
-                    met.add(other)
-                    group.append(other)
+    for jid in wanted:
+        job = jobs.load(store, jid)
+        group = _group_with(store, job, among, chosen)
+        units += budget.FAILURE + budget.weight(job) if job.state == "running" else 0
         units += sum(budget.weight(jobs.load(store, one)) for one in group)
-        if chosen and not budget.fits(store, units, 0):
+        if (chosen or leased) and not budget.fits(store, units, 0):
             break
+        if job.state == "running":
+            leased.append(job)
         chosen.update(dict.fromkeys(group))
-    return list(chosen)
+        if jid in known:
+            reached = jid
+    return leased, list(chosen), reached
 
 
 def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
@@ -229,13 +290,14 @@ def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
     request = requests.find(store, op.id)
     if requests.has_ended(request):
         return 0
-    doomed, leased = _pick(store, request)
+    leased, doomed, reached = _pick(store, request)
     check_cancel(store, doomed)
 
     if request.state != "canceling":
         emit(store, now, "request_canceled", request.id)
         requests.move(store, now, request, "canceling")
-        requests.save(store, request)
+    request.reached = reached
+    requests.save(store, request)
     for job in leased:
         revoke_one(store, now, job)
     for jid in doomed:
@@ -243,7 +305,8 @@ def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
     request = requests.load(store, op.id)
     if not doomed:
         conclude(store, now, request)
-    return requests.left(request) - len(leased)
+    holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + op.id, MOST)
+    return requests.left(request) - (len(holders) - len(_after(holders, reached)))
 
 
 def request_forget(store: Store, now: int, op: RequestForget) -> int:

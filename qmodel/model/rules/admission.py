@@ -111,8 +111,12 @@ def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) 
     """Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how
     many.
     """
-    through, kept = 0, budget.room(store) // 2
+    through, kept, some = 0, budget.room(store) // 2, False
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
+        if some and not budget.fits(store, budget.THROTTLE, kept):
+            break
+        some = True
+        budget.spend(store, budget.THROTTLE)
         if through < most:
             through += _admit_from(store, now, queue, name, passed, most - through, kept)
     return through

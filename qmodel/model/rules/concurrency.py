@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qmodel.model.state import concurrency_keys, jobs
+from collections import Counter
+
+from qmodel.model.state import budget, concurrency_keys, jobs, parked
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -41,12 +43,25 @@ def release_unused_slot(store: Store, now: int, job: Job) -> None:
 
 def fill_slots(store: Store, now: int, name: str) -> None:
     """Give free slots to the first parked jobs; each joins the end of its priority."""
-    for job in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
+    for jid in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
+        job = jobs.load(store, jid)
         jobs.lift(store, job)
         job.ready_at = now
         emit(store, now, "unthrottled", job.jid, job.queue, name)
         concurrency_keys.take_slot(store, name, job)
         jobs.place(store, job, "waiting")
+
+
+def ending(store: Store, job: Job) -> int:
+    """The units for ending a job: for deleting it, for giving its slot to the next parked job, and for the jobs that
+    are parked at its throttles.
+    """
+    name = concurrency_keys.of(job)
+    units = budget.weight(job) + parked.freeing(store, job)
+    if name is not None and concurrency_keys.has_slot(job):
+        for jid in concurrency_keys.first_parked(store, name, 1):
+            units += budget.SLOT + budget.moving(jobs.load(store, jid))
+    return units
 
 
 def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]) -> list[Job]:
@@ -70,19 +85,21 @@ def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, 
     taken slots of each key.
     """
     through: dict[str, Job] = {}
-    ahead: dict[str, list[Job]] = {}
+    ahead: dict[str, list[str]] = {}
     gone = set()
+    ends = Counter(map(concurrency_keys.of, ended))
     for job in ended:
         name = concurrency_keys.of(job)
         gone.add(job.jid)
         if name is not None and (concurrency_keys.has_slot(job) or job.jid in through):
             taken[name] = taken.get(name, 0) - 1
             if name not in ahead:
-                ahead[name] = concurrency_keys.first_parked(store, name, 2 * len(ended))
+                ahead[name] = concurrency_keys.first_parked(store, name, 2 * ends[name])
             while ahead[name] and concurrency_keys.free_slots(store, name) > taken[name]:
-                one = ahead[name].pop(0)
-                if one.jid not in gone:
+                jid = ahead[name].pop(0)
+                if jid not in gone:
                     taken[name] += 1
+                    one = jobs.load(store, jid)
                     priority = concurrency_keys.priority(store, name, one)
-                    through[one.jid] = jobs.as_waiting(store, now, one, priority, len(through) + 1)
+                    through[jid] = jobs.as_waiting(store, now, one, priority, len(through) + 1)
     return [job for jid, job in through.items() if jid not in gone]

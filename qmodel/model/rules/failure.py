@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmodel.contract.replies import Failure
 from qmodel.model.rules.cleanup import clean_up
+from qmodel.model.rules.concurrency import ending
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import (
     budget,
@@ -134,7 +135,7 @@ def expire_due(store: Store, now: int, queue: str, most: int) -> None:
     """Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies."""
     room, kept, some = most, budget.room(store) // 2, False
     for job in ttl.due(store, queue, now, most):
-        units = budget.weight(job)
+        units = ending(store, job)
         if some and not budget.fits(store, units, kept):
             break
         some = True

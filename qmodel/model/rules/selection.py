@@ -8,6 +8,7 @@ from typing import Any
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
+from qmodel.model.rules.concurrency import ending
 from qmodel.model.state import budget, cursors, failures, jobs
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
@@ -57,7 +58,7 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
         for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
             if _is_over(kind, key, wanted):
                 break
-            if not _take(now, walk, jobs.load(store, jid), wanted):
+            if not _take(store, now, operation, walk, jobs.load(store, jid), wanted):
                 return walk.found, cursors.write(*walk.last)
             walk.last = kind, whose, key
             if len(walk.found) == op.count or walk.seen == MOST:
@@ -65,10 +66,13 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
     return walk.found, ""
 
 
-def _take(now: int, walk: Walk, job: Job, wanted: Filter) -> bool:
+def _take(store: Store, now: int, operation: str, walk: Walk, job: Job, wanted: Filter) -> bool:
     """Examine a job, and collect it if it matches; say whether the budget has room for it."""
     fits = jobs.fits(now, job, wanted)
-    walk.units += budget.weight(job) if fits else budget.moving(job)
+    if not fits:
+        walk.units += budget.moving(job)
+    else:
+        walk.units += budget.weight(job) if operation == "search" else ending(store, job)
     if walk.seen > 0 and walk.units > budget.UNITS:
         return False
     walk.seen += 1

@@ -31,6 +31,18 @@ UNITS = 4000
 FAILURE = 2
 """The units of a failure, beside those of the job."""
 
+SLOT = 2
+"""The units for giving a slot to a parked job, beside those for moving it."""
+
+THROTTLE = 6
+"""The units for checking a throttle at which jobs are parked."""
+
+QUEUE = 2
+"""The units for letting a queue check a throttle again, because a lease has ended."""
+
+ALONE = 4
+"""The units for taking a job of a queue with a throttle of its own, which are taken one at a time."""
+
 BLOCK = 4096
 """The bytes of text that cost a unit."""
 

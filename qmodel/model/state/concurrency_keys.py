@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from qmodel.contract.arguments import MOST
 from qmodel.model.state import epochs, options, requests
 from qmodel.model.state.records import ConcurrencyKey, Job
 from qmodel.model.state.store import Store
@@ -64,21 +63,16 @@ def free_slots(store: Store, name: str) -> int:
     return limit(store, name) - (len(slots.active) if slots is not None else 0)
 
 
-def first_parked(store: Store, name: str, most: int) -> list[Job]:
+def first_parked(store: Store, name: str, most: int) -> list[str]:
     """The jobs that have been parked longest."""
     slots = store.concurrency_keys.get(name)
-    return [store.jobs[jid] for _, _, jid in slots.parked[:most]] if slots is not None and most > 0 else []
+    return [jid for _, _, jid in slots.parked[:most]] if slots is not None and most > 0 else []
 
 
 def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
     """The first jobs that have a slot, by id."""
     slots = store.concurrency_keys.get(name)
     return tuple(sorted(slots.active)[:most]) if slots is not None else ()
-
-
-def active(store: Store, name: str) -> list[Job]:
-    """The jobs that have a slot, by id."""
-    return [store.jobs[jid] for jid in holders(store, name, MOST)]
 
 
 def _made(store: Store, name: str) -> ConcurrencyKey:

@@ -14,7 +14,7 @@ in Redis keep that name.
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import epochs, options, queues
+from qmodel.model.state import budget, epochs, options, queues
 from qmodel.model.state.records import NEVER, Job, ParkedJobs, Queue
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, named, of, own, queue_of
@@ -48,6 +48,14 @@ def free(store: Store, name: str) -> None:
     for queue in sorted(of(store, name).queues)[:MOST]:
         expect(store, queue, name, 0)
         queues.wake_one(store, queue)
+
+
+def freeing(store: Store, job: Job) -> int:
+    """The units for letting queues check the throttles of a job again when its lease ends."""
+    if job.state != "running":
+        return 0
+    bounded = [of(store, name) for name in named(job) if of(store, name).concurrency]
+    return sum(budget.QUEUE * min(len(throttle.queues), MOST) for throttle in bounded)
 
 
 def due(queue: Queue, now: int, most: int) -> list[str]:

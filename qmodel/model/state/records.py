@@ -120,12 +120,13 @@ class ConcurrencyKey:
 
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
-    since.
+    since. `reached` is the last sub-request, by id, that a change of those with a slot has reached, or None if none is
+    under way.
     """
 
     __slots__ = (
         "canceled", "done", "ended", "ended_at", "failed", "first_limit", "first_priority", "id", "limit", "opened_at",
-        "priority", "queue", "seq", "state", "state_at", "total", "unfinished",
+        "priority", "queue", "reached", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
     def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
@@ -137,6 +138,7 @@ class Request:
         self.total = self.done = self.failed = self.canceled = 0
         self.opened_at = self.state_at = now
         self.ended_at = self.seq = 0
+        self.reached: str | None = None
         self.unfinished: dict[str, None] = {}
         self.ended: dict[str, None] = {}
 

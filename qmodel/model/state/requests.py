@@ -11,6 +11,8 @@ as its limit, because an admitted job joins the end. Rules:
   deleted, or when it is put anew and so becomes a job of its own. A failed sub-request that is retried also becomes
   such a job: a count never changes, nor does a request that has ended.
 - *Known by its id.* A sub-request that is added again is not put again, even if its job is no longer kept.
+- *Changes in parts.* A change of the sub-requests with a slot (a new priority, the cancellation) goes as far as its
+  budget (state/budget.py), by id, and notes where it is. The next call continues.
 - *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
 - An ended request is kept for requests-history, and deleted when others are opened or added to: at least as many
   sub-requests are forgotten as an operation adds, so that none accumulate.
