@@ -10,9 +10,27 @@ Each module is a theme. A law is a function that yields violations; its name is 
 docstring is the sentence that it holds.
 """
 
-from qmodel.conformance.laws import deduplication, dependencies, ending, keys, leases, lists, order, records, retries, statistics, throttles
+from qmodel.conformance.laws import (
+    deduplication,
+    dependencies,
+    ending,
+    keys,
+    leases,
+    lists,
+    messages,
+    order,
+    queues,
+    records,
+    recurring,
+    retries,
+    statistics,
+    throttles,
+)
 from qmodel.conformance.laws.law import LAWS, Broken, Law, Moment, Observer, check, observe
 
-THEMES = (records, leases, retries, order, dependencies, ending, throttles, keys, deduplication, statistics, lists)
+THEMES = (
+    records, leases, retries, order, dependencies, ending, throttles, keys, deduplication, statistics, lists, recurring,
+    messages, queues,
+)  # fmt: skip
 
 __all__ = ["LAWS", "THEMES", "Broken", "Law", "Moment", "Observer", "check", "observe"]

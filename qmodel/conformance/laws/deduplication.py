@@ -127,7 +127,7 @@ def a_dropped_put_changes_the_holder_only_as_its_mode_says(m: Moment) -> Iterato
             for name in ("data", "ready_at", "state", "seq"):
                 if after[name] != before[name]:
                     yield f"{one.event} changed {name} from {before[name]!r} to {after[name]!r}"
-        elif one.facts["mode"] in ("debounce", "again") and begun is False and after["data"] != puts[0].data:
+        elif before["state"] in PENDING and begun is False and after["data"] != puts[0].data:
             yield f"{one.event} left the data of {one.jid} as they were"
 
 

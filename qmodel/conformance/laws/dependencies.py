@@ -66,7 +66,8 @@ def an_edge_ends_only_for_a_reason(m: Moment) -> Iterator[str]:
             given = (_named(m, jid) or {}).get(other)
             if other in failed and "ignore" in (policy, given and given.on_failure):
                 continue
-            if dict(before["options"]).get("holder") == other and _ended_in_any_way(m, other):
+            released = m.name == "unique_release" or _ended_in_any_way(m, other)
+            if dict(before["options"]).get("holder") == other and released:
                 continue
             if is_expiring(m, before):
                 continue
@@ -194,6 +195,8 @@ def a_failure_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]
         for jid in m.before.jobs[one.jid]["dependents"]:
             before, after = m.before.jobs[jid], m.after.jobs.get(jid)
             policy = _edges(before).get(one.jid, ("", False))[0]
+            if dict(before["options"]).get("holder") == one.jid:
+                continue  # it waits for the key alone
             if before["state"] != "depends" or is_expiring(m, before) or any(e.jid == jid for e in m.told("revoked")):
                 continue
             ends = {e.event.event for e in m.tale if e.jid == jid}

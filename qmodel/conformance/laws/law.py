@@ -19,7 +19,7 @@ Ghost = dict[Any, Any]
 """What a law of histories remembers: hashable keys and hashable values, so that it can be copied and compared."""
 
 FEW = 200
-"""Up to so many jobs, no step meets its budget: laws that say that a step leaves nothing undone apply."""
+"""Up to so many jobs with few tags, no step meets its budget: laws that say that a step leaves nothing undone apply."""
 
 
 @dataclass
@@ -59,10 +59,10 @@ class Moment:
         """Whether all events of the step are kept: with a low `max-events`, some may be gone."""
         return len(self.events) == self.after.seq - self.before.seq
 
-    @property
+    @cached_property
     def few(self) -> bool:
         """Whether no budget can cut the step short."""
-        return max(len(self.before.jobs), len(self.after.jobs)) <= FEW
+        return _weight(self.before) <= FEW and _weight(self.after) <= FEW
 
     @cached_property
     def _tale(self) -> tuple[list[Told], dict[str, Record | None]]:
@@ -116,6 +116,14 @@ class Moment:
     def told(self, *kinds: str) -> Iterator[Told]:
         """The events of some kinds about jobs."""
         return (one for one in self.tale if one.event.event in kinds)
+
+
+def _weight(snapshot: Snapshot) -> int:
+    """The jobs and recurring jobs of a state, and what makes them heavy."""
+    if len(snapshot.jobs) > FEW:
+        return len(snapshot.jobs)
+    schedules = sum(1 + len(one["tags"]) for one in snapshot.schedules.values())
+    return schedules + sum(1 + len(job["tags"]) // 2 + len(job["data"]) // 8192 for job in snapshot.jobs.values())
 
 
 class Law(NamedTuple):
