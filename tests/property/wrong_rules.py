@@ -279,8 +279,8 @@ WRONG = (
         "one sub-request too many goes on",
         "Only as many as the limit are in the\n  queue's order",
         "model/state/concurrency_keys",
-        'return requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1',
-        'return 1 + requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1',
+        "return requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1",
+        "return 1 + requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1",
     ),
     Wrong(
         "a request ends while it is open",
@@ -375,7 +375,7 @@ WRONG = (
         "a failed run has not ended",
         "Unfinished runs are counted, not estimated from times; a failed\n  run has ended.",
         "model/rules/recurrence",
-        '    if said is None:\n        return\n    options',
+        "    if said is None:\n        return\n    options",
         '    if said is None or job.state == "failed":\n        return\n    options',
     ),
     # ---- pauses

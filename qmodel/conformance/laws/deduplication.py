@@ -118,7 +118,18 @@ def a_dropped_put_changes_the_holder_only_as_its_mode_says(m: Moment) -> Iterato
         puts = [put for put in m.puts.values() if put.unique == one.facts["unique"]]
         if before is None or after is None or len(puts) != 1 or one.becomes is None or after["seq"] > one.event.seq:
             continue
-        fixed = ("klass", "queue", "priority", "retries", "remaining", "tags", "put_at", "dependencies", "token", "failure")
+        fixed = (
+            "klass",
+            "queue",
+            "priority",
+            "retries",
+            "remaining",
+            "tags",
+            "put_at",
+            "dependencies",
+            "token",
+            "failure",
+        )
         for name in fixed:
             if after[name] != before[name]:
                 yield f"{one.event} changed {name} from {before[name]!r} to {after[name]!r}"

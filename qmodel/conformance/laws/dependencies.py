@@ -206,10 +206,14 @@ def a_failure_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]
                 yield f"{jid} still waits for {one.jid}, which failed and is to be ignored"
             if policy == "cancel" and after is not None and after["state"] != "failed":
                 yield f"{jid} is {after['state']}, and was to be canceled with {one.jid}"
-            if policy == "cancel" and after is not None and not any(
-                _edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block"
-                for other in after["dependents"]
-            ) and not {"fail"} & {policy for policy, _ in _edges(before).values()}:
+            if (
+                policy == "cancel"
+                and after is not None
+                and not any(
+                    _edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block" for other in after["dependents"]
+                )
+                and not {"fail"} & {policy for policy, _ in _edges(before).values()}
+            ):
                 yield f"{jid} was kept, and none of its dependents blocks"
             if policy == "block" and after is not None and len(before["dependencies"]) == 1 and jid not in m.puts:
                 revoked = m.name in ("revoke", "request_cancel", "cancel")
@@ -261,7 +265,11 @@ def results_of_named_edges_are_kept(m: Moment) -> Iterator[str]:
 @law
 def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
     """Dependencies on unknown jobs are refused, and so are cycles: no job waits for itself, directly or not."""
-    if m.refused or m.before.jobs.keys() == m.after.jobs.keys() and not any(m.told("blocked", "put", "released", "advanced")):
+    if (
+        m.refused
+        or m.before.jobs.keys() == m.after.jobs.keys()
+        and not any(m.told("blocked", "put", "released", "advanced"))
+    ):
         return
     if not m.few:
         return

@@ -54,7 +54,13 @@ def a_failure_of_its_worker_keeps_the_message(m: Moment) -> Iterator[str]:
     after = m.after.jobs.get(m.op.jid)
     told = [one for one in m.tale if one.jid == m.op.jid and one.event.event in ("failed", "retried")]
     given = m.op.message and (m.name == "fail" or m.op.group is not None)
-    if told and given and after is not None and after["seq"] == told[-1].event.seq and after["failure"][1] != m.op.message:
+    if (
+        told
+        and given
+        and after is not None
+        and after["seq"] == told[-1].event.seq
+        and after["failure"][1] != m.op.message
+    ):
         yield f"{m.op.jid} failed with {after['failure'][1]!r}, and {m.op.message!r} was given"
 
 
@@ -152,9 +158,18 @@ def revoking_fails_what_is_not_running(m: Moment) -> Iterator[str]:
             wanted = "running" if before["state"] == "running" else "failed"
         if state != wanted:
             yield f"{jid} was {before['state']}, and the reply says {state!r}"
-        if told and wanted == "running" and (after is None or after["token"] != before["token"] or after["state"] != "running"):
+        if (
+            told
+            and wanted == "running"
+            and (after is None or after["token"] != before["token"] or after["state"] != "running")
+        ):
             yield f"{jid} was running, and its lease is gone"
-        if told and wanted == "failed" and after is not None and (after["state"], after["dependencies"]) != ("failed", ()):
+        if (
+            told
+            and wanted == "failed"
+            and after is not None
+            and (after["state"], after["dependencies"]) != ("failed", ())
+        ):
             yield f"{jid} is {after['state']}, and waits for {after['dependencies']}"
 
 
@@ -240,7 +255,9 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
             continue
         if was["state"] == "complete":
             old = was["ended_at"] <= m.now - m.option("jobs-history")
-            many = sum(job["state"] == "complete" for job in m.before.jobs.values()) + sum(1 for _ in m.told("completed"))
+            many = sum(job["state"] == "complete" for job in m.before.jobs.values()) + sum(
+                1 for _ in m.told("completed")
+            )
             allowed = old or many > m.option("jobs-history-count")
         else:
             age, count = m.option("failed-history"), m.option("failed-history-count")
@@ -266,7 +283,13 @@ def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
     for one in m.told("retired"):
         was = one.was
         own = was is not None and "keep_complete_ms" in was["options"]
-        if was is not None and was["state"] == "complete" and not own and kept and min(kept) < (was["ended_at"], was["seq"]):
+        if (
+            was is not None
+            and was["state"] == "complete"
+            and not own
+            and kept
+            and min(kept) < (was["ended_at"], was["seq"])
+        ):
             if was["ended_at"] > m.now - m.option("jobs-history"):
                 yield f"{one.jid} was deleted, and older ones are kept"
     retired = sum(1 for _ in m.told("retired"))

@@ -86,7 +86,9 @@ def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
         request = m.after.requested.get(name.removeprefix("request:"))
         before = m.before.lines.get(name, {"active": ()})["active"]
         limit = request["limit"] if request is not None and request["state"] in ("open", "closed") else 0
-        if len(key["active"]) > max(limit, len(before)) or (set(key["active"]) - set(before) and len(key["active"]) > limit):
+        if len(key["active"]) > max(limit, len(before)) or (
+            set(key["active"]) - set(before) and len(key["active"]) > limit
+        ):
             yield f"{len(key['active'])} sub-requests of {name} go on, and its limit is {limit}"
         if key["parked"] and len(key["active"]) < limit:
             yield f"{key['parked'][0][-1]} is parked, and only {len(key['active'])} of {limit} of {name} go on"
@@ -148,14 +150,21 @@ def a_request_ends_once_and_only_when_it_is_closed(m: Moment, ghost: Ghost) -> I
         if after is not None:
             counts = tuple(after[name] for name in ("done", "failed", "canceled"))
             state = event.facts[2]
-            if event.facts[3:] != counts or after["state"] != state or after["unfinished"] or sum(counts) != after["total"]:
+            if (
+                event.facts[3:] != counts
+                or after["state"] != state
+                or after["unfinished"]
+                or sum(counts) != after["total"]
+            ):
                 yield f"{event}, but {id} is {after}"
     for id, one in m.after.requested.items():
         ended = any(event.event == "request_done" and event.facts[0] == id for event in m.events)
         if one["state"] in ENDED and m.before.requested.get(id, {}).get("state") not in ENDED and not ended:
             yield f"{id} has ended without an event"
-        if one["state"] in ("closed", "canceling") and not one["unfinished"] and one["total"] == sum(
-            one[name] for name in ("done", "failed", "canceled")
+        if (
+            one["state"] in ("closed", "canceling")
+            and not one["unfinished"]
+            and one["total"] == sum(one[name] for name in ("done", "failed", "canceled"))
         ):
             yield f"{id} is {one['state']}, and has no work left"
 

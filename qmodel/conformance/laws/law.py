@@ -189,7 +189,9 @@ class Observer:
         self._ghosts: dict[str, Ghost] = {name: {} for name, one in LAWS.items() if one.history}
         self._begun: dict[str, bool] = {}
 
-    def step(self, before: Snapshot, step: Step, outcome: Any, events: tuple[Event, ...], after: Snapshot) -> list[Broken]:
+    def step(
+        self, before: Snapshot, step: Step, outcome: Any, events: tuple[Event, ...], after: Snapshot
+    ) -> list[Broken]:
         """Check one step; give the laws that it breaks."""
         moment = Moment(before, step, outcome, events, after, self._begun)
         if not moment.whole:
@@ -219,12 +221,13 @@ class Observer:
         return (frozenset(self._begun.items()), *ghosts)
 
 
-def _check(moment: Moment, ghosts: dict[str, Ghost]) -> Iterator[Broken]:
+def _check(moment: Moment, ghosts: dict[str, Ghost] | None) -> Iterator[Broken]:
+    """Check all laws on a step; without ghosts, only those of single steps."""
     for name, one in LAWS.items():
-        if one.events and not moment.whole:
+        if (one.events and not moment.whole) or (one.history and ghosts is None):
             continue
         try:
-            for detail in one.check(moment, ghosts.get(name, {})):
+            for detail in one.check(moment, ghosts[name] if one.history and ghosts is not None else {}):
                 yield Broken(name, detail)
         except (LookupError, AttributeError, TypeError, ValueError) as error:  # a state in which no derivation holds
             yield Broken(name, f"it cannot be checked: {error!r}")
@@ -233,7 +236,7 @@ def _check(moment: Moment, ghosts: dict[str, Ghost]) -> Iterator[Broken]:
 def check(before: Snapshot, step: Step, outcome: Any, events: tuple[Event, ...], after: Snapshot) -> list[Broken]:
     """Check the laws of single steps on one edge of a graph; those of histories need an `Observer`."""
     moment = Moment(before, step, outcome, events, after)
-    return [one for one in _check(moment, {}) if not LAWS[one.name].history]
+    return list(_check(moment, None))
 
 
 def empty() -> Snapshot:

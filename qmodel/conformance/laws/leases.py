@@ -178,7 +178,9 @@ def a_grant_is_given_again_while_all_of_it_is_held(m: Moment) -> Iterator[str]:
         held = m.before.workers.get(m.op.worker, {"grants": {}})["grants"].get(request, ()) if request else ()
         claims = [one.jid for one in m.told("popped")]
         jobs = m.outcome.jobs if m.name == "complete_and_pop" else m.outcome
-        if m.name == "complete_and_pop" and any(one.jid == m.op.jid for one in m.told("completed", "advanced", "failed")):
+        if m.name == "complete_and_pop" and any(
+            one.jid == m.op.jid for one in m.told("completed", "advanced", "failed")
+        ):
             continue
         if held and ([job.jid for job in jobs] != list(held) or claims):
             yield f"{queue}: {held} were granted under {request}, and now {[job.jid for job in jobs]}, {claims}"

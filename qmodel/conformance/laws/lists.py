@@ -50,7 +50,9 @@ def the_jobs_of_a_queue_are_listed_in_order(m: Moment) -> Iterator[str]:
             _of(m, "stalled"), key=lambda j: (jobs[j]["expires_at"] if jobs[j]["worker"] else -1, jobs[j]["seq"])
         )
     else:
-        field = {"scheduled": "ready_at", "depending": "put_at", "throttled": "ready_at", "running": "expires_at"}[m.name]
+        field = {"scheduled": "ready_at", "depending": "put_at", "throttled": "ready_at", "running": "expires_at"}[
+            m.name
+        ]
         state = "depends" if m.name == "depending" else m.name
         found = sorted(_of(m, state), key=lambda j: (jobs[j][field], jobs[j]["seq"]))
     yield from _shows(m, _page(m, found), tuple(m.outcome))
@@ -61,7 +63,11 @@ def ended_jobs_are_listed_latest_first(m: Moment) -> Iterator[str]:
     """Complete jobs, and the failed jobs of a group, are listed latest first; groups by name, with their sizes."""
     if m.refused:
         return
-    ends = {jid: (job["ended_at"], job["seq"]) for jid, job in m.before.jobs.items() if job["state"] in ("complete", "failed")}
+    ends = {
+        jid: (job["ended_at"], job["seq"])
+        for jid, job in m.before.jobs.items()
+        if job["state"] in ("complete", "failed")
+    }
     if m.name == "completed":
         found = [jid for jid in ends if m.before.jobs[jid]["state"] == "complete"]
     elif m.name == "failed":
@@ -139,7 +145,9 @@ def queues_are_listed_by_their_first_use(m: Moment) -> Iterator[str]:
         yield from _shows(m, count, m.outcome)
         return
     if m.name == "queues":
-        listed = [(q["first_seen"], name.encode(), name) for name, q in m.before.queues.items() if q["first_seen"] is not None]
+        listed = [
+            (q["first_seen"], name.encode(), name) for name, q in m.before.queues.items() if q["first_seen"] is not None
+        ]
         names = [name for _, _, name in sorted(listed)][m.op.offset : m.op.offset + m.op.count]
         yield from _shows(m, names, [one.name for one in m.outcome])
     for one in m.outcome if m.name == "queues" else (m.outcome,):
@@ -188,7 +196,11 @@ def options_are_listed_with_their_values(m: Moment) -> Iterator[str]:
     if m.name == "config":
         names = [*OPTIONS, *sorted((name for name in m.before.config if name not in OPTIONS), key=str.encode)]
         wanted = [
-            (name, m.before.config.get(name, OPTIONS[name if name in OPTIONS else "heartbeat"].default), name in m.before.config)
+            (
+                name,
+                m.before.config.get(name, OPTIONS[name if name in OPTIONS else "heartbeat"].default),
+                name in m.before.config,
+            )
             for name in names
         ]
         yield from _shows(m, wanted, [tuple(one) for one in m.outcome])

@@ -14,7 +14,9 @@ def matches(pattern: str, subject: str) -> bool:
         if len(segments) < len(wanted):
             return False
         wanted, segments = wanted[:-1], segments[: len(wanted) - 1]
-    return len(wanted) == len(segments) and all(one in ("*", other) for one, other in zip(wanted, segments, strict=True))
+    return len(wanted) == len(segments) and all(
+        one in ("*", other) for one, other in zip(wanted, segments, strict=True)
+    )
 
 
 @law

@@ -14,8 +14,7 @@ REMEMBERED = 1000
 
 @law
 def a_paused_queue_hands_out_nothing(m: Moment) -> Iterator[str]:
-    """A paused queue hands out nothing from the moment of the call, and takes nothing back; leased jobs may be finished.
-    """
+    """A paused queue hands out nothing from the moment of the call, and takes nothing back; leased jobs may be finished."""
     for one in m.told("popped"):
         if m.is_paused(str(one.facts["queue"])):
             yield f"{one.jid} was handed out of {one.facts['queue']}, which is paused"
@@ -93,6 +92,14 @@ def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
             if other.jid == one.jid and other.event.event == "throttled" and other.event.seq > one.event.seq
         }  # fmt: skip
         woken = len(ready - followed)
+        scheduled = sum(
+            one.becomes is not None and (one.becomes["state"] == "scheduled" or one.event.event == "prioritized")
+            for one in m.tale
+        )
+        quiet = not (m.before.throttles or m.after.throttles or m.before.schedules or m.after.schedules)
+        quiet = quiet and not any(event.event == "unpaused" for event in m.events)
+        if not waits and quiet and before["idle"] - after["idle"] > len(ready) + scheduled:
+            yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {len(ready)} jobs became ready"
         if not waits and m.few and after["idle"] > max(before["idle"] - woken, 0):
             yield f"{name} has {after['idle']} of {before['idle']} idle workers, and {woken} jobs became ready"
 
@@ -124,7 +131,9 @@ def a_queue_is_listed_from_its_first_use(m: Moment) -> Iterator[str]:
             yield f"{one.facts['queue']} has a job, and is not on the list"
     if m.name == "forget" and not m.refused:
         for name in m.op.queues:
-            if any(job["queue"] == name and job["state"] not in ("complete", "failed") for job in m.before.jobs.values()):
+            if any(
+                job["queue"] == name and job["state"] not in ("complete", "failed") for job in m.before.jobs.values()
+            ):
                 yield f"{name} has jobs, and was forgotten"
             if any(one["queue"] == name for one in m.before.schedules.values()):
                 yield f"{name} has recurring jobs, and was forgotten"
@@ -202,7 +211,12 @@ def the_journal_records_each_call(m: Moment) -> Iterator[str]:
     has = m.after.journaled - m.before.journaled
     if has != wanted and not (malformed and has == 0):
         yield f"{m.name} has {has} entries in the journal, not {wanted}"
-    if has and m.after.journal and m.after.journal[-1][0] == m.after.journaled and m.after.journal[-1][1] != m.after.seq:
+    if (
+        has
+        and m.after.journal
+        and m.after.journal[-1][0] == m.after.journaled
+        and m.after.journal[-1][1] != m.after.seq
+    ):
         yield f"the entry says {m.after.journal[-1][1]}, and {m.after.seq} is the last event"
     numbers = [entry[0] for entry in m.after.journal]
     if numbers and numbers != list(range(m.after.journaled - len(numbers) + 1, m.after.journaled + 1)):
@@ -250,11 +264,17 @@ def an_obliterated_queue_leaves_nothing(m: Moment) -> Iterator[str]:
     if m.name != "obliterate" or m.refused or not m.events:
         return
     queue = m.op.queue
-    busy = [jid for jid, job in m.before.jobs.items() if job["queue"] == queue and job["state"] in ("running", "stalled")]
+    busy = [
+        jid for jid, job in m.before.jobs.items() if job["queue"] == queue and job["state"] in ("running", "stalled")
+    ]
     if busy and not m.op.force:
         yield f"{busy} were leased, and {queue} was deleted"
     if any(event.event == "forgotten" for event in m.events):
-        left = [jid for jid, job in m.after.jobs.items() if job["queue"] == queue and job["state"] not in ("complete", "failed")]
+        left = [
+            jid
+            for jid, job in m.after.jobs.items()
+            if job["queue"] == queue and job["state"] not in ("complete", "failed")
+        ]
         left += [jid for jid, one in m.after.schedules.items() if one["queue"] == queue]
         if left or m.queue(queue, before=False)["pauses"]:
             yield f"{queue} was deleted, and {left} are left"
@@ -270,9 +290,13 @@ def drain_cancels_what_has_not_started(m: Moment) -> Iterator[str]:
     gone = [one for one in m.told("canceled")]
     for one in gone:
         was = m.before.jobs.get(one.jid)
-        if was is not None and (was["queue"] != m.op.queue or was["state"] in ("running", "stalled", "complete", "failed")):
+        if was is not None and (
+            was["queue"] != m.op.queue or was["state"] in ("running", "stalled", "complete", "failed")
+        ):
             yield f"{one.jid} of {was['queue']} was {was['state']}, and drained"
-    left = sum(job["queue"] == m.op.queue and job["state"] not in ("complete", "failed") for job in m.after.jobs.values())
+    left = sum(
+        job["queue"] == m.op.queue and job["state"] not in ("complete", "failed") for job in m.after.jobs.values()
+    )
     if m.outcome[1] != left or m.outcome[0] != len(gone):
         yield f"{m.outcome} is replied, {len(gone)} were canceled, {left} are left"
 

@@ -149,8 +149,7 @@ def a_put_states_anew_how_a_job_runs(m: Moment) -> Iterator[str]:
 
 @law
 def a_failure_records_group_time_and_worker(m: Moment) -> Iterator[str]:
-    """Every failure records its group, its time and its worker; a completed job has none, and nothing else changes it.
-    """
+    """Every failure records its group, its time and its worker; a completed job has none, and nothing else changes it."""
     for jid, job in m.after.jobs.items():
         wanted = m.becomes[jid] if jid in m.becomes else m.before.jobs.get(jid)
         if m.refused or wanted is None or wanted.get("source") in ("letter", "unknown"):

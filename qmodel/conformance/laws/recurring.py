@@ -147,7 +147,10 @@ def due_times_do_not_drift(m: Moment) -> Iterator[str]:
             continue
         runs = sum(e.event == "fired" and e.facts[0] == schedule and m.name != "recur_now" for e in m.events)
         skipped = sum(int(e.facts[2]) for e in m.events if e.event in ("missed", "skipped") and e.facts[0] == schedule)
-        if before["kind"] == "interval" and after["next_at"] != before["next_at"] + (runs + skipped) * before["interval_ms"]:
+        if (
+            before["kind"] == "interval"
+            and after["next_at"] != before["next_at"] + (runs + skipped) * before["interval_ms"]
+        ):
             yield f"{schedule} was due at {before['next_at']}, made {runs}, skipped {skipped}, now {after['next_at']}"
         if before["kind"] == "cron":
             known = [moment for moment in (before["next_at"], *before["later"]) if moment != NEVER][runs + skipped :]
@@ -172,7 +175,8 @@ def no_run_is_due_while_another_is_unfinished(m: Moment) -> Iterator[str]:
         if after["overlap"] != "skip":
             continue
         since = f"{schedule} {after['since']}"
-        open_ = sum(dict(job["options"]).get("schedule") == since for job in m.after.jobs.values()) if m.few else after["open"]
+        unfinished = [job for job in m.after.jobs.values() if job["state"] not in ("complete", "failed")]
+        open_ = sum(dict(job["options"]).get("schedule") == since for job in unfinished) if m.few else after["open"]
         if after["open"] != open_:
             yield f"{schedule} counts {after['open']} unfinished runs, and {open_} are"
         made = sum(event.event == "fired" and event.facts[0] == schedule for event in m.events)
@@ -212,7 +216,19 @@ def schedules_change_as_they_are_told(m: Moment) -> Iterator[str]:
     """`recur`, `recur_update`, `recur_tag` and `recur_untag` change what they name, and keep the number of the last run;
     `recur_pause` and `recur_unpause` pause. Nothing else changes a recurring job, and existing runs stay.
     """
-    fields = ("queue", "klass", "data", "priority", "retries", "tags", "backlog", "interval_ms", "paused", "kind", "limit")
+    fields = (
+        "queue",
+        "klass",
+        "data",
+        "priority",
+        "retries",
+        "tags",
+        "backlog",
+        "interval_ms",
+        "paused",
+        "kind",
+        "limit",
+    )
     for schedule, after in m.after.schedules.items():
         before = m.before.schedules.get(schedule)
         mine = getattr(m.op, "jid", None) == schedule and m.name.startswith(("recur", "unrecur")) and not m.refused
@@ -229,7 +245,12 @@ def schedules_change_as_they_are_told(m: Moment) -> Iterator[str]:
                     yield f"{schedule}: {name} is {after[name]!r}, not {wanted!r}"
             if before is not None and after["runs"] != before["runs"]:
                 yield f"{schedule} has counted {after['runs']} runs, and {before['runs']} before"
-        if mine and m.name in ("recur_pause", "recur_unpause") and m.events and after["paused"] is not (m.name == "recur_pause"):
+        if (
+            mine
+            and m.name in ("recur_pause", "recur_unpause")
+            and m.events
+            and after["paused"] is not (m.name == "recur_pause")
+        ):
             yield f"{schedule} is paused: {after['paused']}, after {m.name}"
     if m.name in ("recur", "recur_update", "recur_tag", "recur_untag", "unrecur", "recur_pause") and m.tale:
         yield f"{m.name} changed jobs: {m.tale[0].event}"

@@ -70,7 +70,9 @@ def a_job_starts_once_more_than_it_has_retries(m: Moment, ghost: Ghost) -> Itera
             ghost[one.jid] += 1
             if ghost[one.jid] > 1 + one.becomes["retries"]:
                 yield f"{one.jid} starts for the {ghost[one.jid]}. time, with {one.becomes['retries']} retries"
-        elif one.jid in ghost and (one.event.event == "released" or (m.name == "timeout" and one.event.event == "lock_lost")):
+        elif one.jid in ghost and (
+            one.event.event == "released" or (m.name == "timeout" and one.event.event == "lock_lost")
+        ):
             ghost[one.jid] = max(ghost[one.jid] - 1, 0)
         elif one.event.event == "throttled" and one.was is not None and one.was["state"] == "taken":
             ghost.pop(one.jid, None)  # a lapse that did not lead to a claim; counted when it is claimed

@@ -160,7 +160,10 @@ def minutes_are_counted(m: Moment) -> Iterator[str]:
         elif one.event.event == "failed":
             minute[1] += 1
         elif one.event.event == "retried" or (
-            one.event.seq in taken and one.was is not None and one.was["remaining"] and "revoked" not in one.was["options"]
+            one.event.seq in taken
+            and one.was is not None
+            and one.was["remaining"]
+            and "revoked" not in one.was["options"]
         ):
             minute[2] += 1
     index, today = m.now % DAY_MS // MINUTE_MS, _midnight(m.now)

@@ -96,7 +96,9 @@ def _places(records: dict[str, Record], name: str, but: str) -> int:
     """How many jobs count against the concurrency of a throttle: those that are leased or stalled, and name it."""
     own = name.removeprefix("queue/") if name.startswith("queue/") else None
     return sum(
-        job["state"] in HOLDING and jid != but and (job["queue"] == own if own is not None else name in names(job, False))
+        job["state"] in HOLDING
+        and jid != but
+        and (job["queue"] == own if own is not None else name in names(job, False))
         for jid, job in records.items()
     )
 
@@ -223,7 +225,12 @@ def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
                 continue
             mine = dict(m.before.jobs[one.jid]["options"]) if one.jid in m.before.jobs else {}
             late = gate in names(was, own=False) and "gate" not in mine
-            if late and job["state"] in ("throttled", "waiting") and jid not in m.becomes and not m.after.jobs[jid]["worker"]:
+            if (
+                late
+                and job["state"] in ("throttled", "waiting")
+                and jid not in m.becomes
+                and not m.after.jobs[jid]["worker"]
+            ):
                 yield f"{one.jid} was claimed, and {jid} came to {gate} before it"
 
 

@@ -141,7 +141,9 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     elif jid in tale.letters:
         dead = tale.letters[jid]
         job.update(data=dead["data"], priority=dead["priority"], retries=dead["retries"], source="letter")
-        options |= {name: dead["options"][name] for name in ("lifo", "lease_ms", "timeout_ms") if name in dead["options"]}
+        options |= {
+            name: dead["options"][name] for name in ("lifo", "lease_ms", "timeout_ms") if name in dead["options"]
+        }
     elif jid in m.puts:
         put = m.puts[jid]
         given = {name: getattr(put, name) for name in OF_PUT}
