@@ -108,7 +108,8 @@ function recur.recur_update(now, op)
   end
   if op.interval_ms then
     if schedule.next_at > now and schedule.next_at < queues.NO_TIME then
-      schedule.next_at = math.max(schedule.next_at - schedule.interval_ms + op.interval_ms, now)
+      schedule.next_at =
+        math.max(schedule.next_at - schedule.interval_ms + op.interval_ms, now, schedule.start_at)
     end
     schedule.interval_ms = op.interval_ms
   end

@@ -130,7 +130,7 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
         schedule.data = op.data
     if op.interval_ms is not None:
         if now < schedule.next_at < NO_TIME:
-            schedule.next_at = max(schedule.next_at - schedule.interval_ms + op.interval_ms, now)
+            schedule.next_at = max(schedule.next_at - schedule.interval_ms + op.interval_ms, now, schedule.start_at)
         schedule.interval_ms = op.interval_ms
     if op.priority is not None:
         schedule.priority = op.priority

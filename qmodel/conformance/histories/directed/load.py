@@ -15,7 +15,7 @@ from qmodel.conformance.histories.script import Named
 THEMES = (
     "leases", "unique_keys", "queues", "events_and_texts", "retention", "limits_of_jobs", "schedules",
     "limits_of_a_namespace", "flows", "waits", "throttles", "lists", "deduplication", "journal", "removal", "messages",
-    "budget",
+    "budget", "rules",
 )  # fmt: skip
 """The files, in the order in which their histories run."""
 
@@ -43,3 +43,8 @@ def directed() -> list[Named]:
 def reasons() -> dict[str, str]:
     """Say why each history was written, by its name."""
     return {one.name: one.why for one in _written()}
+
+
+def theme(name: str) -> str:
+    """Say which file a history is from."""
+    return next(one.theme for one in _written() if one.name == name)

@@ -1,0 +1,204 @@
+"""Laws of concurrency keys and requests: one after the other, or up to a limit at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories
+
+ENDED = ("done", "canceled")
+
+
+@law_of_histories
+def ordered_jobs_run_one_after_the_other(m: Moment, ghost: Ghost) -> Iterator[str]:
+    """Jobs with the same `ordered` key run one after the other, whatever their queues and priorities: none is claimed
+    between the claim and the end of another. A job holds the key until it ends, through retries, releases, expired
+    leases and a move to a next queue; only one that is sent on, or released, to wait for others gives it up.
+    """
+    for one in m.tale:
+        held = ghost.get(one.jid)
+        if one.event.event == "popped" and one.becomes is not None and "ordered" in one.becomes["options"]:
+            key = one.becomes["options"]["ordered"]
+            others = [jid for jid, name in ghost.items() if name == key and jid != one.jid]
+            if others:
+                yield f"{one.jid} was claimed under {key!r}, which {others[0]} holds"
+            ghost[one.jid] = key
+        elif held is None:
+            continue
+        elif one.becomes is None or one.event.event in ("completed", "failed", "put"):
+            del ghost[one.jid]
+        elif one.event.event in ("advanced", "released") and one.facts["state"] == "depends":
+            del ghost[one.jid]
+
+
+@law
+def a_key_that_is_free_goes_on_in_the_same_step(m: Moment) -> Iterator[str]:
+    """When the job that holds an ordered key ends in any way, the next one proceeds in the same step: no job is parked at
+    a key that nobody holds, and a key without jobs leaves nothing behind.
+    """
+    for name, key in m.after.lines.items():
+        holders = [jid for jid in key["active"] if jid in m.after.jobs]
+        if name.startswith("ordered:") and key["parked"] and not holders:
+            yield f"{key['parked'][0][-1]} is parked at {name}, which nobody holds"
+        if name.startswith("ordered:") and len(holders) > 1:
+            yield f"{holders} hold {name}"
+        if not key["active"] and not key["parked"]:
+            yield f"{name} is kept without jobs"
+        for jid in key["active"]:
+            job = m.after.jobs.get(jid)
+            if job is None or job["state"] in ("complete", "failed", "depends"):
+                yield f"{jid} holds {name}, and is {job and job['state']}"
+
+
+@law
+def keys_are_joined_in_the_order_of_readiness(m: Moment) -> Iterator[str]:
+    """A job joins the line of its key when it is first ready: due, and without open dependencies. It is parked only if
+    another holds the key, and proceeds in the order of joining: so no job waits for one behind it.
+    """
+    for name in {str(one.facts["throttle"]) for one in m.told("unthrottled")}:
+        through = [one for one in m.told("unthrottled") if one.facts["throttle"] == name]
+        if not name.startswith(("ordered:", "request:")):
+            continue
+        parked = [entry[-1] for entry in m.before.lines.get(name, {"parked": ()})["parked"]]
+        left = [jid for jid in parked if jid not in m.becomes]
+        for one in through:
+            if one.jid in parked and left and parked.index(left[0]) < parked.index(one.jid):
+                yield f"{one.jid} proceeds at {name}, and {left[0]} joined before it"
+    for one in m.told("throttled"):
+        name = str(one.facts["throttle"])
+        if name.startswith("ordered:") and name not in m.before.lines and name not in m.after.lines:
+            yield f"{one.jid} was parked at {name}, which nobody holds"
+    for name, key in m.after.lines.items():
+        for _, _, jid in key["parked"]:
+            job = m.after.jobs[jid]
+            if job["state"] != "throttled" or job["dependencies"]:
+                yield f"{jid} is parked at {name}, and is {job['state']}"
+
+
+@law
+def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
+    """Only as many sub-requests as the limit of their request are in the queue's order or leased; the others are
+    `throttled`.
+    """
+    for name, key in m.after.lines.items():
+        if not name.startswith("request:"):
+            continue
+        request = m.after.requested.get(name.removeprefix("request:"))
+        before = m.before.lines.get(name, {"active": ()})["active"]
+        limit = request["limit"] if request is not None and request["state"] in ("open", "closed") else 0
+        if len(key["active"]) > max(limit, len(before)) or (
+            set(key["active"]) - set(before) and len(key["active"]) > limit
+        ):
+            yield f"{len(key['active'])} sub-requests of {name} go on, and its limit is {limit}"
+        if key["parked"] and len(key["active"]) < limit:
+            yield f"{key['parked'][0][-1]} is parked, and only {len(key['active'])} of {limit} of {name} go on"
+
+
+@law
+def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
+    """A sub-request ends as done, failed or canceled, and is counted once, in the step in which it ends; an ended request
+    never changes.
+    """
+    for id, before in m.before.requested.items():
+        after = m.after.requested.get(id)
+        if after is None:
+            continue
+        if before["state"] in ENDED:
+            if {k: v for k, v in before.items() if k != "ended"} != {k: v for k, v in after.items() if k != "ended"}:
+                yield f"{id} has ended, and changed from {before} to {after}"
+            continue
+        counts = {"done": 0, "failed": 0, "canceled": 0}
+        left = set(before["unfinished"])
+        for one in m.tale:
+            if one.event.event == "put" and one.jid in m.puts and m.name == "request_add" and m.op.id == id:
+                left.add(one.jid)
+            elif one.jid not in left:
+                continue
+            elif one.event.event == "completed":
+                counts["done"] += 1
+                left.discard(one.jid)
+            elif one.event.event == "failed":
+                canceling = before["state"] == "canceling" or m.name == "request_cancel"
+                counts["canceled" if canceling else "failed"] += 1
+                left.discard(one.jid)
+            elif one.event.event in ("canceled", "put"):
+                counts["canceled"] += 1
+                left.discard(one.jid)
+        has = {name: after[name] - before[name] for name in counts}
+        if has != counts:
+            yield f"{id} counts {has}, and the events say {counts}"
+
+
+@law_of_histories
+def a_request_ends_once_and_only_when_it_is_closed(m: Moment, ghost: Ghost) -> Iterator[str]:
+    """A request ends once: the step in which the last sub-request ends also produces the event `request_done`, only when
+    the request is closed or canceled, with the counts of its sub-requests.
+    """
+    closed = {str(event.facts[0]) for event in m.events if event.event in ("request_closed", "request_canceled")}
+    for event in m.events:
+        id = str(event.facts[0])
+        if event.event == "request_opened":
+            ghost.pop(id, None)
+        if event.event != "request_done":
+            continue
+        if id in ghost:
+            yield f"{id} ends a second time"
+        ghost[id] = True
+        before, after = m.before.requested.get(id), m.after.requested.get(id)
+        if (before is None or before["state"] not in ("closed", "canceling")) and id not in closed:
+            yield f"{id} ends, and was {before and before['state']}"
+        if after is not None:
+            counts = tuple(after[name] for name in ("done", "failed", "canceled"))
+            state = event.facts[2]
+            if (
+                event.facts[3:] != counts
+                or after["state"] != state
+                or after["unfinished"]
+                or sum(counts) != after["total"]
+            ):
+                yield f"{event}, but {id} is {after}"
+    for id, one in m.after.requested.items():
+        ended = any(event.event == "request_done" and event.facts[0] == id for event in m.events)
+        if one["state"] in ENDED and m.before.requested.get(id, {}).get("state") not in ENDED and not ended:
+            yield f"{id} has ended without an event"
+        if (
+            one["state"] in ("closed", "canceling")
+            and not one["unfinished"]
+            and one["total"] == sum(one[name] for name in ("done", "failed", "canceled"))
+        ):
+            yield f"{id} is {one['state']}, and has no work left"
+
+
+@law
+def a_sub_request_is_added_once(m: Moment) -> Iterator[str]:
+    """A sub-request that is added again is skipped, even if its job is no longer kept; the reply says how many are new."""
+    if m.name != "request_add" or m.refused or m.op.id not in m.before.requested:
+        return
+    request = m.before.requested[m.op.id]
+    known = {*request["unfinished"], *request["ended"]}
+    put = {one.jid for one in m.told("put") if one.jid in m.puts}
+    if put & known:
+        yield f"{sorted(put & known)} were added again"
+    if m.events and m.outcome != len(put):
+        yield f"{m.outcome} are said to be new, and {len(put)} were put"
+
+
+@law
+def canceling_a_request_hands_out_no_more(m: Moment) -> Iterator[str]:
+    """`request_cancel` hands out no more jobs of the request, deletes those that are not running, and revokes the running
+    ones.
+    """
+    for one in m.told("popped"):
+        request = one.was and one.was["options"].get("request")
+        if request and m.before.requested.get(request, {}).get("state") == "canceling":
+            yield f"{one.jid} was handed out, and {request} is canceled"
+    if m.name != "request_cancel" or m.refused or not m.events or not m.few:
+        return
+    for jid in m.before.requested[m.op.id]["unfinished"]:
+        before, after = m.before.jobs.get(jid), m.after.jobs.get(jid)
+        if before is None or after is None:
+            continue
+        if before["state"] == "running" and "revoked" not in dict(after["options"]) and after["state"] == "running":
+            yield f"{jid} runs on, and {m.op.id} was canceled"
+        if before["state"] not in ("running", "failed", "complete") and after["state"] not in ("failed", "complete"):
+            yield f"{jid} is {after['state']}, and {m.op.id} was canceled"

@@ -1,0 +1,194 @@
+"""Laws of order: in which order a pop hands jobs out, and that it leaves none behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from qmodel.conformance.laws.law import Moment, law
+from qmodel.conformance.laws.told import Told
+from qmodel.model.snapshot import Record
+
+Key = tuple[int, int, int]
+
+
+def key(job: Record) -> Key:
+    """The place of a ready job in the order: priority; lifo jobs first, newest first; then readiness, then sequence."""
+    if dict(job["options"]).get("lifo"):
+        return job["priority"], -1 - job["ready_at"], -job["seq"]
+    return job["priority"], job["ready_at"], job["seq"]
+
+
+def is_over(job: Record, now: int) -> bool:
+    """Whether a job's time to live has passed."""
+    ttl = dict(job["options"]).get("ttl_ms")
+    return ttl is not None and job["put_at"] + int(ttl) < now
+
+
+def _granted(m: Moment, queue: str) -> tuple[list[Told], list[Told]]:
+    """The claims of a pop from one queue: of jobs that had been claimed before, and of ready ones."""
+    claims = [one for one in m.told("popped") if one.facts["queue"] == queue]
+    first = [one for one in claims if one.was is not None and one.was["state"] in ("stalled", "taken")]
+    return first, [one for one in claims if one not in first]
+
+
+def _lease_order(m: Moment, jid: str) -> tuple[int, int]:
+    """Jobs whose lease was ended by `timeout`, in the order of these calls; then the longest ended first."""
+    job = m.before.jobs[jid]
+    return (-1, job["seq"]) if job["state"] == "stalled" else (job["expires_at"], job["seq"])
+
+
+@law
+def jobs_with_an_ended_lease_come_first(m: Moment) -> Iterator[str]:
+    """A pop returns first the jobs whose lease was ended by `timeout`, in the order of these calls, then those whose
+    lease and grace period have ended, the longest ended first; then ready jobs.
+    """
+    for queue in m.pops():
+        first, ready = _granted(m, queue)
+        if first and ready and first[-1].event.seq > ready[0].event.seq:
+            yield f"{ready[0].jid} was handed out before {first[-1].jid}, whose lease had ended"
+        for one, other in pairwise(first):
+            if _lease_order(m, one.jid) > _lease_order(m, other.jid):
+                yield f"{one.jid} was handed out before {other.jid}, whose lease ended earlier"
+        if m.few and f"queue/{queue}" not in m.before.throttles and (ready or first):
+            last = max((_lease_order(m, one.jid) for one in first), default=None)
+            for jid in _ended(m, queue) if _has_looked(m, queue) else ():
+                if jid in m.becomes and any(one.jid == jid for one in m.tale if one.event.event != "put"):
+                    continue
+                if ready or (last is not None and _lease_order(m, jid) < last):
+                    yield f"{jid}, whose lease had ended, was left behind"
+
+
+def _has_looked(m: Moment, queue: str) -> bool:
+    """Whether a pop has examined all ended leases of a queue: it examines as many as it may give."""
+    return sum(1 for jid in _ended(m, queue) if jid in m.becomes) < m.op.count
+
+
+def _ended(m: Moment, queue: str) -> Iterator[str]:
+    """The jobs of a queue whose lease and grace period have ended."""
+    grace = m.option("grace-period")
+    for jid, job in m.before.jobs.items():
+        ended = job["state"] == "stalled" or (job["state"] == "running" and job["expires_at"] + grace <= m.now)
+        if job["queue"] == queue and ended:
+            yield jid
+
+
+@law
+def ready_jobs_come_by_priority_readiness_and_sequence(m: Moment) -> Iterator[str]:
+    """Ready jobs are handed out by priority (lower runs sooner); within a priority `lifo` jobs first, newest first; then
+    by the moment when they became ready, then by sequence. No job that stays in the order stands before one that was
+    handed out.
+    """
+    for queue in m.pops():
+        _, ready = _granted(m, queue)
+        keys = [key(one.was) for one in ready if one.was is not None]
+        for (one, other), (left, right) in zip(pairwise(ready), pairwise(keys), strict=True):
+            if left > right:
+                yield f"{one.jid} at {left} was handed out before {other.jid} at {right}"
+        if not keys or not m.few:
+            continue
+        last = ready[-1].event.seq
+        for jid, job in m.after.jobs.items():
+            if job["queue"] != queue or job["state"] != "waiting" or job["seq"] > last or is_over(job, m.now):
+                continue
+            if key(job) < keys[-1]:
+                yield f"{jid} at {key(job)} stays behind {ready[-1].jid} at {keys[-1]}"
+
+
+@law
+def due_jobs_are_in_the_order_of_a_pop(m: Moment) -> Iterator[str]:
+    """A job whose delay ends at 12:00 is ready at 12:00, whether or not anybody looked: a pop that hands out ready jobs
+    has moved all due ones into the order.
+    """
+    for queue in m.pops():
+        _, ready = _granted(m, queue)
+        if not ready or not m.few or ready[0].event.seq == 0:
+            continue
+        for jid, job in m.after.jobs.items():
+            due = job["state"] == "scheduled" and job["ready_at"] <= m.now and job["queue"] == queue
+            if due and job["seq"] < ready[0].event.seq and not is_over(job, m.now):
+                yield f"{jid} was due at {job['ready_at']}, and is still scheduled"
+
+
+@law
+def a_pop_gives_as_many_as_there_are(m: Moment) -> Iterator[str]:
+    """A pop gives as many jobs as were asked for, if there are so many: if it gives fewer, none is left that is ready,
+    due, or has an ended lease, unless its queue is paused or has a throttle of its own.
+    """
+    given = sum(1 for _ in m.told("popped"))
+    jobs = (m.outcome.jobs if m.name == "complete_and_pop" else m.outcome) if m.pops() else ()
+    if not m.pops() or given >= m.op.count or len(jobs) > given or not m.few:
+        if m.pops() and given > m.op.count:
+            yield f"{given} jobs were claimed, and {m.op.count} asked for"
+        return
+    for queue in m.pops():
+        if m.is_paused(queue) or f"queue/{queue}" in m.before.throttles:
+            continue
+        last = max((one.event.seq for one in m.told("popped")), default=m.before.seq)
+        for jid, job in m.before.jobs.items():
+            if job["queue"] != queue or jid in m.becomes or jid not in m.after.jobs or is_over(job, m.now):
+                continue
+            ready = job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= m.now)
+            if (ready or (jid in _ended(m, queue) and _has_looked(m, queue))) and m.after.jobs[jid]["seq"] <= last:
+                yield f"{jid} is {job['state']}, and was not handed out: {given} of {m.op.count}"
+
+
+@law
+def the_first_queue_is_taken_from_first(m: Moment) -> Iterator[str]:
+    """A pop from several queues takes the jobs of the first queue, then of the second, in the order that the caller
+    gives, and nothing of the next one while the first has more.
+    """
+    if m.name != "pop_any":
+        return
+    places = {queue: place for place, queue in enumerate(m.pops())}
+    claims = list(m.told("popped"))
+    for one, other in pairwise(claims):
+        if places[one.facts["queue"]] > places[other.facts["queue"]]:
+            yield f"{one.jid} of {one.facts['queue']} comes before {other.jid} of {other.facts['queue']}"
+    if not claims or not m.few:
+        return
+    last = max(places[one.facts["queue"]] for one in claims)
+    for queue in m.pops()[:last]:
+        if m.is_paused(queue) or f"queue/{queue}" in m.before.throttles:
+            continue
+        for jid, job in m.before.jobs.items():
+            if job["queue"] == queue and job["state"] == "waiting" and jid not in m.becomes and not is_over(job, m.now):
+                yield f"{jid} of {queue} was left, and a job of {m.pops()[last]} taken"
+
+
+@law
+def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
+    """A job that is let through, by a throttle or a concurrency key, goes to the end of its priority: it is ready as of
+    now, after all that are ready.
+    """
+    for one in m.told("unthrottled"):
+        after = m.after.jobs.get(one.jid)
+        if after is None or after["state"] != "waiting" or after["seq"] != one.event.seq:
+            continue
+        if after["ready_at"] != m.now:
+            yield f"{one.jid} was let through at {m.now}, and is ready as of {after['ready_at']}"
+        if dict(after["options"]).get("lifo"):
+            continue
+        for jid, job in m.after.jobs.items():
+            before = m.before.jobs.get(jid)
+            if before is None or job["seq"] >= one.event.seq or job["ready_at"] > m.now:
+                continue
+            same = job["queue"] == after["queue"] and job["state"] == "waiting" and job["priority"] == after["priority"]
+            if same and key(job) > key(after):
+                yield f"{one.jid} was let through, and stands before {jid}"
+        ready = m.after.queues[after["queue"]]["ready"]
+        if not any(entry[-1] == one.jid and entry[:3] == key(after) for entry in ready):
+            yield f"{one.jid} was let through, and stands elsewhere in the order"
+
+
+@law
+def the_order_is_that_of_priority_readiness_and_sequence(m: Moment) -> Iterator[str]:
+    """The order of a queue is total: by priority, then readiness, then sequence, lifo jobs of a priority first and
+    newest first; never by id, never by chance.
+    """
+    for name, queue in m.after.queues.items():
+        if m.few and queue["ready"] != m.queue(name)["ready"]:
+            ready = [entry[-1] for entry in queue["ready"]]
+            wanted = sorted(ready, key=lambda jid: key(m.after.jobs[jid]))
+            if ready != wanted:
+                yield f"{name} has the order {ready}, not {wanted}"

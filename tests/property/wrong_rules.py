@@ -1,0 +1,469 @@
+"""Rules that are wrong, planted in the model alone: each breaks a sentence of docs/semantics.md.
+
+Comparing the model with the Lua would find each at once. But a rule can be wrong on both sides, and then only the laws
+can notice (`qmodel/conformance/laws`). A plant replaces one text of a file of the model by another.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Wrong(NamedTuple):
+    """A wrong rule: what is wrong, the sentence that it breaks, and the text of a file that it replaces."""
+
+    name: str
+    sentence: str
+    file: str
+    right: str
+    wrong: str
+
+
+WRONG = (
+    # ---- order
+    Wrong(
+        "a new priority moves a job behind its equals",
+        "A new priority moves a job to the front of its equals. (14) | It keeps its place in time.",
+        "model/ops/change",
+        "    job.priority = op.priority\n    state_index.enter(store, job)\n",
+        "    job.priority = op.priority\n    job.seq = store.seq\n    state_index.enter(store, job)\n",
+    ),
+    Wrong(
+        "lifo jobs come in the order of their puts",
+        "within a priority, `lifo` jobs first, newest first",
+        "model/state/queues",
+        "return job.priority, -1 - job.ready_at, -job.seq, job.jid",
+        "return job.priority, -1 - job.ready_at, job.seq, job.jid",
+    ),
+    Wrong(
+        "stalled jobs come after those whose lease has lapsed",
+        "Jobs whose lease was ended by `timeout`, in the order of these calls.",
+        "model/ops/pop",
+        "    for job in queues.lapsed(store, queue_state, until, count):\n        units",
+        "    for job in sorted(queues.lapsed(store, queue_state, until, count), key=lambda j: j.state == 'stalled'):\n"
+        "        units",
+    ),
+    Wrong(
+        "a due job is ready when it is noticed",
+        "A job put with a delay until 12:00 is ready at 12:00, whether or not anybody looked at that moment",
+        "model/ops/pop",
+        '        emit(store, now, "promoted", job.jid, job.queue)\n        _promote(store, now, job)',
+        '        emit(store, now, "promoted", job.jid, job.queue)\n        queues.unschedule(store, job)\n'
+        "        job.ready_at = now\n        queues.schedule(store, job)\n        _promote(store, now, job)",
+    ),
+    Wrong(
+        "a pop takes from the last queue first",
+        "takes the jobs of the first queue, then of the second, and so on",
+        "model/ops/pop",
+        "    return list(dict.fromkeys(names))",
+        "    return list(dict.fromkeys(names))[::-1]",
+    ),
+    Wrong(
+        "a released job keeps the moment at which it was ready",
+        "A job becomes ready when it is put, when its delay ends, when its last dependency completes, or when it is "
+        "given back.",
+        "model/ops/finish",
+        "    job.expires_at = 0\n    job.ready_at = now + delay_ms\n",
+        "    job.expires_at = 0\n    job.ready_at = now + delay_ms if delay_ms else job.ready_at\n",
+    ),
+    # ---- ordered keys
+    Wrong(
+        "a retry gives the key away",
+        "A job holds the key until it ends, through retries, releases, expired leases and a move to a `next` queue.",
+        "model/ops/finish",
+        "    job.remaining -= 1\n    stats.retried(store, now, job.queue)\n    state",
+        "    job.remaining -= 1\n    stats.retried(store, now, job.queue)\n"
+        "    from qmodel.model.rules.concurrency import release_slot\n    release_slot(store, now, job)\n    state",
+    ),
+    Wrong(
+        "of those in line the last one goes on",
+        "it proceeds in the order of joining",
+        "model/state/concurrency_keys",
+        "[store.jobs[jid] for _, _, jid in slots.parked[:most]]",
+        "[store.jobs[jid] for _, _, jid in list(slots.parked)[-most:]]",
+    ),
+    Wrong(
+        "who is let through keeps the moment at which it was ready",
+        "the next job proceeds in the same step, at the end of its\npriority",
+        "model/rules/concurrency",
+        '        job.ready_at = now\n        emit(store, now, "unthrottled"',
+        '        emit(store, now, "unthrottled"',
+    ),
+    # ---- leases
+    Wrong(
+        "a lease is renewed from its end",
+        "The\nworker renews the lease with `heartbeat`, counted from that call.",
+        "model/ops/lease",
+        "    queues.renew(store, job, expiry(store, now, job))",
+        "    queues.renew(store, job, expiry(store, max(now, job.expires_at), job))",
+    ),
+    Wrong(
+        "a heartbeat lasts beyond the timeout",
+        "no lease extends beyond that time after its claim, however often it is renewed",
+        "model/ops/lease",
+        "    return min(ends, job.popped_at + int(longest)) if longest is not None else ends",
+        "    return min(ends, now + int(longest)) if longest is not None else ends",
+    ),
+    Wrong(
+        "a job's lease does not shorten the heartbeat of its queue",
+        "A put may set a lease duration for the job (`lease`, instead of the queue's heartbeat)",
+        "model/ops/lease",
+        "    ends = now + (int(own) if own is not None else config.heartbeat(store, job.queue))",
+        "    ends = now + max(int(own or 0), config.heartbeat(store, job.queue))",
+    ),
+    Wrong(
+        "there is no grace period",
+        "During the grace period (`grace-period`, 10 seconds) it stays with its worker",
+        "model/ops/pop",
+        '    until = now - config.value(store, "grace-period")\n    taken',
+        "    until = now\n    taken",
+    ),
+    Wrong(
+        "a lease that reached its timeout has lapsed",
+        "When\nthe lease ends there, `lock_lost` has the cause `timeout`.",
+        "model/ops/lease",
+        "job.expires_at >= job.popped_at + int(longest)",
+        "job.expires_at > job.popped_at + int(longest)",
+    ),
+    Wrong(
+        "a lease that has lapsed cannot be renewed",
+        "A heartbeat or a completion is accepted until another worker takes the job, also after the grace\nperiod.",
+        "model/state/jobs",
+        '    if job.state == "running" and job.token == token:\n        return job, None',
+        '    if job.state == "running" and job.token == token and job.popped_at + 10**7 > job.expires_at:\n'
+        "        return job, None",
+    ),
+    # ---- retries
+    Wrong(
+        "a manual timeout counts as a retry",
+        "`timeout` (not counted as a retry; the job is handed out next)",
+        "model/ops/lease",
+        '    job.ready_at = now\n    jobs.place(store, job, "stalled")',
+        '    job.ready_at = now\n    job.remaining = max(job.remaining - 1, 0)\n    jobs.place(store, job, "stalled")',
+    ),
+    Wrong(
+        "a failed job that is retried has the retries that were left",
+        "the job has all of them again when it is put, completed, sent on, or retried after a failure",
+        "model/rules/stages",
+        "    job.queue = queue\n    job.remaining = job.retries\n",
+        '    job.queue = queue\n    job.remaining = job.remaining if job.failure and job.state == "" else job.retries\n',
+    ),
+    Wrong(
+        "a job sent on has the retries that were left",
+        "the job has all of them again when it is put, completed, sent on, or retried after a failure",
+        "model/ops/finish",
+        "    enter(store, now, job, op.next, op.delay_ms)\n",
+        "    remaining = job.remaining\n    enter(store, now, job, op.next, op.delay_ms)\n    job.remaining = remaining\n",
+    ),
+    Wrong(
+        "a release counts as a retry",
+        "`release` gives a job back without counting.",
+        "model/ops/finish",
+        '    history.add(store, now, job, "released", job.token, state)\n    emit',
+        '    history.add(store, now, job, "released", job.token, state)\n    job.remaining = max(job.remaining - 1, 0)\n'
+        "    emit",
+    ),
+    Wrong(
+        "a job is buried with one retry left",
+        "Without retries left,\n`retry` fails the job and replies -1.",
+        "model/ops/finish",
+        "    if revoked or job.remaining == 0:\n",
+        "    if revoked or job.remaining <= 1:\n",
+    ),
+    # ---- dead letters
+    Wrong(
+        "a dead letter has all default retries",
+        "It has the\nklass, data, priority, retries, tags and failure of the failed job.",
+        "model/rules/failure",
+        "    letter.retries = job.retries\n",
+        "",
+    ),
+    Wrong(
+        "a job that expires leaves no letter",
+        "leaves a *dead letter* there when it fails for good, for any reason",
+        "model/rules/failure",
+        "    clean_up(store, now, job)\n    _write_letter(store, now, job)\n",
+        '    clean_up(store, now, job)\n    if not group.startswith("expired-"):\n        _write_letter(store, now, job)\n',
+    ),
+    Wrong(
+        "a replay does not give the dead queue back",
+        "`lifo`, lease, timeout and dead queue are as before",
+        "model/ops/recover",
+        '        dead_queue=letter.options["origin_dead_queue"],\n',
+        "",
+    ),
+    # ---- revoking
+    Wrong(
+        "a revoked job that is released goes on",
+        "However the lease ends (complete,\nretry, release, fail, timeout, or expiry), the job fails in that group and "
+        "is not retried.",
+        "model/ops/finish",
+        '    if is_revoked(job):\n        history.add(store, now, job, "released", job.token, "failed")',
+        '    if is_revoked(job) and not op.delay_ms:\n        history.add(store, now, job, "released", job.token, "failed")',
+    ),
+    Wrong(
+        "a heartbeat does not tell that a job was revoked",
+        "its worker learns this at its next heartbeat",
+        "model/ops/lease",
+        "    return Lease(job.expires_at, is_revoked(job))",
+        "    return Lease(job.expires_at, False)",
+    ),
+    Wrong(
+        "a revoked job fails into the group of its worker",
+        "the job fails in that group and is not retried",
+        "model/ops/finish",
+        "    if is_revoked(job):\n        fail_revoked(store, now, job, op.message, job.token)\n    else:\n        fail_job",
+        "    if False:\n        fail_revoked(store, now, job, op.message, job.token)\n    else:\n        fail_job",
+    ),
+    # ---- time to live
+    Wrong(
+        "a job may not start in the last moment of its life",
+        "may start until that long after the put, including that moment",
+        "model/state/ttl",
+        "for _, _, jid in queue.expires.until(now - 1, most)]",
+        "for _, _, jid in queue.expires.until(now, most)]",
+    ),
+    Wrong(
+        "a job that was started may expire",
+        "A job that has been started once cannot expire any more, however often it is retried.",
+        "model/ops/pop",
+        '        options.drop(job, "ttl_ms")\n    else:',
+        "        pass\n    else:",
+    ),
+    # ---- dependencies
+    Wrong(
+        "a dependent goes on when its dependency is sent on",
+        "A dependency that is retried or sent on to another queue\nis not complete",
+        "model/ops/finish",
+        "    queues.register(store, now, op.next)\n    emit",
+        "    queues.register(store, now, op.next)\n    for waiting in dependencies.resolve(store, job):\n"
+        "        unblock(store, now, waiting)\n    emit",
+    ),
+    Wrong(
+        "an unblocked job keeps the moment at which it was put",
+        "A job becomes ready when it is put, when its delay ends, when its last dependency completes",
+        "model/rules/stages",
+        "    job.ready_at = max(job.ready_at, now)\n    state",
+        "    state",
+    ),
+    Wrong(
+        "a dependency that failed counts as blocking although it is to be ignored",
+        "| `ignore` | counts the dependency as met. |",
+        "model/rules/propagation",
+        'FOLLOWED = ("fail", "ignore", "cancel")',
+        'FOLLOWED = ("fail", "cancel")',
+    ),
+    Wrong(
+        "a job that is to be canceled with its dependency fails",
+        "| `cancel` | is canceled.",
+        "model/rules/propagation",
+        "    else:\n        doomed.append(job.jid)\n",
+        "    else:\n        _fail(store, now, job, message)\n",
+    ),
+    Wrong(
+        "the result of a named dependency is dropped when the job fails",
+        "The results stay until the job is complete\nor deleted, also through failures and retries.",
+        "model/rules/cleanup",
+        '    if job.state == "complete":\n        results.forget(store, job)',
+        "    results.forget(store, job)",
+    ),
+    # ---- requests
+    Wrong(
+        "a sub-request that fails counts as canceled",
+        "A sub-request ends as done, failed or canceled.",
+        "model/rules/request_end",
+        '    elif job.state == "failed" and request.state != "canceling":',
+        '    elif job.state == "failed" and request.state == "open":',
+    ),
+    Wrong(
+        "one sub-request too many goes on",
+        "Only as many as the limit are in the\n  queue's order",
+        "model/state/concurrency_keys",
+        "return requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1",
+        "return 1 + requests.limit(store, name[len(REQUEST) :]) if name.startswith(REQUEST) else 1",
+    ),
+    Wrong(
+        "a request ends while it is open",
+        "It ends once: the step in\nwhich the last sub-request ends also produces the event `request_done`.",
+        "model/rules/request_end",
+        '    if request.state in ("closed", "canceling") and requests.left(request) == 0:',
+        '    if request.state in ("open", "closed", "canceling") and request.total and requests.left(request) == 0:',
+    ),
+    # ---- throttles
+    Wrong(
+        "an admitted job keeps its old place",
+        "Pops of its queue admit as many parked jobs as there is\n  room for, to the end of their priority.",
+        "model/rules/admission",
+        '    options.set(job, "parked", str(parked))\n    job.ready_at = now\n',
+        '    options.set(job, "parked", str(parked))\n',
+    ),
+    Wrong(
+        "a stalled job holds no place",
+        "A running or stalled job holds its place",
+        "model/state/state_index",
+        '    "stalled": (_lock, _unlock),\n    "complete"',
+        '    "stalled": (queues.lock, queues.unlock),\n    "complete"',
+    ),
+    Wrong(
+        "a window is closed at its edge",
+        "any span of that length has at most `rate` claims, also at its edges",
+        "model/state/throttles",
+        "    surplus = len(throttle.claims) - gone + count - throttle.rate\n",
+        "    surplus = len(throttle.claims) - gone + count - throttle.rate - (1 if gone else 0)\n",
+    ),
+    Wrong(
+        "an idle bucket fills beyond its capacity",
+        "an idle bucket fills up to its\n  capacity",
+        "model/state/throttles",
+        "    if elapsed >= _ceiling(missing, throttle.refill):\n        return throttle.level + missing\n",
+        "",
+    ),
+    Wrong(
+        "a parked job waits on after its throttle has opened",
+        "Pops of its queue admit as many parked jobs as there is\n  room for",
+        "model/state/parked",
+        "    for queue in sorted(of(store, name).queues)[:MOST]:\n        expect(store, queue, name, 0)\n",
+        "    for queue in sorted(of(store, name).queues)[:MOST]:\n",
+    ),
+    # ---- deduplication
+    Wrong(
+        "a dropped put extends the window",
+        "for `unique_ms` from its put, however the job ends; dropped puts do not extend this",
+        "model/rules/deduplication",
+        "    assert unique is not None\n    changes",
+        "    assert unique is not None\n    if unique.mode == 'window' and op.unique_ms:\n"
+        "        uniques.hold(store, key, 'window', job, now, now + op.unique_ms)\n"
+        "        unique = uniques.get(store, now, key)\n    changes",
+    ),
+    Wrong(
+        "a window ends one millisecond late",
+        "A window ends exactly at its last millisecond: a put at that moment is accepted.",
+        "model/state/uniques",
+        "(not unique.ends or now < unique.ends)",
+        "(not unique.ends or now <= unique.ends)",
+    ),
+    Wrong(
+        "a job keeps its key when it fails",
+        "A job releases its key when it fails",
+        "model/rules/deduplication",
+        '    elif unique.jid == job.jid and unique.mode != "window":',
+        '    elif unique.jid == job.jid and unique.mode != "window" and job.state != "failed":',
+    ),
+    Wrong(
+        "a job that waits for a retry is changed",
+        "A job that waits for a retry has begun: it is neither changed nor replaced.",
+        "model/rules/deduplication",
+        "(jid == unique.next or job.token == unique.token)",
+        "(jid == unique.next or job.token >= unique.token)",
+    ),
+    # ---- recurring jobs
+    Wrong(
+        "due times drift",
+        "**Due times are anchored:** the first one, and every interval after it.",
+        "model/state/schedules",
+        "        schedule.next_at += count * schedule.interval_ms\n",
+        "        schedule.next_at += count * schedule.interval_ms + (1 if count > 1 else 0)\n",
+    ),
+    Wrong(
+        "a run is due after its end",
+        "no run is due before `start_at` or after `end_at` (inclusive)",
+        "model/state/schedules",
+        '    return "end" if schedule.end_at and schedule.next_at > schedule.end_at and known else ""',
+        '    return "end" if schedule.end_at and schedule.next_at > schedule.end_at + 1000 and known else ""',
+    ),
+    Wrong(
+        "a failed run has not ended",
+        "Unfinished runs are counted, not estimated from times; a failed\n  run has ended.",
+        "model/rules/recurrence",
+        "    if said is None:\n        return\n    options",
+        '    if said is None or job.state == "failed":\n        return\n    options',
+    ),
+    # ---- pauses
+    Wrong(
+        "the end of a pause ends all",
+        "a queue is paused while any reason is left",
+        "model/state/pauses",
+        "if reason not in (None, one)}",
+        "if reason not in (None, one) and until == 0}",
+    ),
+    Wrong(
+        "a pause ends one millisecond late",
+        "Every read treats it as ended at that moment",
+        "model/state/pauses",
+        "if 0 < until <= now]",
+        "if 0 < until < now]",
+    ),
+    # ---- messages
+    Wrong(
+        "a wildcard at the end matches nothing more, too",
+        "`>` at the end matches one or\n  more",
+        "model/state/subjects",
+        "        if place == len(subject):\n            return False\n",
+        "        if place == len(subject):\n            return segment == MORE\n",
+    ),
+    # ---- statistics
+    Wrong(
+        "the wait counts from the put",
+        "**wait** is recorded at each pop, from the moment when the job became ready",
+        "model/ops/pop",
+        "    wait_ms = now - job.ready_at if now > job.ready_at else 0\n",
+        "    wait_ms = now - job.put_at if now > job.put_at else 0\n",
+    ),
+    Wrong(
+        "the mean forgets the first duration",
+        "count, mean and sum of squared deviations of waiting and running times, by Welford's\nrecurrence",
+        "model/state/stats",
+        "    sample.squares += delta * (duration - mean)\n",
+        "    sample.squares += delta * delta\n",
+    ),
+    Wrong(
+        "the histogram has hours from half a day on",
+        "92 of a quarter of an hour up to a day",
+        "model/state/stats",
+        "    if seconds < 86_400:\n        return 115 + seconds // 900\n",
+        "    if seconds < 43_200:\n        return 115 + seconds // 900\n",
+    ),
+    Wrong(
+        "a failure is taken back today",
+        "taken back on that day when the job is retried, put again or\n  canceled",
+        "model/ops/recover",
+        "    stats.recovered(store, job.ended_at, job.queue)\n    jobs.lift",
+        "    stats.recovered(store, now, job.queue)\n    jobs.lift",
+    ),
+    # ---- retention, events, lists
+    Wrong(
+        "the youngest complete jobs are deleted",
+        "at most `jobs-history-count` (50,000). They are deleted when other\n  jobs complete",
+        "model/state/completed",
+        "        found = completed[: min(surplus, most)]\n",
+        "        found = completed[max(len(completed) - min(surplus, most), 0) :]\n",
+    ),
+    Wrong(
+        "workers are listed longest silent first",
+        "Lists have a defined order.",
+        "model/state/workers",
+        "    ordered = sorted(known, reverse=True)\n",
+        "    ordered = sorted(known)\n",
+    ),
+    Wrong(
+        "failed jobs are listed longest failed first",
+        "Lists have a defined order.",
+        "model/state/failures",
+        "    return tuple(jid for _, _, jid in reversed(places[max(end - count, 0) : max(end, 0)]))",
+        "    return tuple(jid for _, _, jid in places[offset : offset + count])",
+    ),
+    Wrong(
+        "a new job wakes all idle workers",
+        "Each event wakes all followers, whereas a new job wakes one worker.",
+        "model/state/queues",
+        "    if queue.idle:\n        wake(queue, 1)\n\n\ndef pull",
+        "    if queue.idle:\n        wake(queue, queue.idle)\n\n\ndef pull",
+    ),
+    Wrong(
+        "a silent worker is removed with its leases",
+        "A silent worker is removed with its leases. (34) | It stays as long as it holds any.",
+        "model/state/workers",
+        "        if store.workers[name].held:\n            passed += 1\n        else:\n            deregister(store, name)",
+        "        deregister(store, name)",
+    ),
+)
