@@ -649,7 +649,8 @@ class Generator:
     def pop(self) -> Operation:
         count = pick(self._chooser, COUNTS)
         wait = self._below(3) == 1
-        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request())
+        qless = self._below(5) == 4
+        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request(), qless)
 
     def pop_any(self) -> Operation:
         names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]
@@ -727,7 +728,7 @@ class Generator:
     def retry(self) -> Operation:
         group = self._maybe(self._names.groups)
         delay = pick(self._chooser, DELAYS)
-        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES))
+        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES), self._below(5) == 4)
 
     def release(self) -> Operation:
         delay, data = pick(self._chooser, DELAYS), self._maybe(DATA)

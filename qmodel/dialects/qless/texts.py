@@ -114,7 +114,9 @@ def _whole(text: str) -> int:
 
 
 def dump(value: Any) -> str:
-    """Write a value as JSON, without blanks."""
+    """Write a value as JSON, without blanks; an empty list as `{}`, as Redis does."""
+    if value in ((), []):
+        return "{}"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -128,8 +130,9 @@ def record(pairs: Iterable[tuple[str, Any]]) -> Raw:
 
 
 def listed(values: Iterable[Any]) -> Raw:
-    """Write a JSON list of values; values may be Raw."""
-    return Raw("[" + ",".join(map(_dumped, values)) + "]")
+    """Write a JSON list of values, an empty one as `{}`; values may be Raw."""
+    parts = list(map(_dumped, values))
+    return Raw("[" + ",".join(parts) + "]" if parts else "{}")
 
 
 def _dumped(value: Any) -> str:
