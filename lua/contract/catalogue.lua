@@ -360,7 +360,7 @@ catalogue.operations = {
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       priority = arguments.whole(priority, -2147483648, 2147483647)
       if priority == nil then arguments.refuse(operation, 'priority') end
-      local op = {jid = jid, priority = priority, request = ''}
+      local op = {jid = jid, priority = priority, request = '', first = false}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.priority, op, args, at + 2, last) end
       return op
     end,
@@ -368,6 +368,7 @@ catalogue.operations = {
       jid = kinds[2],
       priority = kinds[4],
       request = kinds[14],
+      first = kinds[9],
     },
   },
   delay = {
@@ -1148,7 +1149,7 @@ catalogue.operations = {
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
-      local op = {queue = queue, count = 1000, request = ''}
+      local op = {queue = queue, count = 1000, request = '', qless = false}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.fire, op, args, at + 1, last) end
       return op
     end,
@@ -1156,6 +1157,7 @@ catalogue.operations = {
       queue = kinds[1],
       count = kinds[16],
       request = kinds[14],
+      qless = kinds[9],
     },
   },
   throttle_set = {

@@ -242,9 +242,9 @@ function qless_texts.facts(pairs_)
   return qless_texts.record(parts)
 end
 
--- A JSON list of values, which are JSON.
+-- A JSON list of values, which are JSON; an empty one is `{}`.
 function qless_texts.listed(values)
-  return '[' .. table.concat(values, ',') .. ']'
+  return values[1] and '[' .. table.concat(values, ',') .. ']' or '{}'
 end
 
 -- A JSON list of texts.

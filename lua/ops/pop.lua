@@ -179,6 +179,10 @@ local function take(now, queue, found, count, passed)
   return taken
 end
 
+local function later_name(one_job, other_job)
+  return config.before(other_job.jid, one_job.jid)
+end
+
 -- Make due jobs ready from now, up to `most`; of one moment the later names come first, as in qless.
 local function notice_due(now, queue, most)
   local found = {}
@@ -189,9 +193,7 @@ local function notice_due(now, queue, most)
       queues.is_late(job)
     end
   end
-  table.sort(found, function(one_job, other_job)
-    return config.before(other_job.jid, one_job.jid)
-  end)
+  table.sort(found, later_name)
   for _, job in ipairs(found) do
     store.emit(now, 'promoted', job.jid, job.queue)
     jobs.lift(job)
@@ -200,7 +202,7 @@ local function notice_due(now, queue, most)
   end
 end
 
--- The first jobs in a state, up to `most`.
+-- The first jobs in a state, up to `most`: leases that end first, or ended leases by id in reverse.
 local function in_state(found, state, most)
   local all = {}
   for _, job in ipairs(found) do
@@ -208,7 +210,9 @@ local function in_state(found, state, most)
       all[#all + 1] = job
     end
   end
-  if state == 'running' then
+  if state == 'stalled' then
+    table.sort(all, later_name)
+  else
     table.sort(all, function(one_job, other_job)
       local one, other = tonumber(one_job.expires_at), tonumber(other_job.expires_at)
       return one < other or one == other and config.before(one_job.jid, other_job.jid)
@@ -230,7 +234,7 @@ local function next_of_qless(now, queue, count)
   failure.expire_due(now, queue, catalogue.most)
   local left = count - #taken
   if left > 0 then
-    runs.fire_due(now, queue, left)
+    runs.fire_due(now, queue, left, true)
     notice_due(now, queue, left)
     for _, job in ipairs(take(now, queue, stalled, left, passed)) do
       taken[#taken + 1] = job

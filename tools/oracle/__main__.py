@@ -10,6 +10,7 @@ from pathlib import Path
 from qmodel.backends import bundle
 from tools.oracle.histories import Drawer
 from tools.oracle.original import script_of
+from tools.oracle.rows import mended
 from tools.oracle.run import Result, run
 from tools.oracle.sides import MemorySide, Server, Side, function_side, qmodel_serve, redis_server, script_side
 
@@ -27,7 +28,7 @@ def main() -> int:
     with ExitStack() as stack:
         server = stack.enter_context(redis_server())
         script = script_of(given.original)
-        original = script_side(server, 0, script)
+        original = mended(server, 0, script)
         ours = _ours(stack, server, given.ours, script)
         result = run(original, ours, Drawer, given.histories, given.steps, given.seed, given.show)
     _print(result, f"{given.ours}, seed {given.seed}")

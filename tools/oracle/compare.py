@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -39,16 +40,23 @@ def same_error(one: str, other: str) -> bool:
 def plain(value: Any) -> Any:
     """Reduce decoded JSON: no empty objects, no order of keys, no order of sets, no noise of floats."""
     if isinstance(value, dict):
-        if "state" in value and value["state"] not in ("running", "recur"):
-            value = value | {"worker": "", "expires": 0}  # a row of the page: who gave a job back has it no longer
         return {
             name: sorted(map(str, one)) if name in UNORDERED and one else plain(one) for name, one in value.items()
         } or []
     if isinstance(value, list):
         return [plain(one) for one in value]
-    if isinstance(value, float):
-        return float(f"{value:.7g}") + 0.0 if abs(value) < 1e6 else float(f"{value:.13g}")
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two reduced values are equal, but for the noise of floats."""
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-5)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
 
 
 def decoded(reply: Any) -> Any:
@@ -73,7 +81,7 @@ def difference(original: Heard, ours: Heard) -> str | None:
             return None
         return f"original: {_said(original)}\nours:     {_said(ours)}"
     left, right = decoded(original.reply), decoded(ours.reply)
-    if left != right:
+    if not same(left, right):
         return "\n".join(_parts("reply", left, right))
     if messages(original.published) != messages(ours.published):
         return f"original published {list(original.published)}\nours published     {list(ours.published)}"
@@ -91,12 +99,12 @@ def _parts(where: str, left: Any, right: Any) -> list[str]:
         return [
             part
             for name in names
-            if left.get(name, "(nothing)") != right.get(name, "(nothing)")
+            if not same(left.get(name, "(nothing)"), right.get(name, "(nothing)"))
             for part in _parts(f"{where}.{name}", left.get(name, "(nothing)"), right.get(name, "(nothing)"))
         ]
     if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         pairs = enumerate(zip(left, right, strict=True))
-        return [part for at, (a, b) in pairs if a != b for part in _parts(f"{where}[{at}]", a, b)]
+        return [part for at, (a, b) in pairs if not same(a, b) for part in _parts(f"{where}[{at}]", a, b)]
     return [f"{where}: {_short(left)} in the original, {_short(right)} in ours"]
 
 

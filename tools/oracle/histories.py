@@ -58,6 +58,7 @@ class Drawer:
         self.now = START
         self._state: dict[str, str] = {}
         self._held: dict[str, tuple[str, str]] = {}  # job: its worker and its queue
+        self._deleted: dict[str, int] = {}
         self._weights = weights or WEIGHTS
 
     def step(self) -> Words:
@@ -79,6 +80,8 @@ class Drawer:
             for job in json.loads(heard.reply):
                 self._state[job["jid"]] = "running"
                 self._held[job["jid"]] = (given[1], given[0])
+        elif name == "unrecur":
+            self._deleted[given[0][0]] = self._deleted.get(given[0][0], 0) + 1
         elif name in ("complete", "fail", "retry"):
             self._held.pop(given[0], None)
             self._state[given[0]] = name
@@ -101,6 +104,10 @@ class Drawer:
         """A job's id, mostly one that exists."""
         known = [jid for jid, state in self._state.items() if state != "cancel"]
         return str(self.of(known if known and not self.one_in(6) else JIDS))
+
+    def in_order(self) -> str:
+        """A job that no timeout has put before all others: its priority does not move it."""
+        return str(self.of([jid for jid in JIDS if self._state.get(jid) != "timeout"] or ["none"]))
 
     def jids(self, most: int = 3) -> list[str]:
         """A few different ids."""
@@ -161,7 +168,7 @@ class Drawer:
     def retry(self) -> list[str]:
         """The arguments of a retry."""
         jid, worker, queue = self.held()
-        found = [jid, queue, worker]
+        found = [jid, self._held.get(jid, ("", queue))[1], worker]
         if self.one_in(2):
             found.append(str(self.of(DELAYS)))
             if self.one_in(2):
@@ -172,17 +179,21 @@ class Drawer:
         """The begin and the size of a page, perhaps."""
         return [str(self.of(("0", "0", "1"))), str(self.of(("1", "2", "25")))] if self.one_in(3) else []
 
+    def recurring(self) -> str:
+        """A recurring job's id; one that was deleted gets another, because the next one would number its runs anew."""
+        name = str(self.of(RECURRING))
+        return f"{name}{self._deleted.get(name, '')}"
+
     def recur(self) -> list[str]:
         """The arguments of a recurring job."""
         more = self.options("priority", "tags", "retries", "backlog")
-        found = [str(self.of(QUEUES)), str(self.of(RECURRING)), "k", str(self.of(DATA)), "interval"]
+        found = [str(self.of(QUEUES)), self.recurring(), "k", str(self.of(DATA)), "interval"]
         return [*found, str(self.of(INTERVALS)), str(self.of(("0", "0", "5", "30"))), *more]
 
     def update(self) -> list[str]:
         """The changes of a recurring job."""
         values = {
             "priority": self.of(PRIORITIES),
-            "interval": self.of(INTERVALS),
             "retries": self.of(RETRIES),
             "data": self.of(DATA),
             "klass": "l",
@@ -190,7 +201,7 @@ class Drawer:
             "backlog": self.of(("0", "1", "3")),
         }
         return [
-            str(self.of(RECURRING)),
+            self.recurring(),
             *(word for pair in values.items() if self.one_in(4) for word in map(str, pair)),
         ]
 
@@ -228,7 +239,7 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "retry": lambda d: d.retry(),
     "timeout": lambda d: [d.held()[0]],
     "cancel": lambda d: d.jids(),
-    "priority": lambda d: [d.jid(), d.of(PRIORITIES)],
+    "priority": lambda d: [d.in_order(), d.of(PRIORITIES)],
     "depends": lambda d: d.dependencies(),
     "log": lambda d: [d.jid(), "so far", *(['{"x":1}'] if d.one_in(2) else [])],
     "tag": lambda d: d.tag(),
@@ -247,11 +258,11 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "queue.forget": lambda d: [d.of(QUEUES)],
     "worker.deregister": lambda d: [d.of(WORKERS)],
     "recur": lambda d: d.recur(),
-    "unrecur": lambda d: [d.of(RECURRING)],
-    "recur.get": lambda d: [d.of(RECURRING)],
+    "unrecur": lambda d: [d.recurring()],
+    "recur.get": lambda d: [d.recurring()],
     "recur.update": lambda d: d.update(),
-    "recur.tag": lambda d: [d.of(RECURRING), *d.tags()],
-    "recur.untag": lambda d: [d.of(RECURRING), *d.tags()],
+    "recur.tag": lambda d: [d.recurring(), *d.tags()],
+    "recur.untag": lambda d: [d.recurring(), *d.tags()],
     "config.get": lambda d: [d.setting()[0]] if d.one_in(2) else [],
     "config.set": lambda d: d.setting(),
     "config.unset": lambda d: [d.setting()[0]],

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from tools.oracle.compare import Heard, difference
 from tools.oracle.histories import Drawer
-from tools.oracle.rows import Rows
 from tools.oracle.shrink import shrink
 from tools.oracle.sides import Side, Words
 
@@ -62,9 +61,8 @@ def first(original: Side, ours: Side, history: Sequence[Words]) -> tuple[int, st
     """Run a history on both sides; give the first step that differs, and how."""
     original.begin()
     ours.begin()
-    rows = Rows()
     for at, words in enumerate(history):
-        said = difference(rows.mended(words, original.call(words)), ours.call(words))
+        said = difference(original.call(words), ours.call(words))
         if said is not None:
             return at, said
     return None
@@ -73,9 +71,8 @@ def first(original: Side, ours: Side, history: Sequence[Words]) -> tuple[int, st
 def against(side: Side, history: Sequence[Words], said: Sequence[Heard]) -> int | None:
     """Run a recorded history on our side; give the first step that differs."""
     side.begin()
-    rows = Rows()
     for at, (words, heard) in enumerate(zip(history, said, strict=True)):
-        if difference(rows.mended(words, heard), side.call(words)) is not None:
+        if difference(heard, side.call(words)) is not None:
             return at
     return None
 

@@ -89,7 +89,7 @@ class ScriptSide:
     """A script, or a function, on one database of a server; a marker message ends the messages of a call."""
 
     def __init__(self, server: Server, db: int, head: Words) -> None:
-        self._client = server.client(db)
+        self.client = self._client = server.client(db)
         self._head = head
         self._listener: Any = self._client.pubsub(ignore_subscribe_messages=True)
         self._listener.psubscribe(f"{PREFIX}*", END)

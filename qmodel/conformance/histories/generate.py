@@ -770,7 +770,7 @@ class Generator:
         return ops.Update(self._any(), pick(self._chooser, DATA), self._request())
 
     def priority(self) -> Operation:
-        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request())
+        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request(), self._below(5) == 4)
 
     def delay(self) -> Operation:
         jid = self._in("waiting", "scheduled", "depends", "throttled")
@@ -1046,7 +1046,7 @@ class Generator:
 
     def fire(self) -> Operation:
         queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
-        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
+        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request(), self._below(4) == 3)
 
     def _set_limits(self, name: str) -> Operation:
         """Set the limits of a throttle: one, two or all three kinds, small enough to be reached."""

@@ -84,8 +84,8 @@ class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; this counts as a retry.
 
     Replies the retries that remain. Replies -1 if there were none left: the job has failed into `group`, or without it
-    into `failed-retries-<queue>`. With `qless`, it is not among the retries of the statistics: in qless only lapsed leases
-    are.
+    into `failed-retries-<queue>`. With `qless`, it is not among the retries of the statistics: in
+    qless only lapsed leases are.
     """
 
     jid: Jid

@@ -55,14 +55,17 @@ def put(
     tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
     priority = session.sign * _priority_of(given["priority"]) if "priority" in given else None
     depends = strings_of("Put", "depends", given.get("depends", "[]"))
-    if depends:
-        depends = known(session, "Put", jid, depends)
-    elif session.document and "depends" in given:
-        depends = ()
+    asked = "depends" in given and (depends or session.document)
+    depends = known(session, "Put", jid, depends)
 
+    before = session.stored(jid)
+    kept = () if before is None else tuple(before.tags)
+    tagged = kept if tags is None else tags if set(tags) & set(kept) else ()
     seq = session.seq
-    asked = "depends" in given and given["depends"].strip() not in ("[]", "{}")
     session.ask("Put", ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, depends if asked else None))
+    if tagged:
+        session.ask("Put", ops.TagRemove(jid, tagged))
+        session.ask("Put", ops.TagAdd(jid, tagged))
     session.remember(queue)
     session.log(("jid", jid), ("event", "put"), ("queue", queue))
     for event in session.events(seq):
@@ -235,19 +238,14 @@ def timeout(session: Session, *jids: str) -> Reply:
 def cancel(session: Session, *jids: str) -> Reply:
     """Delete jobs that are not complete, all or none; reply the ids given."""
     if jids:
-        seq = session.seq
-        there = {jid for jid in jids if session.stored(jid) is not None}
+        there = {jid: job for jid in jids if (job := session.stored(jid)) is not None}
+        owned = {jid: (job.worker, job.queue) for jid, job in there.items() if job.state != "complete"}
         session.ask("Cancel", ops.Cancel(jids))
         for jid in jids:
-            if session.stored(jid) is None and jid not in there:
+            if jid in owned:
+                _tell_canceled(session, jid, *owned.pop(jid))
+            elif session.stored(jid) is None:
                 session.log(("jid", jid), ("worker", False), ("event", "canceled"), ("queue", False))
-        owner = ""
-        for event in session.events(seq):
-            if event.event == "lock_lost":
-                owner = str(event.named["worker"])
-            elif event.event == "canceled":
-                _tell_canceled(session, str(event.named["jid"]), owner, str(event.named["queue"]))
-                owner = ""
     return list(jids)
 
 
@@ -269,7 +267,7 @@ def priority(session: Session, jid: str | None = None, level: str | None = None)
     if found is None:
         raise QlessError(f'Priority(): Arg "priority" missing or not a number: {texts.shown(level)}')
 
-    session.ask("Priority", ops.Priority(jid, session.sign * found))
+    session.ask("Priority", ops.Priority(jid, session.sign * found, first=True))  # so it is in qless
     return found
 
 
@@ -317,8 +315,10 @@ def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
         page = session.ask("Tag", ops.Tagged(name, *window("Tag", "offset", "count", *arguments[1:3])))
         return texts.record((("total", page.total), ("jobs", page.jids)))
     if command == "top":
-        tallies = session.ask("Tag", ops.TopTags(*window("Tag", "offset", "count", *arguments[:2])))
-        return texts.dump([tally.name for tally in tallies])
+        offset, count = window("Tag", "offset", "count", *arguments[:2])
+        tallies = session.ask("Tag", ops.TopTags(0, MOST))
+        names = sorted(((tally.jobs, tally.name) for tally in tallies), reverse=True)
+        return texts.dump([name for _, name in (names[offset : offset + count] if offset >= 0 else [])])
     if command is None:
         raise QlessError('Tag(): Arg "command" must be "add", "remove", "get" or "top"')
     raise QlessError('Tag(): First argument must be "add", "remove" or "get"')

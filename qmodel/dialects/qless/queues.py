@@ -10,7 +10,7 @@ from qmodel.contract.replies import Job, QueueCounts, Sample, Stats
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
 from qmodel.dialects.qless.jobs import tell_failed
-from qmodel.dialects.qless.session import FORGOTTEN, QlessError, Reply, Session
+from qmodel.dialects.qless.session import QlessError, Reply, Session
 from qmodel.dialects.qless.settings import CONFIG
 
 # ---- taking
@@ -24,6 +24,8 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     if most < 1:
         return shapes.granted(session, ())
 
+    if session.is_paused(queue):
+        return shapes.granted(session, ())
     bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
     if bound is not None and bound > 0:
         most = min(most, bound - session.running(queue))
@@ -72,7 +74,7 @@ def peek(session: Session, queue: str | None = None, count: str | None = None, l
     left = most - len(found)
     if left > 0:
         if session.fires(queue):
-            session.ask("Peek", ops.Fire(queue, left))
+            session.ask("Peek", ops.Fire(queue, left, qless=True))
         session.notice("Peek", queue, left)
         found += session.ready(queue, left)
     found = found[skip:]
@@ -137,8 +139,7 @@ def queues(session: Session, queue: str | None = None) -> Reply:
     if queue is not None:
         session.notice("Queues", queue, MOST)
         return shapes.queue(session, session.ask("Queues", ops.Queue(queue)))
-    names = [one.name for one in session.ask("Queues", ops.Queues(0, MOST))]
-    listed = [name for name in names if session.note(FORGOTTEN, name) is None]
+    listed = session.listed()
     for name in listed:
         session.notice("Queues", name, MOST)
     return texts.listed(shapes.queue(session, session.ask("Queues", ops.Queue(name))) for name in listed)
@@ -191,6 +192,8 @@ def unfail(session: Session, queue: str | None = None, group: str | None = None,
         return 0
 
     moved: int = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most)).done
+    if moved:
+        session.remember(queue)
     return moved
 
 
@@ -213,8 +216,7 @@ def forget(session: Session, *names: str) -> Reply:
     for name in dict.fromkeys(names):
         of: QueueCounts = session.ask("Queue.forget", ops.Queue(name))
         refused = session.attempt(ops.Forget((name,))) if not of.paused else Refusal("QUEUE_NOT_EMPTY", ())
-        if type(refused) is Refusal:  # it only leaves the list, until the next put
-            session.ask("Queue.forget", ops.MetadataSet(FORGOTTEN, name, "1"))
+        session.forget(name, type(refused) is Refusal)  # with jobs it only leaves the list, until the next put
     return None
 
 

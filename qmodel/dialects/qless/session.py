@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
-from qmodel.contract.operations import Delay, Events, MetadataUnset, Operation
+from qmodel.contract.operations import Delay, Events, MetadataSet, MetadataUnset, Operation, Queues
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
 from qmodel.model import engine
-from qmodel.model.state import jobs, metadata, queues, tracking
+from qmodel.model.state import jobs, metadata, pauses, queues, tracking
 from qmodel.model.state import records as stored
 from qmodel.model.state.store import Store
 
@@ -68,7 +68,9 @@ SENTENCES = {
 LAST = float("inf")
 
 FORGOTTEN = "qless:forgotten"
-"""The klass whose metadata name the queues that have jobs, but were taken off the list by a binding."""
+"""The klass whose metadata name queues with jobs that a binding has taken off the list: gone, or since when back."""
+
+GONE = "gone"
 
 
 class Session:
@@ -101,10 +103,30 @@ class Session:
         finally:
             self.now = before
 
+    def forget(self, queue: str, gone: bool) -> None:
+        """Note of a queue whether it is off the list although the engine lists it."""
+        if gone:
+            self.ask("Queue.forget", MetadataSet(FORGOTTEN, queue, GONE))
+        else:
+            self.attempt(MetadataUnset(FORGOTTEN, queue))
+
     def remember(self, queue: str) -> None:
-        """List a queue again that `queue.forget` has taken off the list although it had jobs."""
-        if self.note(FORGOTTEN, queue) is not None:
-            self.ask("Queue", MetadataUnset(FORGOTTEN, queue))
+        """List a queue again, as a new one, that `queue.forget` has taken off the list although it had jobs."""
+        if self.note(FORGOTTEN, queue) == GONE:
+            self.ask("Queue", MetadataSet(FORGOTTEN, queue, str(self.now)))
+
+    def is_listed(self, queue: str) -> bool:
+        """Whether a queue is on the engine's list."""
+        return queues.of(self.store, queue).first_seen is not None
+
+    def listed(self) -> list[str]:
+        """Name the queues on the list, first seen first."""
+        seen = []
+        for one in self.ask("Queues", Queues(0, MOST)):
+            again = self.note(FORGOTTEN, one.name)
+            if again != GONE:
+                seen.append((queues.of(self.store, one.name).first_seen if again is None else int(again), one.name))
+        return [name for _, name in sorted(seen)]
 
     def attempt(self, op: Operation) -> Any:
         """Execute an operation; give its reply, or its refusal."""
@@ -133,7 +155,7 @@ class Session:
         """Find the jobs of a queue with leases that have lapsed, or that have not; earliest end first."""
         low, high = (queues.FIRST, self.now) if lapsed else (self.now - 1, LAST)
         found = queues.in_time(queues.of(self.store, queue).locks, low, high, MOST)
-        return [jid for _, jid in found[offset : offset + count]]
+        return [jid for _, jid in found[offset : offset + count]] if offset >= 0 else []
 
     def ended(self, queue: str) -> int:
         """Count the jobs of a queue whose lease was ended by a timeout."""
@@ -142,8 +164,12 @@ class Session:
     def ready(self, queue: str, count: int) -> list[str]:
         """Find the next jobs of a queue without a lease: those whose lease was ended, then those in order."""
         of = queues.of(self.store, queue)
-        _, ended = queues.page(of.locks, queues.FIRST, queues.FIRST, 0, count)
-        return [*ended, *queues.order(of, 0, count)][:count]
+        _, ended = queues.page(of.locks, queues.FIRST, queues.FIRST, 0, MOST)
+        return [*sorted(ended, reverse=True), *queues.order(of, 0, count)][:count]
+
+    def is_paused(self, queue: str) -> bool:
+        """Whether a queue is paused."""
+        return queues.has_pauses(self.store, queue) and bool(pauses.lasting(self.store, self.now, queue))
 
     def fires(self, queue: str) -> bool:
         """Whether a queue may have due runs."""

@@ -37,6 +37,8 @@ DEFAULTS_OF_REQLESS: dict[str, str | int] = {
 OF_QUEUE = ("heartbeat",)
 """Options for one queue: `<queue>-heartbeat` in qless is `heartbeat-<queue>` in the engine."""
 
+MOST_STAGES = 1000
+
 IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
 
 
@@ -87,8 +89,7 @@ def _scaled(name: str, text: str) -> int | None:
     number = texts.number(text)
     if number is None or abs(number) >= texts.MOST / 1000:
         return None
-    found = texts.milliseconds(number) if _scale(name) == 1000 else texts.whole(text)
-    return found if found is None or found >= 0 else None
+    return None if number < 0 else _bounded(name, number)
 
 
 def config_set(session: Session, option: str | None = None, value: str | None = None) -> Reply:
@@ -110,7 +111,9 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
 
 
 def _bounded(name: str, number: float) -> int:
-    """Give the engine's value of a number; negative ones are 0."""
+    """Give the engine's value of a number; negative ones are 0. A history has stages that qless does not have."""
+    if name == "max-job-history":
+        return 2 * int(number) + 2 if number == 1 or number > 2 else MOST_STAGES
     return max(texts.milliseconds(number) if _scale(name) == 1000 else int(number), 0)
 
 

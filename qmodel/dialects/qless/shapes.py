@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from qmodel.contract.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
+from qmodel.dialects.qless.settings import CONFIG
 from qmodel.dialects.qless.texts import Raw
 from qmodel.model.ops.pop import LAPSED, TOO_LONG
 
@@ -40,7 +41,7 @@ def job(session: Session, of: Job) -> Raw:
             ("remaining", -1 if now == "failed" and of.remaining == 0 and _is_exhausted(of) else of.remaining),
             ("data", data),
             ("tags", of.tags),
-            ("history", stages(of.history) if session.document else _history(of.history)),
+            ("history", stages(of.history) if session.document else _history(session, of.history)),
             ("failure", _failure(of.failure)),
             ("spawned_from_jid", of.spawned_from or False),
             ("dependents", of.dependents),
@@ -91,10 +92,16 @@ def exhausted(queue: str) -> str:
     return f'{EXHAUSTED}"{queue}"'
 
 
-def _history(stages: Iterable[Stage]) -> Raw:
-    """Write a job's history, without the stages that qless does not have."""
+def _history(session: Session, stages: Iterable[Stage]) -> Raw:
+    """Write a job's history, without the stages that qless does not have: the first and the newest, as far as
+    `max-job-history` goes. (2 means all in qless.)
+    """
     owners: dict[int, str] = {}
-    return texts.listed(_stage(stage, owners) for stage in stages if stage.what in WHAT)
+    shown = [_stage(stage, owners) for stage in stages if stage.what in WHAT]
+    most = texts.whole(session.note(CONFIG, "max-job-history"))
+    if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
+        shown = [shown[0], *shown[-max(most - 1, 1) :]]
+    return texts.listed(shown)
 
 
 def _stage(stage: Stage, owners: dict[int, str]) -> Raw:

@@ -151,16 +151,16 @@ def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count
     expire_due(store, now, queue, MOST)
     left = count - len(taken)
     if left > 0:
-        fire_due(store, now, queue, left)
+        fire_due(store, now, queue, left, drain=True)
         _notice_due(store, now, queue_state, left)
-        stalled = [job for job in found if job.state == "stalled"][:left]
+        stalled = sorted((job for job in found if job.state == "stalled"), key=JID, reverse=True)[:left]
         taken += _take(store, now, queue, stalled, left, passed)
     return taken + _ready(store, now, queue, queue_state, count - len(taken), passed)
 
 
 def _take(store: Store, now: int, queue: str, found: list[Job], count: int, passed: Passed) -> list[Job]:
-    """Take jobs out of the locks: stalled ones, and those whose holder was told and whose grace is over. Tell the holders
-    of the others.
+    """Take jobs out of the locks: stalled ones, and those whose holder was told and whose grace is over. Tell the
+    holders of the others.
     """
     grace = config.value(store, "grace-period")
     taken: list[Job] = []
