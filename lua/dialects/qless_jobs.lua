@@ -176,7 +176,7 @@ function qless_jobs.finish(jid, queue, following, delay_ms, depends, args)
   qless_session.tracked('completed', jid)
   if following then
     qless_session.remember(following)
-    qless_session.log({'jid', jid, 'event', 'advanced', 'queue', queue, 'to', following})
+    qless_session.log({'jid', jid, 'to', following, 'event', 'advanced', 'queue', queue})
   else
     qless_session.log({'jid', jid, 'event', 'completed', 'queue', queue})
   end
@@ -213,7 +213,7 @@ end
 
 -- Tell the log that a job failed.
 function qless_jobs.tell_failed(jid, worker, group, message)
-  qless_session.log({'jid', jid, 'event', 'failed', 'worker', worker, 'group', group, 'message', message})
+  qless_session.log({'message', message, 'jid', jid, 'group', group, 'event', 'failed', 'worker', worker})
 end
 
 -- Give a job back to be tried again; reply the retries that remain, or -1 if none remained and it failed.
@@ -253,7 +253,7 @@ end
 -- ---- removing
 
 local function tell_canceled(jid, owner, queue)
-  local told = qless_texts.facts({'jid', jid, 'worker', owner, 'event', 'canceled', 'queue', queue})
+  local told = qless_texts.facts({'jid', jid, 'queue', queue, 'event', 'canceled', 'worker', owner})
   qless_session.say('log', told)
   if owner ~= '' then
     qless_session.say('w:' .. owner, told)
@@ -278,7 +278,7 @@ function qless_jobs.cancel(...)
         tell_canceled(jid, owned[jid][1], owned[jid][2])
         owned[jid] = nil
       elseif not qless_session.stored(jid) then
-        local event = {'jid', qless_texts.quote(jid), 'worker', 'false', 'event', '"canceled"', 'queue', 'false'}
+        local event = {'jid', qless_texts.quote(jid), 'queue', 'false', 'event', '"canceled"', 'worker', 'false'}
         qless_session.say('log', qless_texts.record(event))
       end
     end

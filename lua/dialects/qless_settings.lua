@@ -124,7 +124,7 @@ function qless_settings.config_set(option, value)
     qless_session.fail('config.set(): Arg "value" not a number: ' .. qless_texts.shown(value))
   end
   qless_session.ask('config.set', 'metadata_set', {qless_settings.CONFIG, option, value})
-  qless_session.log({'event', 'config_set', 'option', option, 'value', value})
+  qless_session.log({'option', option, 'event', 'config_set', 'value', value})
 end
 
 -- Reset an option to its default.

@@ -27,6 +27,7 @@ def kind(error: str) -> str:
     """Give what makes an error comparable: its sentence, or `internal` for what Lua or cjson itself says."""
     sentence = re.sub(r"^(ERR )?((Error running script|user_script).*?:\d+: )?(@?user_script: ?\d+: )?", "", error)
     sentence = re.sub(r"( script: [0-9a-f]{40}.*)$", "", sentence)
+    sentence = re.sub(r"^(Cancel\(\): .* is a dependency of) .* but", r"\1 another but", sentence)  # any one of them
     found = re.match(r"[A-Z]\w*(?: On)?\(\): |[a-z.]+\(\): |Unknown command|Must provide|Arg \"now\"|Tag\(", sentence)
     return sentence if found else "internal"
 

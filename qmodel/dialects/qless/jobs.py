@@ -161,7 +161,7 @@ def complete(
         session.log(("jid", jid), ("event", "completed"), ("queue", queue))
     else:
         session.remember(following)
-        session.log(("jid", jid), ("event", "advanced"), ("queue", queue), ("to", following))
+        session.log(("jid", jid), ("to", following), ("event", "advanced"), ("queue", queue))
     return reply
 
 
@@ -194,7 +194,7 @@ def fail(
 
 def tell_failed(session: Session, jid: str, worker: str, group: str, message: str) -> None:
     """Publish to the log that a job failed."""
-    session.log(("jid", jid), ("event", "failed"), ("worker", worker), ("group", group), ("message", message))
+    session.log(("message", message), ("jid", jid), ("group", group), ("event", "failed"), ("worker", worker))
 
 
 def retry(
@@ -245,12 +245,12 @@ def cancel(session: Session, *jids: str) -> Reply:
             if jid in owned:
                 _tell_canceled(session, jid, *owned.pop(jid))
             elif session.stored(jid) is None:
-                session.log(("jid", jid), ("worker", False), ("event", "canceled"), ("queue", False))
+                session.log(("jid", jid), ("queue", False), ("event", "canceled"), ("worker", False))
     return list(jids)
 
 
 def _tell_canceled(session: Session, jid: str, owner: str, queue: str) -> None:
-    told = texts.record((("jid", jid), ("worker", owner), ("event", "canceled"), ("queue", queue)))
+    told = texts.record((("jid", jid), ("queue", queue), ("event", "canceled"), ("worker", owner)))
     session.say("log", told)
     if owner:
         session.say("w:" + owner, told)

@@ -106,7 +106,7 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
         session.attempt(ops.ConfigUnset(name))
         raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
     session.ask("config.set", ops.MetadataSet(CONFIG, option, value))
-    session.log(("event", "config_set"), ("option", option), ("value", value))
+    session.log(("option", option), ("event", "config_set"), ("value", value))
     return None
 
 
