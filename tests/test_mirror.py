@@ -107,7 +107,7 @@ OTHER_WORDS = {
 
 STORAGE_CALLS = {
     "budget.size", "cascade.is_left",
-    "completed.recheck", "config.all", "config.get", "config.option", "config.special",
+    "completed.recheck", "config.all", "config.before", "config.get", "config.option", "config.special",
     "records.expiries",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
@@ -247,7 +247,35 @@ QLESS_ALONE = {
     "jobs": (set(), {"finish", "page"}),
     "texts": ({"dump"}, {"digits", "facts", "quote", "quoted"}),
     "shapes": (set(), {"set"}),
-    "session": (set(), {"ask", "begin", "events", "fail", "knows", "log", "lost", "say", "seq", "tracked"}),
+    "session": (
+        set(),
+        {
+            "ask",
+            "ask_at",
+            "attempt",
+            "begin",
+            "ended",
+            "events",
+            "fail",
+            "fires",
+            "forget",
+            "is_listed",
+            "is_paused",
+            "leased",
+            "listed",
+            "log",
+            "lost",
+            "note",
+            "notice",
+            "ready",
+            "remember",
+            "running",
+            "say",
+            "seq",
+            "stored",
+            "tracked",
+        },
+    ),
 }  # a class in Python
 """The public functions on one side only: how each language writes JSON and lists, and how it ends a call."""
 

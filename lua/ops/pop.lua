@@ -179,10 +179,6 @@ local function take(now, queue, found, count, passed)
   return taken
 end
 
-local function later_name(one_job, other_job)
-  return config.before(other_job.jid, one_job.jid)
-end
-
 -- Make due jobs ready from now, up to `most`; of one moment the later names come first, as in qless.
 local function notice_due(now, queue, most)
   local found = {}
@@ -193,7 +189,9 @@ local function notice_due(now, queue, most)
       queues.is_late(job)
     end
   end
-  table.sort(found, later_name)
+  table.sort(found, function(one_job, other_job)
+    return config.before(other_job.jid, one_job.jid)
+  end)
   for _, job in ipairs(found) do
     store.emit(now, 'promoted', job.jid, job.queue)
     jobs.lift(job)
@@ -210,14 +208,13 @@ local function in_state(found, state, most)
       all[#all + 1] = job
     end
   end
-  if state == 'stalled' then
-    table.sort(all, later_name)
-  else
-    table.sort(all, function(one_job, other_job)
-      local one, other = tonumber(one_job.expires_at), tonumber(other_job.expires_at)
-      return one < other or one == other and config.before(one_job.jid, other_job.jid)
-    end)
-  end
+  table.sort(all, function(one_job, other_job)
+    local one, other = tonumber(one_job.expires_at), tonumber(other_job.expires_at)
+    if state == 'stalled' then
+      return config.before(other_job.jid, one_job.jid)
+    end
+    return one < other or one == other and config.before(one_job.jid, other_job.jid)
+  end)
   return {unpack(all, 1, math.min(most, #all))}
 end
 
@@ -229,14 +226,13 @@ local function next_of_qless(now, queue, count)
     return ready(now, queue, count, passed)
   end
   local found = queues.lapsed(queue, now, catalogue.most)
-  local lapsed, stalled = in_state(found, 'running', count), in_state(found, 'stalled', count)
-  local taken = take(now, queue, lapsed, count, passed)
+  local taken = take(now, queue, in_state(found, 'running', count), count, passed)
   failure.expire_due(now, queue, catalogue.most)
   local left = count - #taken
   if left > 0 then
     runs.fire_due(now, queue, left, true)
     notice_due(now, queue, left)
-    for _, job in ipairs(take(now, queue, stalled, left, passed)) do
+    for _, job in ipairs(take(now, queue, in_state(found, 'stalled', left), left, passed)) do
       taken[#taken + 1] = job
     end
   end
@@ -269,7 +265,10 @@ end
 -- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and their views to lists.
 local function lease(now, queue, worker, count, request, jids, shown, qless)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
-  local granted = paused and {} or (qless and next_of_qless or next_)(now, queue, count)
+  local granted = {}
+  if not paused then
+    granted = qless and next_of_qless(now, queue, count) or next_(now, queue, count)
+  end
   workers.expect(request, count + #jids)
   for i = 1, #granted do
     local job = granted[i]

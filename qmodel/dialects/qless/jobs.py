@@ -315,13 +315,17 @@ def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
         page = session.ask("Tag", ops.Tagged(name, *window("Tag", "offset", "count", *arguments[1:3])))
         return texts.record((("total", page.total), ("jobs", page.jids)))
     if command == "top":
-        offset, count = window("Tag", "offset", "count", *arguments[:2])
-        tallies = session.ask("Tag", ops.TopTags(0, MOST))
-        names = sorted(((tally.jobs, tally.name) for tally in tallies), reverse=True)
-        return texts.dump([name for _, name in (names[offset : offset + count] if offset >= 0 else [])])
+        return texts.dump(top(session, *window("Tag", "offset", "count", *arguments[:2])))
     if command is None:
         raise QlessError('Tag(): Arg "command" must be "add", "remove", "get" or "top"')
     raise QlessError('Tag(): First argument must be "add", "remove" or "get"')
+
+
+def top(session: Session, offset: int, count: int) -> list[str]:
+    """Give a page of the most used tags; of one number the later names come first."""
+    tallies = session.ask("Tag", ops.TopTags(0, MOST))
+    names = sorted(((tally.jobs, tally.name) for tally in tallies), reverse=True)
+    return [name for _, name in (names[offset : offset + count] if offset >= 0 else [])]
 
 
 def track(session: Session, action: str | None = None, jid: str | None = None) -> Reply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from qmodel.contract import replies
@@ -146,16 +146,21 @@ def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count
         return _ready(store, now, queue, queue_state, count, {})
     passed: Passed = {}
     found = queues.lapsed(store, queue_state, now, MOST)
-    lapsed = sorted((job for job in found if job.state == "running"), key=LAPSE)[:count]
-    taken = _take(store, now, queue, lapsed, count, passed)
+    taken = _take(store, now, queue, _in_state(found, "running", count), count, passed)
     expire_due(store, now, queue, MOST)
     left = count - len(taken)
     if left > 0:
         fire_due(store, now, queue, left, drain=True)
         _notice_due(store, now, queue_state, left)
-        stalled = sorted((job for job in found if job.state == "stalled"), key=JID, reverse=True)[:left]
-        taken += _take(store, now, queue, stalled, left, passed)
+        taken += _take(store, now, queue, _in_state(found, "stalled", left), left, passed)
     return taken + _ready(store, now, queue, queue_state, count - len(taken), passed)
+
+
+def _in_state(found: Sequence[Job], state: str, most: int) -> list[Job]:
+    """The first jobs in a state, up to `most`: leases that end first, or ended leases by id in reverse."""
+    every = [job for job in found if job.state == state]
+    every.sort(key=JID if state == "stalled" else LAPSE, reverse=state == "stalled")
+    return every[:most]
 
 
 def _take(store: Store, now: int, queue: str, found: list[Job], count: int, passed: Passed) -> list[Job]:
