@@ -128,7 +128,7 @@ catalogue.operations = {
       local queue, worker = args[at], args[at + 1]
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       if not (arguments.names[worker] or arguments.is_name(worker, 128)) then arguments.refuse(operation, 'worker') end
-      local op = {queue = queue, worker = worker, count = 1, wait = false, request = ''}
+      local op = {queue = queue, worker = worker, count = 1, wait = false, request = '', qless = false}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.pop, op, args, at + 2, last) end
       return op
     end,
@@ -138,6 +138,7 @@ catalogue.operations = {
       count = kinds[16],
       wait = kinds[9],
       request = kinds[14],
+      qless = kinds[9],
     },
   },
   pop_any = {
@@ -261,7 +262,7 @@ catalogue.operations = {
       local jid, token = args[at], args[at + 1]
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
-      local op = {jid = jid, token = token, delay_ms = 0, message = ''}
+      local op = {jid = jid, token = token, delay_ms = 0, message = '', qless = false}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.retry, op, args, at + 2, last) end
       return op
     end,
@@ -271,6 +272,7 @@ catalogue.operations = {
       delay_ms = kinds[5],
       group = kinds[20],
       message = kinds[21],
+      qless = kinds[9],
     },
   },
   release = {
@@ -358,7 +360,7 @@ catalogue.operations = {
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       priority = arguments.whole(priority, -2147483648, 2147483647)
       if priority == nil then arguments.refuse(operation, 'priority') end
-      local op = {jid = jid, priority = priority, request = ''}
+      local op = {jid = jid, priority = priority, request = '', first = false}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.priority, op, args, at + 2, last) end
       return op
     end,
@@ -366,6 +368,7 @@ catalogue.operations = {
       jid = kinds[2],
       priority = kinds[4],
       request = kinds[14],
+      first = kinds[9],
     },
   },
   delay = {
@@ -1146,7 +1149,7 @@ catalogue.operations = {
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
-      local op = {queue = queue, count = 1000, request = ''}
+      local op = {queue = queue, count = 1000, request = '', qless = false}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.fire, op, args, at + 1, last) end
       return op
     end,
@@ -1154,6 +1157,7 @@ catalogue.operations = {
       queue = kinds[1],
       count = kinds[16],
       request = kinds[14],
+      qless = kinds[9],
     },
   },
   throttle_set = {
@@ -1842,7 +1846,7 @@ catalogue.operations = {
 }
 
 catalogue.options = {
-  ['heartbeat'] = {default = 60000, low = 1, high = 31622400000},
+  ['heartbeat'] = {default = 60000, low = 0, high = 31622400000},
   ['grace-period'] = {default = 10000, low = 0, high = 31622400000},
   ['jobs-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['jobs-history-count'] = {default = 50000, low = 0, high = 1000000000},

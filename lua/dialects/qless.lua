@@ -53,6 +53,13 @@ local MOST = 5000 -- the most arguments; Lua unpacks at most 7999
 -- The commands with a list as reply in qless, and JSON in reqless.
 local JSON_LISTS = {['jobs.completed'] = true, ['queue.jobsByState'] = true}
 
+-- Commands of reqless whose empty list is `[]`; everywhere else it is `{}`.
+local LISTS = {
+  ['job.addTag'] = true, ['job.getMulti'] = true, ['job.removeTag'] = true, ['jobs.completed'] = true,
+  ['queue.jobsByState'] = true, ['queue.peek'] = true, ['queue.pop'] = true, ['queues.counts'] = true,
+  ['tags.top'] = true, ['workers.counts'] = true,
+}
+
 -- Find the command of a name, and adapt its arguments.
 local function found(name, given)
   if name == 'put' and #given > 5 and #given % 2 == 0 then -- older clients send no worker name
@@ -90,9 +97,10 @@ end
 
 local function execute(name, given)
   local command = found(name, given)
-  qless_session.begin(qless.moment(table.remove(given, 1)), false)
+  qless_session.begin(qless.moment(table.remove(given, 1)), false, COMMANDS[name] == nil)
   local reply = qless.execute(command, given)
-  return JSON_LISTS[name] and qless_texts.quoted(reply) or reply
+  reply = JSON_LISTS[name] and qless_texts.quoted(reply) or reply
+  return LISTS[name] and reply == '{}' and '[]' or reply
 end
 
 -- Call a function; give its reply, or its error sentence. In a document, a caller that lost its job gets nothing.

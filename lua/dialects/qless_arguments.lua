@@ -34,7 +34,7 @@ end
 
 -- Data, which must be JSON, or refuse.
 function qless_arguments.need_data(command, data)
-  if not qless_texts.is_json(data) then
+  if not qless_texts.is_json(data) or string.find(data, '^[ \t\r\n]*false[ \t\r\n]*$') then -- qless refuses `false` too
     qless_arguments.fail(command, '(): Arg "data" missing or not JSON: ', shown(data))
   end
   return data

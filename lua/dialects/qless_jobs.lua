@@ -28,13 +28,18 @@ function qless_jobs.known(command, jid, others)
   return found
 end
 
--- The options of a put, as the wire writes them.
+local function priority_of(text)
+  return qless_texts.whole(text) or qless_arguments.fail('Put(): Arg "priority" not a number', qless_texts.shown(text))
+end
+
+-- The options of a put, as the wire writes them; and the tags given.
 local function add_options(args, jid, delay_ms, given)
   local retries = given.retries and qless_arguments.whole_of('Put', 'retries', given.retries)
   local names = given.tags and qless_arguments.strings_of('Put', 'tags', given.tags)
-  local priority = given.priority and qless_session.sign * qless_arguments.whole_of('Put', 'priority', given.priority)
-  local depends = given.depends and qless_arguments.strings_of('Put', 'depends', given.depends)
-  depends = depends and qless_jobs.known('Put', jid, depends)
+  local priority = given.priority and qless_session.sign * priority_of(given.priority)
+  local depends = qless_arguments.strings_of('Put', 'depends', given.depends or '[]')
+  local asked = given.depends and (depends[1] or qless_session.document)
+  depends = asked and qless_jobs.known('Put', jid, depends)
   if priority then
     add(args, 'priority', qless_texts.digits(priority))
   end
@@ -45,7 +50,21 @@ local function add_options(args, jid, delay_ms, given)
   if names then
     add_list(args, 'tags', names)
   end
-  return depends and add_list(args, 'depends', depends) or args
+  return depends and add_list(args, 'depends', depends) or args, names
+end
+
+-- The tags of a job that a put sets anew: all, if it had any of them.
+local function tags_again(jid, names)
+  local before_job = qless_session.stored(jid)
+  local kept, had = before_job and tags.of(before_job) or {}, {}
+  for _, tag in ipairs(kept) do
+    had[tag] = true
+  end
+  local any = not names and kept[1]
+  for _, tag in ipairs(names or {}) do
+    any = any or had[tag]
+  end
+  return any and (names or kept)
 end
 
 -- Put a job into a queue, or move it there.
@@ -54,10 +73,17 @@ function qless_jobs.put(me, queue, jid, klass, data, delay, ...)
   jid, klass = need('Put', 'jid', jid), need('Put', 'klass', klass)
   data = qless_arguments.need_data('Put', data)
   local delay_ms = qless_arguments.delay_of('Put', delay)
-  local args = add_options({queue, jid, klass, data}, jid, delay_ms, qless_arguments.options_of('Put', {...}))
+  local given = qless_arguments.options_of('Put', {...})
+  local args, names = add_options({queue, jid, klass, data}, jid, delay_ms, given)
 
+  local tagged = tags_again(jid, names)
   local seq = qless_session.seq()
   ask('Put', 'put', args)
+  if tagged then
+    ask('Put', 'tag_remove', add_list({jid}, 'tags', tagged))
+    ask('Put', 'tag_add', add_list({jid}, 'tags', tagged))
+  end
+  qless_session.remember(queue)
   qless_session.log({'jid', jid, 'event', 'put', 'queue', queue})
   for _, event in ipairs(qless_session.events(seq)) do
     if event[2] == 'lock_lost' and event[5] ~= me then
@@ -105,7 +131,7 @@ end
 -- Renew a worker's lease from now; reply its end in whole seconds.
 function qless_jobs.heartbeat(jid, worker, data)
   jid = qless_arguments.need_jid(jid)
-  worker = need('Heartbeat', 'worker', worker)
+  worker = need('Heatbeat', 'worker', worker) -- so it stands in qless
   if data then
     qless_arguments.need_data('Heartbeat', data)
   end
@@ -149,7 +175,8 @@ function qless_jobs.finish(jid, queue, following, delay_ms, depends, args)
   local reply = ask('Complete', 'complete', args)
   qless_session.tracked('completed', jid)
   if following then
-    qless_session.log({'jid', jid, 'event', 'advanced', 'queue', queue, 'to', following})
+    qless_session.remember(following)
+    qless_session.log({'jid', jid, 'to', following, 'event', 'advanced', 'queue', queue})
   else
     qless_session.log({'jid', jid, 'event', 'completed', 'queue', queue})
   end
@@ -164,7 +191,15 @@ function qless_jobs.fail(jid, worker, group, message, data)
   if data then
     qless_arguments.need_data('Fail', data)
   end
-  local job = qless_jobs.held('Fail', jid, worker, 'not currently running', 'running with another worker')
+  local view = ask('Fail', 'get', {jid})
+  local now = view and qless_session.state(view)
+  if now ~= 'running' then -- no blank stands there in qless either
+    qless_session.fail('Fail(): Job ' .. jid .. (now and 'not currently running: ' .. now or 'does not exist'), true)
+  end
+  local job = records.get(jid)
+  if job.worker ~= worker then
+    qless_session.fail('Fail(): Job ' .. jid .. ' running with another worker: ' .. job.worker, true)
+  end
 
   local args = {jid, job.token .. '', group, message}
   if data then
@@ -178,7 +213,7 @@ end
 
 -- Tell the log that a job failed.
 function qless_jobs.tell_failed(jid, worker, group, message)
-  qless_session.log({'jid', jid, 'event', 'failed', 'worker', worker, 'group', group, 'message', message})
+  qless_session.log({'message', message, 'jid', jid, 'group', group, 'event', 'failed', 'worker', worker})
 end
 
 -- Give a job back to be tried again; reply the retries that remain, or -1 if none remained and it failed.
@@ -194,7 +229,8 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   if group and message then -- needed together
     add(args, 'group', group)
   end
-  add(args, 'message', group and message or qless_jobs.exhausted(job.queue))
+  add(args, 'message', group and message or qless_shapes.exhausted(job.queue))
+  add(args, 'qless', '1')
   local remaining = ask('Retry', 'retry', args)
   if tonumber(remaining) < 0 then
     qless_session.tracked('failed', jid)
@@ -202,17 +238,12 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   return remaining
 end
 
--- The failure of a job without retries left.
-function qless_jobs.exhausted(queue)
-  return 'Job exhausted retries in queue "' .. queue .. '"'
-end
-
 -- Take jobs from their workers at once, all or none.
 function qless_jobs.timeout(...)
   local jids = {...}
   if #jids > 0 then
     local seq = qless_session.seq()
-    ask('Timeout', 'timeout', add_list({}, 'jids', jids), {WRONG_STATE = 'Job {0} not running: {1}'})
+    ask('Timeout', 'timeout', add_list({}, 'jids', jids), {WRONG_STATE = 'Job {0} not running'})
     for _, event in ipairs(qless_session.events(seq)) do
       qless_session.lost(event[3], event[5])
     end
@@ -222,7 +253,7 @@ end
 -- ---- removing
 
 local function tell_canceled(jid, owner, queue)
-  local told = qless_texts.facts({'jid', jid, 'worker', owner, 'event', 'canceled', 'queue', queue})
+  local told = qless_texts.facts({'jid', jid, 'queue', queue, 'event', 'canceled', 'worker', owner})
   qless_session.say('log', told)
   if owner ~= '' then
     qless_session.say('w:' .. owner, told)
@@ -234,15 +265,21 @@ end
 function qless_jobs.cancel(...)
   local jids = {...}
   if #jids > 0 then
-    local seq = qless_session.seq()
+    local owned = {}
+    for _, jid in ipairs(jids) do
+      local job = qless_session.stored(jid)
+      if job and job.state ~= 'complete' then
+        owned[jid] = {job.worker, job.queue}
+      end
+    end
     ask('Cancel', 'cancel', add_list({}, 'jids', jids))
-    local owner = ''
-    for _, event in ipairs(qless_session.events(seq)) do
-      if event[2] == 'lock_lost' then
-        owner = event[5]
-      elseif event[2] == 'canceled' then
-        tell_canceled(event[3], owner, event[4])
-        owner = ''
+    for _, jid in ipairs(jids) do
+      if owned[jid] then
+        tell_canceled(jid, owned[jid][1], owned[jid][2])
+        owned[jid] = nil
+      elseif not qless_session.stored(jid) then
+        local event = {'jid', qless_texts.quote(jid), 'queue', 'false', 'event', '"canceled"', 'worker', 'false'}
+        qless_session.say('log', qless_texts.record(event))
       end
     end
   end
@@ -259,7 +296,7 @@ function qless_jobs.priority(jid, level)
     qless_arguments.fail('Priority(): Arg "priority" missing or not a number: ', qless_texts.shown(level))
   end
 
-  ask('Priority', 'priority', {jid, qless_texts.digits(qless_session.sign * found)})
+  ask('Priority', 'priority', {jid, qless_texts.digits(qless_session.sign * found), 'first', '1'}) -- so it is in qless
   return found
 end
 
@@ -290,7 +327,9 @@ end
 
 -- Add a line to a job's history, with the names and values of a JSON object.
 function qless_jobs.log(jid, message, data)
-  jid, message = need('Log', 'jid', jid), need('Log', 'message', message)
+  if not jid or not message then
+    qless_arguments.fail("Log(): Argument '", jid and 'message' or 'jid', "' missing")
+  end
   if data and not qless_texts.is_object(data) then
     qless_arguments.fail('Log(): Arg "data" not a JSON object: ', qless_texts.shown(data))
   end
@@ -310,14 +349,26 @@ function qless_jobs.tag(command, ...)
     local name = need('Tag', 'tag', given[1])
     return qless_jobs.page(ask('Tag', 'tagged', qless_arguments.window({name}, 'Tag', 'offset', 'count', given[2], given[3])))
   elseif command == 'top' then
-    local names = {}
-    for i, tally in ipairs(ask('Tag', 'top_tags', qless_arguments.window({}, 'Tag', 'offset', 'count', given[1], given[2]))) do
-      names[i] = tally[1]
-    end
-    return qless_texts.quoted(names)
+    return qless_texts.quoted(qless_jobs.top(given[1], given[2]))
   end
-  local what = command == nil and 'Arg "command"' or 'First argument'
-  qless_arguments.fail('Tag(): ', what, ' must be "add", "remove", "get" or "top"')
+  if command == nil then
+    qless_arguments.fail('Tag(): Arg "command" must be "add", "remove", "get" or "top"')
+  end
+  qless_arguments.fail('Tag(): First argument must be "add", "remove" or "get"')
+end
+
+-- A page of the tags most used; of one number the later names come first.
+function qless_jobs.top(offset, count)
+  local page = qless_arguments.window({}, 'Tag', 'offset', 'count', offset, count)
+  local tallies, names = ask('Tag', 'top_tags', {'offset', '0', 'count', '1000'}), {}
+  table.sort(tallies, function(a, b)
+    return a[2] > b[2] or a[2] == b[2] and config.before(b[1], a[1])
+  end)
+  local first = tonumber(page[2])
+  for i = first < 0 and #tallies + 1 or first + 1, math.min(first + page[4], #tallies) do
+    names[#names + 1] = tallies[i][1]
+  end
+  return names
 end
 
 -- A page of ids and how many there are.
@@ -333,6 +384,9 @@ function qless_jobs.track(action, jid)
   end
   jid = need('Track', 'jid', jid)
   local verb, changed = string.lower(action), nil
+  if verb == 'untrack' and not qless_session.stored(jid) and not tracking.is_tracked(jid) then
+    qless_session.fail('Track(): Job does not exist', true)
+  end
   if verb == 'track' then
     changed = ask('Track', 'track', {jid}, {JOB_NOT_FOUND = 'Job does not exist'})
   elseif verb == 'untrack' then

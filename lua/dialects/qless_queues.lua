@@ -32,7 +32,7 @@ local function tell_popped(event)
     qless_session.lost(jid, event[5])
   elseif kind == 'failed' then
     qless_session.tracked('failed', jid)
-    qless_jobs.tell_failed(jid, event[5], event[7], qless_jobs.exhausted(event[4]))
+    qless_jobs.tell_failed(jid, event[5], event[7], qless_shapes.exhausted(event[4]))
   elseif kind == 'popped' then
     qless_session.tracked('popped', jid)
   end
@@ -46,9 +46,20 @@ function qless_queues.pop(queue, worker, count)
   if most < 1 then
     return qless_shapes.granted({})
   end
+  if qless_session.is_paused(queue) then
+    return qless_shapes.granted({})
+  end
+  local bound = qless_texts.whole(qless_session.note(qless_settings.CONFIG, queue .. '-max-concurrency'))
+  if bound and bound > 0 then
+    most = math.min(most, bound - qless_session.running(queue))
+    if most < 1 then
+      return qless_shapes.granted({})
+    end
+  end
 
   local seq = qless_session.seq()
-  local reply = qless_shapes.granted(ask('Pop', 'pop', {queue, worker, 'count', qless_texts.digits(most)}))
+  local args = {queue, worker, 'count', qless_texts.digits(most), 'qless', '1'}
+  local reply = qless_shapes.granted(ask('Pop', 'pop', args))
   for _, event in ipairs(qless_session.events(seq)) do
     tell_popped(event)
   end
@@ -64,14 +75,20 @@ function qless_queues.peek(queue, count, limit)
     return qless_shapes.granted({})
   end
 
-  local args = {queue, 'count', qless_texts.digits(math.min(skip + most, catalogue.most))}
-  local views = {}
-  for i, view in ipairs(ask('Peek', 'peek', args)) do
-    if i > skip then
-      views[#views + 1] = view
+  most = math.min(skip + most, catalogue.most)
+  local found = qless_session.leased(queue, true, 0, most)
+  local left = most - #found
+  if left > 0 then
+    if qless_session.fires(queue) then
+      ask('Peek', 'fire', {queue, 'count', qless_texts.digits(left), 'qless', '1'})
+    end
+    qless_session.notice('Peek', queue, left)
+    for _, jid in ipairs(qless_session.ready(queue, left)) do
+      found[#found + 1] = jid
     end
   end
-  return qless_shapes.granted(views)
+  found = {unpack(found, skip + 1)}
+  return qless_shapes.granted(found[1] and ask('Peek', 'multiget', add_names('jids', found)) or {})
 end
 
 -- ---- looking
@@ -88,10 +105,7 @@ function qless_queues.multiget(...)
   return qless_shapes.jobs(#jids > 0 and ask('Multiget', 'multiget', add_names('jids', jids)) or {})
 end
 
-local LISTS = {
-  running = 'running', stalled = 'stalled', scheduled = 'scheduled', depends = 'depending', waiting = 'waiting',
-  recurring = 'recurring',
-}
+local LISTS = {scheduled = 'scheduled', depends = 'depending', recurring = 'recurring'}
 
 -- List the ids of jobs in a state.
 function qless_queues.jobs(state, ...)
@@ -99,11 +113,20 @@ function qless_queues.jobs(state, ...)
   state = qless_arguments.need('Jobs', 'state', state)
   if state == 'complete' then
     return ask('Jobs', 'completed', qless_arguments.window({}, 'Jobs', 'offset', 'count', given[1], given[2]))[2]
-  elseif not LISTS[state] then
+  end
+  local list = LISTS[state] or state == 'throttled' and qless_session.reqless and state
+  local leased = state == 'running' or state == 'stalled'
+  if not list and not leased then
     qless_session.fail('Jobs(): Unknown type "' .. qless_texts.shown(state) .. '"')
   end
   local queue = qless_arguments.need('Jobs', 'queue', given[1])
-  return ask('Jobs', LISTS[state], qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
+  if leased then
+    local page = qless_arguments.window({}, 'Jobs', 'offset', 'count', given[2], given[3])
+    return qless_session.leased(queue, state == 'stalled', tonumber(page[2]), tonumber(page[4]))
+  elseif state == 'scheduled' then
+    qless_session.notice('Jobs', queue, catalogue.most)
+  end
+  return ask('Jobs', list, qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
 end
 
 -- Count the failed jobs by group, or list the jobs of one group.
@@ -135,35 +158,68 @@ end
 -- Count the jobs of all queues, or of one.
 function qless_queues.queues(queue)
   if queue ~= nil then
+    qless_session.notice('Queues', queue, catalogue.most)
     return qless_shapes.queue(ask('Queues', 'queue', {queue}))
   end
-  return each(ask('Queues', 'queues', {'offset', '0', 'count', '1000'}), qless_shapes.queue)
+  local names = qless_session.listed()
+  for _, name in ipairs(names) do
+    qless_session.notice('Queues', name, catalogue.most)
+  end
+  return each(names, function(name)
+    return qless_shapes.queue(ask('Queues', 'queue', {name}))
+  end)
 end
 
 -- Count the jobs of a queue that do not wait for others.
 function qless_queues.length(queue)
   local of = ask('Length', 'queue', {qless_arguments.need_queue(queue)})
-  return of[2] + of[3] + of[5] + of[6]
+  return of[2] + of[3] + of[5] + of[6] + of[11]
 end
 
 -- Show the statistics of a queue on a given day.
 function qless_queues.stats(queue, date)
   queue = qless_arguments.need_queue(queue)
   local at = qless_texts.number(date)
-  if not at or at < 0 or at >= 1e11 then
+  if not at or at >= 1e11 then
     qless_session.fail('Stats(): Arg "date" missing or not a number: ' .. qless_texts.shown(date))
+  end
+  if at < 0 then -- before 1970 nothing happened
+    local nothing = {0, '0', '0', {}}
+    return qless_shapes.stats({queue, 0, nothing, nothing, 0, 0, 0})
   end
   local moment = qless_texts.digits(qless_texts.milliseconds(at))
   return qless_shapes.stats(ask('Stats', 'stats', {queue, 'at', moment}))
+end
+
+-- Leave out the jobs whose holder was told that it lost them; the latest end of a lease first.
+local function untold(jids)
+  local held, names = {}, {}
+  for _, jid in ipairs(jids) do
+    local job = records.get(jid)
+    if not options.get(job, 'told') then
+      held[#held + 1] = {tonumber(job.expires_at), jid}
+    end
+  end
+  table.sort(held, function(a, b)
+    return a[1] > b[1] or a[1] == b[1] and config.before(b[2], a[2])
+  end)
+  for i, one in ipairs(held) do
+    names[i] = one[2]
+  end
+  return names
 end
 
 -- Count the jobs of all workers, or list the jobs of one worker.
 function qless_queues.workers(worker)
   if worker ~= nil then
     local held = ask('Workers', 'worker', {worker})
-    return qless_texts.record({'jobs', qless_texts.quoted(held[1]), 'stalled', qless_texts.quoted(held[2])})
+    local valid, lapsed = untold(held[1]), untold(held[2])
+    return qless_texts.record({'jobs', qless_texts.quoted(valid), 'stalled', qless_texts.quoted(lapsed)})
   end
-  return each(ask('Workers', 'workers', {'offset', '0', 'count', '1000'}), qless_shapes.worker)
+  return each(ask('Workers', 'workers', {'offset', '0', 'count', '1000'}), function(one)
+    local held = ask('Workers', 'worker', {one[1]})
+    return qless_shapes.worker(one[1], #untold(held[1]), #untold(held[2]))
+  end)
 end
 
 -- ---- changing
@@ -177,7 +233,11 @@ function qless_queues.unfail(queue, group, count)
     return 0
   end
 
-  return ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})[1]
+  local moved = ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})[1]
+  if moved > 0 then
+    qless_session.remember(queue)
+  end
+  return moved
 end
 
 -- Stop handing out jobs of queues.
@@ -194,11 +254,16 @@ function qless_queues.unpause(...)
   ask('Unpause', 'unpause', add_names('queues', names))
 end
 
--- Take empty queues off the list.
+-- Take queues off the list; one that has jobs keeps them, and comes back with the next put.
 function qless_queues.forget(...)
-  local names = {...}
-  if #names > 0 then
-    ask('Queue.forget', 'forget', add_names('queues', names))
+  local done = {}
+  for _, name in ipairs({...}) do
+    if not done[name] then
+      done[name] = true
+      local is_paused = ask('Queue.forget', 'queue', {name})[7] == 1
+      local gone = is_paused or qless_session.attempt('forget', {'queues', name})[1] ~= 'OK'
+      qless_session.forget(name, gone) -- with jobs it only leaves the list, until the next put
+    end
   end
 end
 

@@ -47,7 +47,9 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
     fail('Recur(): schedule type "', qless_texts.shown(spec), '" unknown')
   end
   local args = {queue, jid, klass, data, qless_texts.digits(interval_of(interval))}
-  add(args, 'offset_ms', qless_texts.digits(offset_of(offset)))
+  local offset_ms = offset_of(offset)
+  local begins = math.floor((qless_session.now + offset_ms) / 1000) * 1000 -- due times are whole seconds in qless
+  add(args, 'offset_ms', qless_texts.digits(offset_ms))
   local given = qless_arguments.options_of('Recur', {...})
   local names = qless_arguments.strings_of('Recur', 'tags', given.tags or '[]')
   add(args, 'priority', qless_texts.digits(qless_session.sign * whole_of('priority', given.priority or '0')))
@@ -57,7 +59,12 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
   add(args, 'backlog', qless_texts.digits(backlog))
   add(args, 'restart', '1')
 
-  return qless_session.ask('Recur', 'recur', args)
+  if not qless_session.is_listed(queue) then -- it is listed since now, not since the second's begin
+    qless_session.ask('Recur', 'recur', {unpack(args)})
+  end
+  local reply = qless_session.ask_at(begins - offset_ms, 'Recur', 'recur', args)
+  qless_session.remember(queue)
+  return reply
 end
 
 -- Show a recurring job, or nothing.

@@ -27,9 +27,13 @@ local SENTENCES = {
   BAD_VALUE = 'Option {0} must be from {1} to {2}',
 }
 
--- Begin a call at a moment, with the reply shapes of a document or of qless itself. In qless higher priorities run
--- first.
-function qless_session.begin(now, document)
+local FORGOTTEN = 'qless:forgotten' -- metadata: queues with jobs that were taken off the list: gone, or since when back
+qless_session.GONE = 'gone'
+
+-- Begin a call at a moment, with the reply shapes of a document, of reqless or of qless itself. In qless higher
+-- priorities run first.
+function qless_session.begin(now, document, reqless)
+  qless_session.reqless = reqless
   qless_session.now = now
   qless_session.moment = qless_texts.digits(now)
   qless_session.document = document
@@ -94,19 +98,155 @@ function qless_session.ask(command, operation, args, sentences)
   return reply[2]
 end
 
--- Execute an operation on an option; say whether the option exists.
-function qless_session.knows(command, operation, args)
-  local reply = step(operation, args)
-  if reply[1] ~= 'OK' and reply[1] ~= 'UNKNOWN_OPTION' then
-    refuse(command, operation, reply)
+-- Execute an operation at another moment.
+function qless_session.ask_at(now, command, operation, args)
+  local before = qless_session.moment
+  qless_session.moment = qless_texts.digits(now)
+  local done, reply = pcall(qless_session.ask, command, operation, args)
+  qless_session.moment = before
+  if not done then
+    error(reply, 0)
   end
-  return reply[1] == 'OK'
+  return reply
+end
+
+-- Execute an operation; give its reply, `OK` first, or its refusal.
+function qless_session.attempt(operation, args)
+  return step(operation, args)
+end
+
+-- ---- the state
+
+-- Begin to read the state as it is now.
+local function look()
+  store.begin(qless_session.now, qless_session.moment, false)
+  store.open()
+  records.begin()
+  queues.begin()
+end
+
+-- A text that the dialect keeps: metadata of a klass that no job has.
+function qless_session.note(klass, key)
+  return metadata.get(klass, key)
+end
+
+-- The record of a job, or false.
+function qless_session.stored(jid)
+  look()
+  return jobs.get(jid)
+end
+
+-- Make jobs that have become due ready from now; of one moment the later names come first, as in qless.
+function qless_session.notice(command, queue, most)
+  look()
+  local due = {}
+  for i, place in ipairs(queues.in_time(queue, '-scheduled', '-inf', qless_session.now, most)) do
+    due[i] = place[2]
+  end
+  table.sort(due, function(a, b)
+    return config.before(b, a)
+  end)
+  for _, jid in ipairs(due) do
+    qless_session.ask(command, 'delay', {jid, '0'})
+  end
+end
+
+-- Count the leases of a queue that have not lapsed.
+function qless_session.running(queue)
+  look()
+  return queues.size(queue, '-locks') - queues.count(queue, '-locks', qless_session.now - 1)
+end
+
+-- The jobs of a queue with leases that have lapsed, or that have not; earliest end first.
+function qless_session.leased(queue, lapsed, offset, count)
+  look()
+  local low = lapsed and '-inf' or qless_session.now - 1
+  local high = lapsed and qless_session.now or '+inf'
+  local found, jids = queues.in_time(queue, '-locks', low, high, catalogue.most), {}
+  for i = offset < 0 and #found + 1 or offset + 1, math.min(offset + count, #found) do
+    jids[#jids + 1] = found[i][2]
+  end
+  return jids
+end
+
+-- Count the jobs of a queue whose lease was ended by a timeout.
+function qless_session.ended(queue)
+  return queues.count(queue, '-locks', '-inf')
+end
+
+-- The next jobs of a queue without a lease: those whose lease was ended, then those in order.
+function qless_session.ready(queue, count)
+  look()
+  local _, jids = queues.page(queue, '-locks', '-inf', '-inf', 0, catalogue.most)
+  table.sort(jids, function(a, b)
+    return config.before(b, a)
+  end)
+  for _, jid in ipairs(queues.order(queue, 0, count)) do
+    jids[#jids + 1] = jid
+  end
+  return {unpack(jids, 1, math.min(count, #jids))}
+end
+
+-- Whether a queue is paused.
+function qless_session.is_paused(queue)
+  look()
+  return queues.has_pauses(queue) and #pauses.lasting(qless_session.now, queue) > 0
+end
+
+-- Whether a queue may have due runs.
+function qless_session.fires(name)
+  look()
+  local queue = queues.of(name)
+  return queue.recur <= qless_session.now
+end
+
+-- Whether a queue is on the engine's list.
+function qless_session.is_listed(name)
+  look()
+  local queue = queues.of(name)
+  return queue.first_seen ~= ''
+end
+
+-- The queues on the list, first seen first.
+function qless_session.listed()
+  local seen, names = {}, {}
+  local found = qless_session.ask('Queues', 'queues', {'offset', '0', 'count', '1000'})
+  look()
+  for _, one in ipairs(found) do
+    local again, queue = qless_session.note(FORGOTTEN, one[1]), queues.of(one[1])
+    if again ~= qless_session.GONE then
+      seen[#seen + 1] = {tonumber(again or queue.first_seen), one[1]}
+    end
+  end
+  table.sort(seen, function(a, b)
+    return a[1] < b[1] or a[1] == b[1] and config.before(a[2], b[2])
+  end)
+  for i, one in ipairs(seen) do
+    names[i] = one[2]
+  end
+  return names
+end
+
+-- Note of a queue whether it is on the list although the engine lists it.
+function qless_session.forget(queue, gone)
+  if gone then
+    qless_session.ask('Queue.forget', 'metadata_set', {FORGOTTEN, queue, qless_session.GONE})
+  else
+    qless_session.attempt('metadata_unset', {FORGOTTEN, queue})
+  end
+end
+
+-- List a queue again, as a new one, that was taken off the list although it had jobs.
+function qless_session.remember(queue)
+  look()
+  if qless_session.note(FORGOTTEN, queue) == qless_session.GONE then
+    qless_session.ask('Queue', 'metadata_set', {FORGOTTEN, queue, qless_session.moment})
+  end
 end
 
 -- The sequence of the last event.
 function qless_session.seq()
-  store.begin(qless_session.now, qless_session.moment, false)
-  store.open()
+  look()
   return store.last()
 end
 
@@ -156,8 +296,9 @@ end
 
 -- ---- jobs
 
--- The state of a viewed job in qless's words: a job with a lapsed lease is running until a pop takes it.
+-- The state of a viewed job as it is stored: a job that is due is scheduled, and one with a lapsed lease is running,
+-- until a pop notices. A job that waits for a throttle is waiting for qless, which has none.
 function qless_session.state(view)
   local job = records.get(view[1])
-  return view[2] == 'stalled' and job.worker ~= '' and 'running' or view[2]
+  return job.state == 'throttled' and not qless_session.reqless and 'waiting' or job.state
 end

@@ -2,12 +2,18 @@
 
 local qless_settings = {}
 
-local APPLICATION = 'qless'
-local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
-local ALWAYS = { -- always shown in the list, even if not set
-  ['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['jobs-history-count'] = true,
-  ['stats-history'] = true, ['histogram-history'] = true,
+qless_settings.CONFIG = 'qless:config' -- metadata: the texts of all options that bindings have set
+
+local DEFAULTS = {
+  {'application', 'qless'}, {'grace-period', 10}, {'heartbeat', 60}, {'histogram-history', 7},
+  {'jobs-history', 604800}, {'jobs-history-count', 50000}, {'stats-history', 30},
 }
+local DEFAULTS_OF_REQLESS = {
+  {'application', 'reqless'}, {'grace-period', '10'}, {'heartbeat', '60'}, {'jobs-history', '604800'},
+  {'jobs-history-count', '50000'}, {'max-job-history', '100'}, {'max-pop-retry', '1'}, {'max-worker-age', '86400'},
+}
+local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
+local MOST_STAGES = 1000
 local IN_SECONDS = {['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['max-worker-age'] = true}
 
 -- The engine's name of an option.
@@ -39,52 +45,92 @@ local function value_of(option, value)
   return in_seconds(option) and qless_texts.seconds(value) or qless_texts.digits(value)
 end
 
--- Show an option, or all: qless's own ones even if not set.
-function qless_settings.config_get(option)
-  if option == 'application' then
-    return APPLICATION
+-- The engine's value of a number; negative ones are 0. A history has stages that qless does not have.
+local function bounded(name, number)
+  if name == 'max-job-history' then
+    return (number == 1 or number > 2) and 2 * math.floor(number) + 2 or MOST_STAGES
   end
-  local shown = {'application', qless_texts.quote(APPLICATION)}
-  local name = option ~= nil and ours(option)
-  for _, setting in ipairs(qless_session.ask('config.get', 'config', {})) do
-    local value = value_of(setting[1], setting[2])
-    if setting[1] == name then
-      return string.find(value, '.', 1, true) and value or tonumber(value)
-    end
-    if setting[3] == 1 or ALWAYS[setting[1]] then
-      shown[#shown + 1] = theirs(setting[1])
-      shown[#shown + 1] = value
-    end
-  end
-  return option == nil and qless_texts.record(shown) or nil
+  local whole = number < 0 and 0 or math.floor(number)
+  return math.max(in_seconds(name) and qless_texts.milliseconds(number) or whole, 0)
 end
 
--- Set an option.
+-- The engine's value of a text; nil if it is out of the option's range.
+local function scaled(name, text)
+  local number = qless_texts.number(text)
+  if not number or math.abs(number) >= 1e11 or number < 0 then
+    return nil
+  end
+  return bounded(name, number)
+end
+
+-- All options that are set, and the defaults.
+local function all()
+  local shown, kept = {}, {}
+  for _, one in ipairs(qless_session.reqless and DEFAULTS_OF_REQLESS or DEFAULTS) do
+    shown[one[1]] = one[2]
+  end
+  for _, pair in ipairs(qless_session.ask('config.get', 'metadata_get', {qless_settings.CONFIG})) do
+    kept[pair[1]] = pair[2]
+  end
+  for _, setting in ipairs(qless_session.ask('config.get', 'config', {})) do
+    local name = theirs(setting[1])
+    local text = kept[name]
+    local value = text and scaled(setting[1], text)
+    if text and (value == nil or value == tonumber(setting[2])) then
+      shown[name] = text
+    elseif setting[3] == 1 then
+      shown[name] = value_of(setting[1], setting[2])
+    end
+  end
+  for name, text in pairs(kept) do
+    if shown[name] == nil or name == 'application' then
+      shown[name] = text
+    end
+  end
+  return shown
+end
+
+-- Show an option, or all.
+function qless_settings.config_get(option)
+  local shown, names, pairs_ = all(), {}, {}
+  if option ~= nil then
+    return shown[option]
+  end
+  for name in pairs(shown) do
+    names[#names + 1] = name
+  end
+  table.sort(names, config.before)
+  for _, name in ipairs(names) do
+    pairs_[#pairs_ + 1] = name
+    pairs_[#pairs_ + 1] = type(shown[name]) == 'number' and qless_texts.digits(shown[name]) or qless_texts.quote(shown[name])
+  end
+  return qless_texts.record(pairs_)
+end
+
+-- Set an option. An application may keep options of its own; those that the engine knows must be numbers.
 function qless_settings.config_set(option, value)
   option = qless_arguments.need('config.set', 'option', option)
   value = qless_arguments.need('config.set', 'value', value)
   local name, number = ours(option), qless_texts.number(value)
-  if not number or math.abs(number) >= 1e11 then
+  local is_whole = number and math.abs(number) < 1e11
+  local given = is_whole and bounded(name, number) or 0
+  local reply = qless_session.attempt('config_set', {name, qless_texts.digits(given)})
+  if reply[1] == 'BAD_VALUE' then
+    local bound = given < tonumber(reply[3]) and reply[3] or reply[4]
+    reply = qless_session.attempt('config_set', {name, bound .. ''})
+  end
+  if reply[1] == 'OK' and not is_whole then
+    qless_session.attempt('config_unset', {name})
     qless_session.fail('config.set(): Arg "value" not a number: ' .. qless_texts.shown(value))
   end
-  if number < 0 then
-    qless_session.fail('config.set(): Arg "value" must not be negative: ' .. qless_texts.shown(value))
-  end
-  local scaled = in_seconds(name) and qless_texts.milliseconds(number) or qless_texts.whole(value)
-  if not scaled then
-    qless_session.fail('config.set(): Arg "value" not a whole number: ' .. qless_texts.shown(value))
-  end
-
-  local unit = in_seconds(name) and ' milliseconds' or ''
-  local sentences = {BAD_VALUE = 'Option {0} must be from {1} to {2}' .. unit}
-  qless_session.ask('config.set', 'config_set', {name, qless_texts.digits(scaled)}, sentences)
-  qless_session.log({'event', 'config_set', 'option', option, 'value', value})
+  qless_session.ask('config.set', 'metadata_set', {qless_settings.CONFIG, option, value})
+  qless_session.log({'option', option, 'event', 'config_set', 'value', value})
 end
 
--- Reset an option to its default; an unknown name is allowed.
+-- Reset an option to its default.
 function qless_settings.config_unset(option)
   option = qless_arguments.need('config.unset', 'option', option)
-  if qless_session.knows('config.unset', 'config_unset', {ours(option)}) then
-    qless_session.log({'event', 'config_unset', 'option', option})
-  end
+  qless_session.attempt('config_unset', {ours(option)})
+  qless_session.ask('config.unset', 'metadata_unset', {qless_settings.CONFIG, option})
+  qless_session.log({'event', 'config_unset', 'option', option})
 end

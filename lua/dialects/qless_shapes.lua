@@ -13,16 +13,44 @@ local function flag(value)
   return value and 'true' or 'false'
 end
 
--- The last failure of a job.
+local EXHAUSTED = 'Job exhausted retries in queue '
+local OF_ENGINE = {
+  ['Its lease ran out, and no retries remained.'] = true,
+  ['It ran for longer than its timeout, and no retries remained.'] = true,
+}
+local OWN = 'ql:q:' -- the names of the queues' own throttles in reqless begin so
+
+-- The message of a job that failed without remaining retries.
+function qless_shapes.exhausted(queue)
+  return EXHAUSTED .. '"' .. queue .. '"'
+end
+
+-- The last failure of a job. For a job without retries left, the time is exact, and no worker is named.
 local function failure(job)
   if job.group == '' then
     return '{}'
   end
+  local message, worker = job.message, job.failed_worker
+  local when = qless_texts.digits(math.floor(tonumber(job.failed_at) / 1000))
+  if OF_ENGINE[message] then
+    message = qless_shapes.exhausted(string.gsub(job.group, '^failed%-retries%-', ''))
+  end
+  if string.sub(message, 1, #EXHAUSTED) == EXHAUSTED then
+    when, worker = qless_texts.seconds(job.failed_at), ''
+  end
   return qless_texts.record({
-    'group', qless_texts.quote(job.group), 'message', qless_texts.quote(job.message),
-    'when', qless_texts.digits(math.floor(tonumber(job.failed_at) / 1000)),
-    'worker', qless_texts.quote(job.failed_worker),
+    'group', qless_texts.quote(job.group), 'message', qless_texts.quote(message), 'when', when,
+    'worker', qless_texts.quote(worker),
   })
+end
+
+-- Whether a job failed because it had no retries left: then no call of its holder ended the lease.
+local function is_exhausted(job)
+  local token
+  for found in string.gmatch('\n' .. job.history .. job.added, '\nfailed\t%d+\t(%d+)') do
+    token = found
+  end
+  return token == '0'
 end
 
 -- A log entry: its text, and the names and values of the JSON object on its second line, if there is one.
@@ -66,13 +94,18 @@ local function stage(text, owners)
   return qless_texts.record(said)
 end
 
--- A job's history, without the stages that qless does not know.
+-- A job's history, without the stages that qless does not know: the first and the newest, as far as `max-job-history`
+-- goes. (2 means all in qless.)
 local function history_of(job)
   local owners, stages = {}, {}
   for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
     if WHAT[string.match(text, '^[^\t]*')] then
       stages[#stages + 1] = stage(text, owners)
     end
+  end
+  local most = #stages > 2 and qless_texts.whole(qless_session.note(qless_settings.CONFIG, 'max-job-history'))
+  if most and most > 0 and most ~= 2 and #stages > math.max(most, 2) then
+    stages = {stages[1], unpack(stages, #stages - math.max(most - 1, 1) + 1)}
   end
   return qless_texts.listed(stages)
 end
@@ -124,7 +157,8 @@ end
 -- A job.
 function qless_shapes.job(view)
   local job, now = records.get(view[1]), qless_session.state(view)
-  local text = qless_texts.record({
+  local exhausted = now == 'failed' and tonumber(job.remaining) == 0 and is_exhausted(job)
+  local fields = {
     'jid', qless_texts.quote(view[1]),
     'klass', qless_texts.quote(job.klass),
     'state', qless_texts.quote(now),
@@ -132,9 +166,9 @@ function qless_shapes.job(view)
     'worker', qless_texts.quote(job.worker),
     'tracked', flag(view[5] == 1),
     'priority', qless_texts.digits(qless_session.sign * job.priority),
-    'expires', qless_texts.seconds(job.expires_at),
+    'expires', qless_texts.seconds(options.get(job, 'told') or job.expires_at),
     'retries', job.retries .. '',
-    'remaining', job.remaining .. '',
+    'remaining', exhausted and '-1' or job.remaining .. '',
     'data', data_of(job, view),
     'tags', qless_texts.quoted(tags.of(job)),
     'history', qless_session.document and qless_shapes.stages(job.history .. job.added) or history_of(job),
@@ -142,8 +176,18 @@ function qless_shapes.job(view)
     'spawned_from_jid', spawned_from(job),
     'dependents', qless_texts.quoted(view[7] or {}),
     'dependencies', qless_texts.quoted(view[6] or {}),
-    'throttles', '[]',
-  })
+  }
+  if qless_session.reqless then
+    local names = {}
+    for name in string.gmatch(options.get(job, 'throttles') or '', '%S+') do
+      names[#names + 1] = name
+    end
+    if job.queue ~= '' then
+      names[#names + 1] = OWN .. job.queue
+    end
+    qless_shapes.set(fields, 'throttles', qless_texts.quoted(names))
+  end
+  local text = qless_texts.record(fields)
   if qless_session.document then
     local head = qless_texts.facts({'id', view[1], 'type', job.klass})
     return string.sub(head, 1, -2) .. ',' .. string.sub(text, 2)
@@ -169,33 +213,47 @@ function qless_shapes.granted(views)
   return qless_session.document and each(views) or qless_shapes.jobs(views)
 end
 
--- A queue's counts.
+-- A queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number of their own in
+-- reqless.
 function qless_shapes.queue(of)
-  return qless_texts.record({
-    'name', qless_texts.quote(of[1]), 'waiting', of[2], 'stalled', of[6], 'running', of[5], 'scheduled', of[3],
-    'depends', of[4], 'recurring', of[9], 'paused', flag(of[7] == 1),
-  })
+  local ended = qless_session.ended(of[1])
+  local counts = {
+    'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and 0 or of[11]),
+    'stalled', of[6] - ended, 'running', of[5], 'scheduled', of[3], 'depends', of[4], 'recurring', of[9],
+    'paused', flag(of[7] == 1),
+  }
+  if qless_session.reqless then
+    qless_shapes.set(counts, 'throttled', of[11])
+  end
+  return qless_texts.record(counts)
 end
 
 -- A recurring job.
 function qless_shapes.schedule(of)
-  return qless_texts.record({
+  local fields = {
     'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(of[3]), 'state', '"recur"',
     'queue', qless_texts.quote(of[2]), 'priority', qless_texts.digits(qless_session.sign * of[5]),
     'interval', qless_texts.seconds(of[8]), 'retries', of[6], 'count', of[10], 'data', qless_texts.quote(of[4]),
-    'tags', qless_texts.quoted(of[7]), 'backlog', of[9], 'throttles', '[]',
-  })
+    'tags', qless_texts.quoted(of[7]), 'backlog', of[9],
+  }
+  if qless_session.reqless then
+    qless_shapes.set(fields, 'throttles', '{}')
+  end
+  return qless_texts.record(fields)
 end
 
 -- A worker's counts.
-function qless_shapes.worker(of)
-  return qless_texts.record({'name', qless_texts.quote(of[1]), 'jobs', of[3], 'stalled', of[4]})
+function qless_shapes.worker(name, count, stalled)
+  return qless_texts.record({'name', qless_texts.quote(name), 'jobs', count, 'stalled', stalled})
 end
 
--- The 148 bins of qless, from ours; none if none are kept.
+-- The 148 bins of qless, from ours; zeros if none are kept.
 function qless_shapes.histogram(bins)
   local found = {}
   if #bins == 0 then
+    for i = 1, 148 do
+      found[i] = '0'
+    end
     return found
   end
   local function add(first, last)

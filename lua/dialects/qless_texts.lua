@@ -5,6 +5,7 @@
 local qless_texts = {}
 
 local LONGEST = 40
+local WHOLE = 14
 local MOST = 1e14
 local DEPTH = 128
 
@@ -189,7 +190,7 @@ local function unescaped(text)
   end
 end
 
--- Read a JSON list of texts (`{}` is an empty one), or nil.
+-- Read a JSON list of texts and whole numbers (`{}` is an empty one), or nil.
 function qless_texts.strings(text)
   if not qless_texts.is_json(text) then
     return nil
@@ -198,9 +199,16 @@ function qless_texts.strings(text)
   end
   local at = string.match(text, '^[ \t\r\n]*%[[ \t\r\n]*()')
   local list = at and {}
-  while at and string.sub(text, at, at) == '"' do
-    local stop = end_of_string(text, at + 1)
-    list[#list + 1] = unescaped(string.sub(text, at + 1, stop - 2))
+  while at and string.find(text, '^["%-%d]', at) do
+    local stop = end_of_value(text, at, 0)
+    local word = string.sub(text, at, stop - 1)
+    if string.sub(word, 1, 1) == '"' then
+      list[#list + 1] = unescaped(string.sub(word, 2, -2))
+    elseif #word <= WHOLE and string.find(word, '^%-?%d+$') and word ~= '-0' then
+      list[#list + 1] = word
+    else
+      return nil
+    end
     if not list[#list] then
       return nil
     end
@@ -242,9 +250,9 @@ function qless_texts.facts(pairs_)
   return qless_texts.record(parts)
 end
 
--- A JSON list of values, which are JSON.
+-- A JSON list of values, which are JSON; an empty one is `{}`.
 function qless_texts.listed(values)
-  return '[' .. table.concat(values, ',') .. ']'
+  return values[1] and '[' .. table.concat(values, ',') .. ']' or '{}'
 end
 
 -- A JSON list of texts.

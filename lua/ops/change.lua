@@ -23,6 +23,9 @@ function change.priority(now, op)
   end
   state_index.leave(job)
   job.priority = op.priority
+  if op.first and job.state == 'waiting' then
+    job.ready_at = 0
+  end
   state_index.enter(job)
   if job.state == 'throttled' then
     parked.recheck(job)

@@ -217,7 +217,9 @@ function finish.retry(now, op)
     return -1
   end
   job.remaining = job.remaining - 1
-  stats.retried(now, job.queue)
+  if not op.qless then
+    stats.retried(now, job.queue)
+  end
   local state = give_back(now, job, op.delay_ms)
   store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state)
   if op.group then

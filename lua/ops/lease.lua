@@ -26,6 +26,7 @@ function lease.heartbeat(now, op)
   if op.data then
     records.set_data(job, op.data)
   end
+  options.drop(job, 'told')
   queues.renew(job, lease.expiry(now, job))
   return {tonumber(job.expires_at), failure.is_revoked(job) and 1 or 0}
 end

@@ -15,10 +15,14 @@ local function take_back(now, job)
     return true
   end
   local worker, token = job.worker, job.token
-  local too_long = lease.ran_too_long(job)
-  store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, too_long and 'timeout' or 'lapsed')
+  local too_long, told = lease.ran_too_long(job), options.get(job, 'told')
+  if not told then
+    store.emit(now, 'lock_lost', job.jid, job.queue, worker, token, too_long and 'timeout' or 'lapsed')
+  end
   jobs.lift(job)
-  history.add(now, job, too_long and 'timed_out' or 'lapsed', worker, token)
+  if not told then
+    history.add(now, job, too_long and 'timed_out' or 'lapsed', worker, token)
+  end
   job.ready_at = job.expires_at
   if failure.is_revoked(job) then
     failure.fail_revoked(now, job)
@@ -29,7 +33,9 @@ local function take_back(now, job)
     return false
   end
   job.remaining = job.remaining - 1
-  stats.retried(now, job.queue)
+  if not told then
+    stats.retried(now, job.queue)
+  end
   return true
 end
 
@@ -142,9 +148,112 @@ local function next_(now, queue, count)
   return taken
 end
 
--- Lease a lifted job to a worker.
-local function claim(now, job, worker, request)
-  local wait_ms = math.max(now - job.ready_at, 0)
+-- Tell the holder of a lapsed lease, which then has another grace-period.
+local function tell(now, job, grace)
+  store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'lapsed')
+  history.add(now, job, 'lapsed', job.worker, job.token)
+  stats.retried(now, job.queue)
+  options.set(job, 'told', tonumber(job.expires_at))
+  if grace > 0 then
+    queues.renew(job, now + grace)
+  end
+end
+
+-- Take jobs out of the locks: stalled ones, and those whose holder was told and whose grace is over. Tell the holders of
+-- the others.
+local function take(now, queue, found, count, passed)
+  local grace = config.value('grace-period')
+  local taken = {}
+  local kept, some = math.floor(budget.room() / 2), false
+  for _, job in ipairs(found) do
+    local units = budget.weight(job)
+    if #taken == count or some and not budget.fits(units, kept) then
+      break
+    end
+    some = true
+    budget.spend(units)
+    local first = job.state == 'running' and not options.get(job, 'told')
+    if first then
+      tell(now, job, grace)
+    end
+    if not first or grace <= 0 then
+      if not admission.admits(now, queue, job, passed, true) then
+        break
+      end
+      if take_back(now, job) and admission.passes(now, job, passed, true) then
+        taken[#taken + 1] = job
+      end
+    end
+  end
+  return taken
+end
+
+-- Make due jobs ready from now, up to `most`; of one moment the later names come first, as in qless.
+local function notice_due(now, queue, most)
+  local found = {}
+  for i, job in ipairs(queues.due(queue, now, most + 1)) do
+    if i <= most then
+      found[i] = job
+    else
+      queues.is_late(job)
+    end
+  end
+  table.sort(found, function(one_job, other_job)
+    return config.before(other_job.jid, one_job.jid)
+  end)
+  for _, job in ipairs(found) do
+    store.emit(now, 'promoted', job.jid, job.queue)
+    jobs.lift(job)
+    job.ready_at = now
+    concurrency.place(now, job, concurrency.admit(job))
+  end
+end
+
+-- The first jobs in a state, up to `most`: leases that end first, or ended leases by id in reverse.
+local function in_state(found, state, most)
+  local all = {}
+  for _, job in ipairs(found) do
+    if job.state == state then
+      all[#all + 1] = job
+    end
+  end
+  table.sort(all, function(one_job, other_job)
+    local one, other = tonumber(one_job.expires_at), tonumber(other_job.expires_at)
+    if state == 'stalled' then
+      return config.before(other_job.jid, one_job.jid)
+    end
+    return one < other or one == other and config.before(one_job.jid, other_job.jid)
+  end)
+  return {unpack(all, 1, math.min(most, #all))}
+end
+
+-- Take the next jobs out of their lists by the rules of qless: those whose grace is over, then stalled ones, then ready
+-- ones in order, with as many due jobs and due runs as are wanted.
+local function next_of_qless(now, queue, count)
+  local passed = {}
+  if not queues.is_due(queue, now) then
+    return ready(now, queue, count, passed)
+  end
+  local found = queues.lapsed(queue, now, catalogue.most)
+  local taken = take(now, queue, in_state(found, 'running', count), count, passed)
+  failure.expire_due(now, queue, catalogue.most)
+  local left = count - #taken
+  if left > 0 then
+    runs.fire_due(now, queue, left, true)
+    notice_due(now, queue, left)
+    for _, job in ipairs(take(now, queue, in_state(found, 'stalled', left), left, passed)) do
+      taken[#taken + 1] = job
+    end
+  end
+  for _, job in ipairs(ready(now, queue, count - #taken, passed)) do
+    taken[#taken + 1] = job
+  end
+  return taken
+end
+
+-- Lease a lifted job to a worker, for which it has waited since a moment.
+local function claim(now, job, worker, request, since)
+  local wait_ms = math.max(now - since, 0)
   stats.waited(now, job.queue, wait_ms)
   job.token = epochs.token(store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms))
   admission.claimed(now, job)
@@ -163,13 +272,16 @@ local function claim(now, job, worker, request)
 end
 
 -- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and their views to lists.
-local function lease(now, queue, worker, count, request, jids, shown)
+local function lease(now, queue, worker, count, request, jids, shown, qless)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
-  local granted = paused and {} or next_(now, queue, count)
+  local granted = {}
+  if not paused then
+    granted = qless and next_of_qless(now, queue, count) or next_(now, queue, count)
+  end
   workers.expect(request, count + #jids)
   for i = 1, #granted do
     local job = granted[i]
-    claim(now, job, worker, request)
+    claim(now, job, worker, request, qless and math.max(tonumber(job.put_at), tonumber(job.popped_at)) or job.ready_at)
     jids[#jids + 1] = job.jid
     shown[#shown + 1] = jobs.view(now, job)
   end
@@ -184,10 +296,10 @@ local function await_work(queue)
 end
 
 -- Lease up to `count` jobs, and remember the grant under the request.
-function pop.grant(now, queue, worker, count, wait, request)
+function pop.grant(now, queue, worker, count, wait, request, qless)
   workers.seen(now, worker)
   local jids, shown = {}, {}
-  lease(now, queue, worker, count, request, jids, shown)
+  lease(now, queue, worker, count, request, jids, shown, qless)
   if #jids > 0 then
     workers.remember(worker, request, jids)
   elseif wait then
@@ -203,7 +315,7 @@ function pop.pop(now, op)
     return jobs.views(now, again)
   end
 
-  return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request)
+  return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request, op.qless)
 end
 
 -- Drop repeated names.

@@ -243,7 +243,7 @@ end
 function recur.fire(now, op)
   failure.retire_due(now, catalogue.most)
   failure.expire_due(now, op.queue, catalogue.most)
-  return runs.fire_due(now, op.queue, op.count)
+  return runs.fire_due(now, op.queue, op.count, op.qless)
 end
 
 -- Make one extra run, at once.

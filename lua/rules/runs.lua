@@ -90,24 +90,40 @@ local function keep_all(now, found)
   end
 end
 
--- Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent; give
--- how many.
-function runs.fire_due(now, queue, most)
-  local kept = math.floor(budget.room() / 2)
-  local found = schedules.due(queue, now, most, kept)
+-- Make due runs of some schedules; give those that were tried.
+local function fire(now, queue, found, most, kept)
   for _, schedule in ipairs(found) do
     local missed = schedules.pass_over(now, schedule)
     if missed > 0 then
       store.emit(now, 'missed', schedule.jid, queue, missed, schedules.next_due(schedule))
     end
   end
-  local made = 0
-  for _, run in ipairs(in_turn(now, found, most, kept)) do
+  local tried = in_turn(now, found, most, kept)
+  for _, run in ipairs(tried) do
     if run.free then
       runs.make(now, run)
-      made = made + 1
     else
       store.emit(now, 'renumbered', run.schedule.jid, queue, run.jid)
+    end
+  end
+  return tried
+end
+
+-- Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent; give
+-- how many. With `drain`, all runs of a schedule come before those of the next.
+function runs.fire_due(now, queue, most, drain)
+  local kept = math.floor(budget.room() / 2)
+  local found = schedules.due(queue, now, most, kept)
+  local made, tried, parts = 0, 0, drain and {} or {found}
+  for i = 1, drain and #found or 0 do
+    parts[i] = {found[i]}
+  end
+  for _, some in ipairs(parts) do
+    if tried < most then
+      for _, run in ipairs(fire(now, queue, some, most - tried, kept)) do
+        tried = tried + 1
+        made = made + (run.free and 1 or 0)
+      end
     end
   end
   keep_all(now, found)

@@ -94,6 +94,7 @@ function jobs.lift(job)
   if job.options ~= '' then
     ttl.leave(job)
     parked.forget_throttle(job)
+    options.drop(job, 'told')
   end
   job.state = ''
 end

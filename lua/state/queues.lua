@@ -509,6 +509,22 @@ function queues.page(name, part, low, high, offset, count)
   return total, jids_of(writes.fetch('ZRANGEBYSCORE', key, low, high, 'LIMIT', offset, count))
 end
 
+-- The first entries in low < time <= high, each with its time; those of one time by id.
+function queues.in_time(name, part, low, high, count)
+  local found = writes.fetch('ZRANGEBYSCORE', keys.queue(name, part), '(' .. low, high, 'WITHSCORES', 'LIMIT', 0, count)
+  local members, places = {}, {}
+  for i = 1, #found, 2 do
+    members[#members + 1] = found[i]
+  end
+  for i, jid in ipairs(jids_of(members)) do
+    places[i] = {tonumber(found[2 * i]), jid}
+  end
+  table.sort(places, function(a, b)
+    return a[1] < b[1] or a[1] == b[1] and config.before(a[2], b[2])
+  end)
+  return places
+end
+
 -- How many entries have at most this time.
 function queues.count(name, part, moment)
   return writes.fetch('ZCOUNT', keys.queue(name, part), '-inf', moment)

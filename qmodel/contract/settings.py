@@ -25,7 +25,7 @@ class Option(NamedTuple):
 
 
 OPTIONS: dict[str, Option] = {
-    "heartbeat": Option(60_000, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),
+    "heartbeat": Option(60_000, 0, YEAR, "ms", "How long a lease lasts without a heartbeat."),
     "grace-period": Option(
         10_000, 0, YEAR, "ms", "How long the owner keeps a lapsed lease before a pop takes the job."
     ),

@@ -79,7 +79,7 @@ def test_generated_files_are_not_mutated_and_all_others_of_the_library_are() -> 
 
 
 def test_the_defaults_of_options_are_mutated() -> None:
-    assert any("Option(59999, 1, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
+    assert any("Option(59999, 0, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
 
 
 def test_every_mutant_of_the_model_compiles() -> None:
@@ -124,8 +124,8 @@ MODEL = [
     (
         "contract/settings",
         "constant",
-        '"heartbeat": Option(60_000, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
-        '"heartbeat": Option(59999, 1, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
+        '"heartbeat": Option(60_000, 0, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
+        '"heartbeat": Option(59999, 0, YEAR, "ms", "How long a lease lasts without a heartbeat."),',
     ),
 ]
 

@@ -291,7 +291,7 @@ def test_q28_data_comes_back_as_it_was_given(scene: Scene, data: str) -> None:
 def test_q31_retries_and_settings_are_whole_numbers(scene: Scene, value: Any) -> None:
     assert scene.put("a", retries=value).code == "BAD_ARGUMENT"
     assert scene(ops.ConfigSet("heartbeat", value)).code == "BAD_ARGUMENT"
-    assert scene(ops.ConfigSet("heartbeat", 0)).code == "BAD_VALUE"
+    assert scene(ops.ConfigSet("max-job-history", 0)).code == "BAD_VALUE"
 
 
 @pytest.mark.parametrize("way", ["fail", "retry", "lapse"])

@@ -649,7 +649,8 @@ class Generator:
     def pop(self) -> Operation:
         count = pick(self._chooser, COUNTS)
         wait = self._below(3) == 1
-        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request())
+        qless = self._below(5) == 4
+        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request(), qless)
 
     def pop_any(self) -> Operation:
         names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]
@@ -727,7 +728,7 @@ class Generator:
     def retry(self) -> Operation:
         group = self._maybe(self._names.groups)
         delay = pick(self._chooser, DELAYS)
-        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES))
+        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES), self._below(5) == 4)
 
     def release(self) -> Operation:
         delay, data = pick(self._chooser, DELAYS), self._maybe(DATA)
@@ -769,7 +770,7 @@ class Generator:
         return ops.Update(self._any(), pick(self._chooser, DATA), self._request())
 
     def priority(self) -> Operation:
-        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request())
+        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request(), self._below(5) == 4)
 
     def delay(self) -> Operation:
         jid = self._in("waiting", "scheduled", "depends", "throttled")
@@ -1045,7 +1046,7 @@ class Generator:
 
     def fire(self) -> Operation:
         queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
-        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request())
+        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request(), self._below(4) == 3)
 
     def _set_limits(self, name: str) -> Operation:
         """Set the limits of a throttle: one, two or all three kinds, small enough to be reached."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import Data, Jid, LogLine, Milliseconds, PriorityLevel, RequestId, Token
+from qmodel.contract.arguments import Data, Jid, LogLine, Milliseconds, PriorityLevel, RequestId, Switch, Token
 from qmodel.contract.operations.spec import HELD, Operation, operation
 
 
@@ -17,11 +17,14 @@ class Update(Operation):
 
 @operation("number", "memo", "JOB_NOT_FOUND", "prioritized")
 class Priority(Operation):
-    """Change a job's priority; a waiting job keeps its ready time among the jobs of its new priority."""
+    """Change a job's priority; a waiting job keeps its ready time among the jobs of its new priority, or with `first`
+    comes before them.
+    """
 
     jid: Jid
     priority: PriorityLevel
     request: RequestId = ""
+    first: Switch = False
 
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled throttled")

@@ -84,7 +84,8 @@ class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; this counts as a retry.
 
     Replies the retries that remain. Replies -1 if there were none left: the job has failed into `group`, or without it
-    into `failed-retries-<queue>`.
+    into `failed-retries-<queue>`. With `qless`, it is not among the retries of the statistics: in
+    qless only lapsed leases are.
     """
 
     jid: Jid
@@ -92,6 +93,7 @@ class Retry(Operation):
     delay_ms: Milliseconds = 0
     group: Group | None = None
     message: Message = ""
+    qless: Switch = False
 
 
 @operation("state", "lease", HELD + " " + DEPENDENCY, "released" + CASCADE + ENDS, finishes=True)

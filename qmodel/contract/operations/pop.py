@@ -16,6 +16,11 @@ class Pop(Operation):
     join the end of their priority. If the queue's own throttle is closed, no job is given.
 
     With `wait`, an empty reply counts the caller as idle, and the next job that becomes ready leaves a wake-up for it.
+
+    With `qless`, by the rules of qless. The holder of a lapsed lease is told first: it keeps the job for another
+    grace-period, and loses it only to a pop after that. As many due runs are made, and as many due jobs become ready,
+    as jobs are still wanted; these jobs are ready from now. Jobs whose lease was ended by `timeout` come after lapsed
+    ones. A wait counts from the last put or claim.
     """
 
     queue: QueueName
@@ -23,6 +28,7 @@ class Pop(Operation):
     count: Count = 1
     wait: Switch = False
     request: RequestId = ""
+    qless: Switch = False
 
 
 @operation("jobs", "grant", "", TAKEN)

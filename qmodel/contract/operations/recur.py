@@ -195,9 +195,11 @@ class Fire(Operation):
     whose `keep_complete_ms` or `keep_failed_ms` is over.
 
     Recurring jobs take turns, one run each, until none is due or `count` runs have been tried. A run whose id belongs
-    to an existing job gets the next number.
+    to an existing job gets the next number. With `qless`, all due runs of a recurring job are made before those of the
+    next, as in qless.
     """
 
     queue: QueueName
     count: Count = 1000
     request: RequestId = ""
+    qless: Switch = False

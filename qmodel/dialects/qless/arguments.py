@@ -30,7 +30,7 @@ def need_queue(queue: str | None) -> str:
 
 def need_data(command: str, data: str | None) -> str:
     """Give a job's data; refuse if they are missing or not JSON."""
-    if data is None or not texts.is_json(data):
+    if data is None or not texts.is_json(data) or data.strip(" \t\r\n") == "false":  # `false` is refused by qless too
         raise QlessError(f'{command}(): Arg "data" missing or not JSON: {texts.shown(data)}')
     return data
 

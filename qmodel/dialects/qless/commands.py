@@ -111,6 +111,12 @@ MOST = 5000
 JSON_LISTS = ("jobs.completed", "queue.jobsByState")
 """Commands whose reply is JSON in reqless and a list in qless."""
 
+LISTS = (
+    "job.addTag", "job.getMulti", "job.removeTag", "jobs.completed", "queue.jobsByState", "queue.peek", "queue.pop",
+    "queues.counts", "tags.top", "workers.counts",
+)  # fmt: skip
+"""Commands of reqless whose empty list is `[]`; everywhere else it is `{}`."""
+
 
 def _takes(command: Command) -> int | None:
     """Count the arguments of a command; None for any number."""
@@ -129,9 +135,11 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
     command, given = _found(name, given)
     if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not send the worker's name
         given.insert(1, "")
-    session = Session(store, moment(given.pop(0) if given else None))
+    session = Session(store, moment(given.pop(0) if given else None), reqless=name in REQLESS)
     reply, published = execute(session, command, given)
-    return Answer(texts.dump(reply) if name in JSON_LISTS else reply, published)
+    if name in JSON_LISTS:
+        reply = texts.dump(reply)
+    return Answer("[]" if name in LISTS and reply == "{}" else reply, published)
 
 
 def execute(session: Session, name: str, given: Sequence[str]) -> Answer:

@@ -19,6 +19,7 @@ from qmodel.dialects.qless.arguments import (
     window,
 )
 from qmodel.dialects.qless.session import QlessError, Reply, Session, state
+from qmodel.model.state import tracking
 
 # ---- putting
 
@@ -52,19 +53,33 @@ def put(
     given = options_of("Put", options)
     retries = whole_of("Put", "retries", given["retries"]) if "retries" in given else None
     tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
-    priority = session.sign * whole_of("Put", "priority", given["priority"]) if "priority" in given else None
-    depends = strings_of("Put", "depends", given["depends"]) if "depends" in given else None
-    if depends is not None:
-        depends = known(session, "Put", jid, depends)
+    priority = session.sign * _priority_of(given["priority"]) if "priority" in given else None
+    depends = strings_of("Put", "depends", given.get("depends", "[]"))
+    asked = "depends" in given and (depends or session.document)
+    depends = known(session, "Put", jid, depends)
 
+    before = session.stored(jid)
+    kept = () if before is None else tuple(before.tags)
+    tagged = kept if tags is None else tags if set(tags) & set(kept) else ()
     seq = session.seq
-    session.ask("Put", ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, depends))
+    session.ask("Put", ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, depends if asked else None))
+    if tagged:
+        session.ask("Put", ops.TagRemove(jid, tagged))
+        session.ask("Put", ops.TagAdd(jid, tagged))
+    session.remember(queue)
     session.log(("jid", jid), ("event", "put"), ("queue", queue))
     for event in session.events(seq):
         if event.event == "lock_lost" and event.named["worker"] != me:
             session.lost(jid, str(event.named["worker"]))
     session.tracked("put", jid)
     return jid
+
+
+def _priority_of(text: str) -> int:
+    found = texts.whole(text)
+    if found is None:
+        raise QlessError(f'Put(): Arg "priority" not a number{texts.shown(text)}')
+    return found
 
 
 def requeue(
@@ -90,8 +105,8 @@ def find(session: Session, command: str, jid: str) -> Job:
 def held(session: Session, command: str, jid: str, worker: str, not_running: str, other: str) -> Job:
     """Find a job that a worker holds, or refuse; qless has no tokens, so the worker's current lease is used."""
     job = find(session, command, jid)
-    if state(job) != "running":
-        raise QlessError(f"{command}(): Job {jid} {not_running}: {state(job)}", by_state=True)
+    if state(session, job) != "running":
+        raise QlessError(f"{command}(): Job {jid} {not_running}: {state(session, job)}", by_state=True)
     if job.worker != worker:
         raise QlessError(f"{command}(): Job {jid} {other}: {job.worker}", by_state=True)
     return job
@@ -106,7 +121,7 @@ def in_queue(command: str, job: Job, queue: str) -> None:
 def heartbeat(session: Session, jid: str | None = None, worker: str | None = None, data: str | None = None) -> Reply:
     """Renew a worker's lease from now; reply its end in whole seconds."""
     jid = need_jid(jid)
-    worker = need("Heartbeat", "worker", worker)
+    worker = need("Heatbeat", "worker", worker)  # so it stands in qless
     if data is not None:
         need_data("Heartbeat", data)
     job = held(session, "Heartbeat", jid, worker, "not currently running", "given out to another worker")
@@ -145,7 +160,8 @@ def complete(
     if following is None:
         session.log(("jid", jid), ("event", "completed"), ("queue", queue))
     else:
-        session.log(("jid", jid), ("event", "advanced"), ("queue", queue), ("to", following))
+        session.remember(following)
+        session.log(("jid", jid), ("to", following), ("event", "advanced"), ("queue", queue))
     return reply
 
 
@@ -163,7 +179,12 @@ def fail(
     group, message = need("Fail", "group", group), need("Fail", "message", message)
     if data is not None:
         need_data("Fail", data)
-    job = held(session, "Fail", jid, worker, "not currently running", "running with another worker")
+    job = session.ask("Fail", ops.Get(jid))
+    now = "" if job is None else state(session, job)
+    if now != "running":  # no blank stands there in qless either
+        raise QlessError(f"Fail(): Job {jid}" + (f"not currently running: {now}" if now else "does not exist"), True)
+    if job.worker != worker:
+        raise QlessError(f"Fail(): Job {jid} running with another worker: {job.worker}", by_state=True)
 
     session.ask("Fail", ops.Fail(jid, job.token, group, message, data))
     tell_failed(session, jid, worker, group, message)
@@ -173,7 +194,7 @@ def fail(
 
 def tell_failed(session: Session, jid: str, worker: str, group: str, message: str) -> None:
     """Publish to the log that a job failed."""
-    session.log(("jid", jid), ("event", "failed"), ("worker", worker), ("group", group), ("message", message))
+    session.log(("message", message), ("jid", jid), ("group", group), ("event", "failed"), ("worker", worker))
 
 
 def retry(
@@ -193,24 +214,19 @@ def retry(
     job = held(session, "Retry", jid, worker, not_running, other)
     in_queue("Retry", job, queue)
     if group is None or message is None:  # only both together have an effect
-        group, message = None, exhausted(job.queue)
+        group, message = None, shapes.exhausted(job.queue)
 
-    remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message))
+    remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message, qless=True))
     if remaining < 0:
         session.tracked("failed", jid)
     return remaining
-
-
-def exhausted(queue: str) -> str:
-    """Write the message of a job that failed without remaining retries."""
-    return f'Job exhausted retries in queue "{queue}"'
 
 
 def timeout(session: Session, *jids: str) -> Reply:
     """End the leases of jobs at once, all or none."""
     if jids:
         seq = session.seq
-        session.ask("Timeout", ops.Timeout(jids), WRONG_STATE="Job {0} not running: {1}")
+        session.ask("Timeout", ops.Timeout(jids), WRONG_STATE="Job {0} not running")
         for event in session.events(seq):
             session.lost(str(event.named["jid"]), str(event.named["worker"]))
     return None
@@ -222,20 +238,19 @@ def timeout(session: Session, *jids: str) -> Reply:
 def cancel(session: Session, *jids: str) -> Reply:
     """Delete jobs that are not complete, all or none; reply the ids given."""
     if jids:
-        seq = session.seq
+        there = {jid: job for jid in jids if (job := session.stored(jid)) is not None}
+        owned = {jid: (job.worker, job.queue) for jid, job in there.items() if job.state != "complete"}
         session.ask("Cancel", ops.Cancel(jids))
-        owner = ""
-        for event in session.events(seq):
-            if event.event == "lock_lost":
-                owner = str(event.named["worker"])
-            elif event.event == "canceled":
-                _tell_canceled(session, str(event.named["jid"]), owner, str(event.named["queue"]))
-                owner = ""
+        for jid in jids:
+            if jid in owned:
+                _tell_canceled(session, jid, *owned.pop(jid))
+            elif session.stored(jid) is None:
+                session.log(("jid", jid), ("queue", False), ("event", "canceled"), ("worker", False))
     return list(jids)
 
 
 def _tell_canceled(session: Session, jid: str, owner: str, queue: str) -> None:
-    told = texts.record((("jid", jid), ("worker", owner), ("event", "canceled"), ("queue", queue)))
+    told = texts.record((("jid", jid), ("queue", queue), ("event", "canceled"), ("worker", owner)))
     session.say("log", told)
     if owner:
         session.say("w:" + owner, told)
@@ -252,7 +267,7 @@ def priority(session: Session, jid: str | None = None, level: str | None = None)
     if found is None:
         raise QlessError(f'Priority(): Arg "priority" missing or not a number: {texts.shown(level)}')
 
-    session.ask("Priority", ops.Priority(jid, session.sign * found))
+    session.ask("Priority", ops.Priority(jid, session.sign * found, first=True))  # so it is in qless
     return found
 
 
@@ -262,7 +277,7 @@ def depends(session: Session, jid: str | None = None, command: str | None = None
     need("Depends", "command", command)
     job: Job | None = session.ask("Depends", ops.Get(jid))
     if job is None or job.state != "depends":
-        found = "false" if job is None else state(job)
+        found = "false" if job is None else state(session, job)
         raise QlessError(f"Depends(): Job {jid} not in the depends state: {found}", by_state=True)
     if command not in ("on", "off"):
         raise QlessError('Depends(): Argument "command" must be "on" or "off"')
@@ -279,7 +294,8 @@ def depends(session: Session, jid: str | None = None, command: str | None = None
 
 def log(session: Session, jid: str | None = None, message: str | None = None, data: str | None = None) -> Reply:
     """Add a line to a job's history, with the names and values of a JSON object."""
-    jid, message = need("Log", "jid", jid), need("Log", "message", message)
+    if jid is None or message is None:
+        raise QlessError(f"Log(): Argument '{'jid' if jid is None else 'message'}' missing")
     if data is not None and not texts.is_object(data):
         raise QlessError(f'Log(): Arg "data" not a JSON object: {texts.shown(data)}')
 
@@ -299,10 +315,17 @@ def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
         page = session.ask("Tag", ops.Tagged(name, *window("Tag", "offset", "count", *arguments[1:3])))
         return texts.record((("total", page.total), ("jobs", page.jids)))
     if command == "top":
-        tallies = session.ask("Tag", ops.TopTags(*window("Tag", "offset", "count", *arguments[:2])))
-        return texts.dump([tally.name for tally in tallies])
-    what = 'Arg "command"' if command is None else "First argument"
-    raise QlessError(f'Tag(): {what} must be "add", "remove", "get" or "top"')
+        return texts.dump(top(session, *window("Tag", "offset", "count", *arguments[:2])))
+    if command is None:
+        raise QlessError('Tag(): Arg "command" must be "add", "remove", "get" or "top"')
+    raise QlessError('Tag(): First argument must be "add", "remove" or "get"')
+
+
+def top(session: Session, offset: int, count: int) -> list[str]:
+    """Give a page of the most used tags; of one number the later names come first."""
+    tallies = session.ask("Tag", ops.TopTags(0, MOST))
+    names = sorted(((tally.jobs, tally.name) for tally in tallies), reverse=True)
+    return [name for _, name in (names[offset : offset + count] if offset >= 0 else [])]
 
 
 def track(session: Session, action: str | None = None, jid: str | None = None) -> Reply:
@@ -312,6 +335,8 @@ def track(session: Session, action: str | None = None, jid: str | None = None) -
         return texts.record((("jobs", shapes.jobs(session, found.jobs)), ("expired", found.expired)))
     jid = need("Track", "jid", jid)
     verb = action.lower()
+    if verb == "untrack" and session.stored(jid) is None and not tracking.is_tracked(session.store, jid):
+        raise QlessError("Track(): Job does not exist", by_state=True)
     if verb == "track":
         changed = session.ask("Track", ops.Track(jid), JOB_NOT_FOUND="Job does not exist")
     elif verb == "untrack":

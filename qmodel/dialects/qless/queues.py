@@ -5,11 +5,13 @@ from __future__ import annotations
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
-from qmodel.contract.replies import Job, QueueCounts
+from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Job, QueueCounts, Sample, Stats
 from qmodel.dialects.qless import shapes, texts
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
-from qmodel.dialects.qless.jobs import exhausted, tell_failed
+from qmodel.dialects.qless.jobs import tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
+from qmodel.dialects.qless.settings import CONFIG
 
 # ---- taking
 
@@ -22,8 +24,16 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     if most < 1:
         return shapes.granted(session, ())
 
+    if session.is_paused(queue):
+        return shapes.granted(session, ())
+    bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
+    if bound is not None and bound > 0:
+        most = min(most, bound - session.running(queue))
+        if most < 1:
+            return shapes.granted(session, ())
+
     seq = session.seq
-    granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most))
+    granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most, qless=True))
     reply = shapes.granted(session, granted)
     for event in session.events(seq):
         _tell_popped(session, event)
@@ -45,7 +55,8 @@ def _tell_popped(session: Session, event: Event) -> None:
         session.lost(jid, str(facts["worker"]))
     elif event.event == "failed":
         session.tracked("failed", jid)
-        tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), exhausted(str(facts["queue"])))
+        message = shapes.exhausted(str(facts["queue"]))
+        tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), message)
     elif event.event == "popped":
         session.tracked("popped", jid)
 
@@ -58,8 +69,16 @@ def peek(session: Session, queue: str | None = None, count: str | None = None, l
     if most < 1:
         return shapes.granted(session, ())
 
-    found: tuple[Job, ...] = session.ask("Peek", ops.Peek(queue, min(skip + most, MOST)))
-    return shapes.granted(session, found[skip:])
+    most = min(skip + most, MOST)
+    found = session.leased(queue, True, 0, most)
+    left = most - len(found)
+    if left > 0:
+        if session.fires(queue):
+            session.ask("Peek", ops.Fire(queue, left, qless=True))
+        session.notice("Peek", queue, left)
+        found += session.ready(queue, left)
+    found = found[skip:]
+    return shapes.granted(session, session.ask("Peek", ops.Multiget(tuple(found))) if found else ())
 
 
 # ---- reading
@@ -76,8 +95,8 @@ def multiget(session: Session, *jids: str) -> Reply:
     return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())
 
 
-LISTS = {"running": ops.Running, "stalled": ops.Stalled, "scheduled": ops.Scheduled, "depends": ops.Depending,
-         "waiting": ops.Waiting, "recurring": ops.Recurring}  # fmt: skip
+LISTS = {"scheduled": ops.Scheduled, "depends": ops.Depending,
+         "recurring": ops.Recurring}  # fmt: skip
 
 
 def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
@@ -85,9 +104,15 @@ def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
     state = need("Jobs", "state", state)
     if state == "complete":
         page = session.ask("Jobs", ops.Completed(*window("Jobs", "offset", "count", *arguments[:2])))
-    elif state in LISTS:
+    elif state in ("running", "stalled"):
         queue = need("Jobs", "queue", first(arguments))
-        page = session.ask("Jobs", LISTS[state](queue, *window("Jobs", "offset", "count", *arguments[1:3])))
+        return session.leased(queue, state == "stalled", *window("Jobs", "offset", "count", *arguments[1:3]))
+    elif state in LISTS or (state == "throttled" and session.reqless):
+        queue = need("Jobs", "queue", first(arguments))
+        if state == "scheduled":
+            session.notice("Jobs", queue, MOST)
+        listed = LISTS.get(state, ops.Throttled)
+        page = session.ask("Jobs", listed(queue, *window("Jobs", "offset", "count", *arguments[1:3])))
     else:
         raise QlessError(f'Jobs(): Unknown type "{texts.shown(state)}"')
     return list(page.jids)
@@ -112,22 +137,28 @@ def _whole(session: Session, jids: tuple[str, ...]) -> tuple[Job, ...]:
 def queues(session: Session, queue: str | None = None) -> Reply:
     """Count the jobs of all queues, or of one."""
     if queue is not None:
-        return shapes.queue(session.ask("Queues", ops.Queue(queue)))
-    return texts.listed(map(shapes.queue, session.ask("Queues", ops.Queues(0, MOST))))
+        session.notice("Queues", queue, MOST)
+        return shapes.queue(session, session.ask("Queues", ops.Queue(queue)))
+    listed = session.listed()
+    for name in listed:
+        session.notice("Queues", name, MOST)
+    return texts.listed(shapes.queue(session, session.ask("Queues", ops.Queue(name))) for name in listed)
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
     """Count the jobs of a queue that do not wait for other jobs."""
     of: QueueCounts = session.ask("Length", ops.Queue(need_queue(queue)))
-    return of.waiting + of.scheduled + of.running + of.stalled
+    return of.waiting + of.scheduled + of.running + of.stalled + of.throttled
 
 
 def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:
     """Show the statistics of a queue for the day of a time."""
     queue = need_queue(queue)
     at = texts.number(date)
-    if at is None or not 0 <= at < texts.MOST / 1000:
+    if at is None or at >= texts.MOST / 1000:
         raise QlessError(f'Stats(): Arg "date" missing or not a number: {texts.shown(date)}')
+    if at < 0:  # before 1970 nothing happened
+        return shapes.stats(session, Stats(queue, 0, Sample(0, 0.0, 0.0, ()), Sample(0, 0.0, 0.0, ()), 0, 0, 0))
     return shapes.stats(session, session.ask("Stats", ops.Stats(queue, texts.milliseconds(at))))
 
 
@@ -135,8 +166,18 @@ def workers(session: Session, worker: str | None = None) -> Reply:
     """Count the jobs of all workers, or list the jobs of one worker."""
     if worker is not None:
         held = session.ask("Workers", ops.Worker(worker))
-        return texts.record((("jobs", held.jobs), ("stalled", held.stalled)))
-    return texts.listed(map(shapes.worker, session.ask("Workers", ops.Workers(0, MOST))))
+        return texts.record((("jobs", _untold(session, held.jobs)), ("stalled", _untold(session, held.stalled))))
+    counts = []
+    for one in session.ask("Workers", ops.Workers(0, MOST)):
+        held = session.ask("Workers", ops.Worker(one.name))
+        counts.append(shapes.worker(one.name, len(_untold(session, held.jobs)), len(_untold(session, held.stalled))))
+    return texts.listed(counts)
+
+
+def _untold(session: Session, jids: tuple[str, ...]) -> list[str]:
+    """Leave out the jobs whose holder was told that it lost them; the latest end of a lease first."""
+    held = [job for jid in jids if (job := session.stored(jid)) is not None and "told" not in job.options]
+    return [job.jid for job in sorted(held, key=lambda job: (job.expires_at, job.jid), reverse=True)]
 
 
 # ---- changing
@@ -151,6 +192,8 @@ def unfail(session: Session, queue: str | None = None, group: str | None = None,
         return 0
 
     moved: int = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most)).done
+    if moved:
+        session.remember(queue)
     return moved
 
 
@@ -169,9 +212,11 @@ def unpause(session: Session, *names: str) -> Reply:
 
 
 def forget(session: Session, *names: str) -> Reply:
-    """Remove empty queues from the list."""
-    if names:
-        session.ask("Queue.forget", ops.Forget(names))
+    """Take queues off the list; one that has jobs keeps them, and comes back with the next put."""
+    for name in dict.fromkeys(names):
+        of: QueueCounts = session.ask("Queue.forget", ops.Queue(name))
+        refused = session.attempt(ops.Forget((name,))) if not of.paused else Refusal("QUEUE_NOT_EMPTY", ())
+        session.forget(name, type(refused) is Refusal)  # with jobs it only leaves the list, until the next put
     return None
 
 

@@ -59,9 +59,13 @@ def recur(
     priority = session.sign * whole_of("Recur", "priority", given["priority"])
     retries, backlog = (whole_of("Recur", name, given[name]) for name in ("retries", "backlog"))
 
+    begins = (session.now + offset_ms) // 1000 * 1000  # due times are whole seconds in qless
     paced = (interval_ms, offset_ms, priority, retries, tags, backlog)
     op = ops.Recur(queue, jid, klass, data, *paced, restart=True)
-    reply: str = session.ask("Recur", op)
+    if not session.is_listed(queue):  # it is listed since now, not since the second's begin
+        session.ask("Recur", op)
+    reply: str = session.ask_at(begins - offset_ms, "Recur", op)
+    session.remember(queue)
     return reply
 
 

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
-from qmodel.contract.operations import Events, Operation
+from qmodel.contract.operations import Delay, Events, MetadataSet, MetadataUnset, Operation, Queues
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
 from qmodel.model import engine
-from qmodel.model.state import tracking
+from qmodel.model.state import jobs, metadata, pauses, queues, tracking
+from qmodel.model.state import records as stored
 from qmodel.model.state.store import Store
 
 Reply = str | int | list[Any] | None
@@ -64,14 +65,23 @@ SENTENCES = {
 }
 
 
+LAST = float("inf")
+
+FORGOTTEN = "qless:forgotten"
+"""The klass whose metadata name queues with jobs that a binding has taken off the list: gone, or since when back."""
+
+GONE = "gone"
+
+
 class Session:
     """One call."""
 
-    __slots__ = ("document", "now", "published", "sign", "store")
+    __slots__ = ("document", "now", "published", "reqless", "sign", "store")
 
-    def __init__(self, store: Store, now: int, document: bool = False) -> None:
+    def __init__(self, store: Store, now: int, document: bool = False, reqless: bool = False) -> None:
         self.store = store
         self.now = now
+        self.reqless = reqless  # whether the command has a name of reqless
         self.document = document  # whether replies have the shapes of a document
         self.sign = 1 if document else -1  # of priorities: in qless higher ones run first, in the engine lower ones
         self.published: list[tuple[str, str]] = []
@@ -85,12 +95,85 @@ class Session:
             raise _error(command, op, reply, sentences)
         return reply
 
-    def knows(self, command: str, op: Operation) -> bool:
-        """Execute an operation on an option; say whether the option exists."""
-        reply = engine.step(self.store, self.now, op)
-        if type(reply) is Refusal and reply.code != "UNKNOWN_OPTION":
-            raise _error(command, op, reply, {})
-        return type(reply) is not Refusal
+    def ask_at(self, now: int, command: str, op: Operation) -> Any:
+        """Execute an operation at another moment."""
+        before, self.now = self.now, now
+        try:
+            return self.ask(command, op)
+        finally:
+            self.now = before
+
+    def forget(self, queue: str, gone: bool) -> None:
+        """Note of a queue whether it is off the list although the engine lists it."""
+        if gone:
+            self.ask("Queue.forget", MetadataSet(FORGOTTEN, queue, GONE))
+        else:
+            self.attempt(MetadataUnset(FORGOTTEN, queue))
+
+    def remember(self, queue: str) -> None:
+        """List a queue again, as a new one, that `queue.forget` has taken off the list although it had jobs."""
+        if self.note(FORGOTTEN, queue) == GONE:
+            self.ask("Queue", MetadataSet(FORGOTTEN, queue, str(self.now)))
+
+    def is_listed(self, queue: str) -> bool:
+        """Whether a queue is on the engine's list."""
+        return queues.of(self.store, queue).first_seen is not None
+
+    def listed(self) -> list[str]:
+        """Name the queues on the list, first seen first."""
+        seen = []
+        for one in self.ask("Queues", Queues(0, MOST)):
+            again = self.note(FORGOTTEN, one.name)
+            if again != GONE:
+                seen.append((queues.of(self.store, one.name).first_seen if again is None else int(again), one.name))
+        return [name for _, name in sorted(seen)]
+
+    def attempt(self, op: Operation) -> Any:
+        """Execute an operation; give its reply, or its refusal."""
+        return engine.step(self.store, self.now, op)
+
+    def note(self, klass: str, key: str) -> str | None:
+        """Read a text that the dialect keeps: metadata of a klass that no job has."""
+        return metadata.get(self.store, klass, key)
+
+    def stored(self, jid: str) -> stored.Job | None:
+        """Read the record of a job."""
+        return jobs.get(self.store, jid)
+
+    def notice(self, command: str, queue: str, most: int) -> None:
+        """Make jobs that have become due ready from now; of one moment the later names come first, as in qless."""
+        due = queues.in_time(queues.of(self.store, queue).scheduled, queues.FIRST, self.now, most)
+        for jid in sorted((jid for _, jid in due), reverse=True):
+            self.ask(command, Delay(jid, 0))
+
+    def running(self, queue: str) -> int:
+        """Count the leases of a queue that have not lapsed."""
+        locks = queues.of(self.store, queue).locks
+        return len(locks) - queues.count(locks, self.now - 1)
+
+    def leased(self, queue: str, lapsed: bool, offset: int, count: int) -> list[str]:
+        """Find the jobs of a queue with leases that have lapsed, or that have not; earliest end first."""
+        low, high = (queues.FIRST, self.now) if lapsed else (self.now - 1, LAST)
+        found = queues.in_time(queues.of(self.store, queue).locks, low, high, MOST)
+        return [jid for _, jid in found[offset : offset + count]] if offset >= 0 else []
+
+    def ended(self, queue: str) -> int:
+        """Count the jobs of a queue whose lease was ended by a timeout."""
+        return queues.count(queues.of(self.store, queue).locks, queues.FIRST)
+
+    def ready(self, queue: str, count: int) -> list[str]:
+        """Find the next jobs of a queue without a lease: those whose lease was ended, then those in order."""
+        of = queues.of(self.store, queue)
+        _, ended = queues.page(of.locks, queues.FIRST, queues.FIRST, 0, MOST)
+        return [*sorted(ended, reverse=True), *queues.order(of, 0, count)][:count]
+
+    def is_paused(self, queue: str) -> bool:
+        """Whether a queue is paused."""
+        return queues.has_pauses(self.store, queue) and bool(pauses.lasting(self.store, self.now, queue))
+
+    def fires(self, queue: str) -> bool:
+        """Whether a queue may have due runs."""
+        return queues.of(self.store, queue).recur.begins_by(self.now)
 
     @property
     def seq(self) -> int:
@@ -112,7 +195,7 @@ class Session:
         """Publish a message."""
         self.published.append((channel, message))
 
-    def log(self, *facts: tuple[str, str]) -> None:
+    def log(self, *facts: tuple[str, str | bool]) -> None:
         """Publish facts to `log`."""
         self.say("log", texts.record(facts))
 
@@ -142,6 +225,10 @@ def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, s
 # ---- jobs
 
 
-def state(job: Job) -> str:
-    """Convert a job's state to qless's: a job with a lapsed lease counts as running until a pop takes it."""
-    return "running" if job.state == "stalled" and job.worker else job.state
+def state(session: Session, job: Job) -> str:
+    """Give a job's state as it is stored: a job that is due is scheduled, and one with a lapsed lease is running, until
+    a pop notices. A job that waits for a throttle is `waiting` for qless, which has none.
+    """
+    found = session.stored(job.jid)
+    now = job.state if found is None else found.state
+    return "waiting" if now == "throttled" and not session.reqless else now

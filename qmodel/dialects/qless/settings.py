@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from qmodel.contract import operations as ops
-from qmodel.contract.replies import Setting
+from qmodel.contract.refusals import Refusal
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.arguments import need
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 
-APPLICATION = "qless"
-"""The value of `application`, which is fixed."""
+CONFIG = "qless:config"
+"""The klass under whose metadata the texts of all options are kept that bindings have set."""
+
+DEFAULTS: dict[str, str | int] = {
+    "application": "qless",
+    "heartbeat": 60,
+    "stats-history": 30,
+    "histogram-history": 7,
+    "jobs-history-count": 50_000,
+    "jobs-history": 604_800,
+    "grace-period": 10,
+}
+"""What qless shows if nothing is set."""
+
+DEFAULTS_OF_REQLESS: dict[str, str | int] = {
+    "application": "reqless",
+    "grace-period": "10",
+    "heartbeat": "60",
+    "jobs-history": "604800",
+    "jobs-history-count": "50000",
+    "max-job-history": "100",
+    "max-pop-retry": "1",
+    "max-worker-age": "86400",
+}
+"""What reqless shows if nothing is set."""
 
 OF_QUEUE = ("heartbeat",)
 """Options for one queue: `<queue>-heartbeat` in qless is `heartbeat-<queue>` in the engine."""
 
-ALWAYS = (
-    "heartbeat",
-    "grace-period",
-    "jobs-history",
-    "jobs-history-count",
-    "stats-history",
-    "histogram-history",
-)
-"""qless's own options: they are listed even if they are not set."""
+MOST_STAGES = 1000
 
 IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
 
@@ -53,49 +68,59 @@ def _value(option: str, value: int) -> int | float:
 
 
 def config_get(session: Session, option: str | None = None) -> Reply:
-    """Show an option, or all options: those that are set, and qless's own."""
-    if option is None:
-        listed = [one for one in _settings(session) if one.is_set or one.option in ALWAYS]
-        shown = [(_theirs(one.option), _value(one.option, one.value)) for one in listed]
-        return texts.record([("application", APPLICATION), *shown])
-    if option == "application":
-        return APPLICATION
-    found = {one.option: one.value for one in _settings(session)}
-    name = _ours(option)
-    if name not in found:
+    """Show an option, or all options: those that are set, and the defaults."""
+    kept = dict(session.ask("config.get", ops.MetadataGet(CONFIG)))
+    shown: dict[str, str | int] = dict(DEFAULTS_OF_REQLESS if session.reqless else DEFAULTS)
+    for one in session.ask("config.get", ops.Config()):
+        name = _theirs(one.option)
+        text = kept.get(name)
+        if text is not None and _scaled(one.option, text) in (one.value, None):
+            shown[name] = text
+        elif one.is_set:
+            shown[name] = str(_value(one.option, one.value))
+    shown |= {name: text for name, text in kept.items() if name not in shown or name == "application"}
+    if option is not None:
+        return shown.get(option)
+    return texts.record(sorted(shown.items()))
+
+
+def _scaled(name: str, text: str) -> int | None:
+    """Give the engine's value of a text; None if it is out of the option's range."""
+    number = texts.number(text)
+    if number is None or abs(number) >= texts.MOST / 1000:
         return None
-    value = _value(name, found[name])
-    return value if isinstance(value, int) else repr(value)
-
-
-def _settings(session: Session) -> tuple[Setting, ...]:
-    settings: tuple[Setting, ...] = session.ask("config.get", ops.Config())
-    return settings
+    return None if number < 0 else _bounded(name, number)
 
 
 def config_set(session: Session, option: str | None = None, value: str | None = None) -> Reply:
-    """Set an option."""
+    """Set an option. An application may keep options of its own; those that the engine knows must be numbers."""
     option, value = need("config.set", "option", option), need("config.set", "value", value)
     name = _ours(option)
     number = texts.number(value)
-    if number is None or abs(number) >= texts.MOST / 1000:
+    is_whole = number is not None and abs(number) < texts.MOST / 1000
+    scaled = _bounded(name, number) if number is not None and is_whole else 0
+    refused = session.attempt(ops.ConfigSet(name, scaled))
+    if type(refused) is Refusal and refused.code == "BAD_VALUE":
+        refused = session.attempt(ops.ConfigSet(name, int(refused.facts[1 if scaled < int(refused.facts[1]) else 2])))
+    if type(refused) is not Refusal and not is_whole:
+        session.attempt(ops.ConfigUnset(name))
         raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
-    if number < 0:
-        raise QlessError(f'config.set(): Arg "value" must not be negative: {texts.shown(value)}')
-    scaled = texts.milliseconds(number) if _scale(name) == 1000 else texts.whole(value)
-    if scaled is None:
-        raise QlessError(f'config.set(): Arg "value" not a whole number: {texts.shown(value)}')
-
-    unit = " milliseconds" if _scale(name) == 1000 else ""
-    sentences = {"BAD_VALUE": "Option {0} must be from {1} to {2}" + unit}
-    session.ask("config.set", ops.ConfigSet(name, scaled), **sentences)
-    session.log(("event", "config_set"), ("option", option), ("value", value))
+    session.ask("config.set", ops.MetadataSet(CONFIG, option, value))
+    session.log(("option", option), ("event", "config_set"), ("value", value))
     return None
 
 
+def _bounded(name: str, number: float) -> int:
+    """Give the engine's value of a number; negative ones are 0. A history has stages that qless does not have."""
+    if name == "max-job-history":
+        return 2 * int(number) + 2 if number == 1 or number > 2 else MOST_STAGES
+    return max(texts.milliseconds(number) if _scale(name) == 1000 else int(number), 0)
+
+
 def config_unset(session: Session, option: str | None = None) -> Reply:
-    """Reset an option to its default; an unknown option is ignored."""
+    """Reset an option to its default."""
     option = need("config.unset", "option", option)
-    if session.knows("config.unset", ops.ConfigUnset(_ours(option))):
-        session.log(("event", "config_unset"), ("option", option))
+    session.attempt(ops.ConfigUnset(_ours(option)))
+    session.ask("config.unset", ops.MetadataUnset(CONFIG, option))
+    session.log(("event", "config_unset"), ("option", option))
     return None

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qmodel.contract.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats, WorkerCounts
+from qmodel.contract.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
+from qmodel.dialects.qless.settings import CONFIG
 from qmodel.dialects.qless.texts import Raw
+from qmodel.model.ops.pop import LAPSED, TOO_LONG
+
+EXHAUSTED = "Job exhausted retries in queue "
+OWN = "ql:q:"
+"""The names of the queues' own throttles in reqless begin so."""
 
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
         "timed_out": "timed-out", "log": "log"}  # fmt: skip
@@ -16,7 +22,8 @@ WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed
 
 def job(session: Session, of: Job) -> Raw:
     """Write a job."""
-    now = state(of)
+    now = state(session, of)
+    told = dict(of.options).get("told")
     data = Raw(of.data) if session.document and texts.is_json(of.data) else of.data
     head = [("id", of.jid), ("type", of.klass)] if session.document else []
     return texts.record(
@@ -29,19 +36,33 @@ def job(session: Session, of: Job) -> Raw:
             ("worker", of.worker),
             ("tracked", of.tracked),
             ("priority", session.sign * of.priority),
-            ("expires", texts.seconds(of.expires_at)),
+            ("expires", texts.seconds(of.expires_at if told is None else int(told))),
             ("retries", of.retries),
-            ("remaining", of.remaining),
+            ("remaining", -1 if now == "failed" and of.remaining == 0 and _is_exhausted(of) else of.remaining),
             ("data", data),
             ("tags", of.tags),
-            ("history", stages(of.history) if session.document else _history(of.history)),
+            ("history", stages(of.history) if session.document else _history(session, of.history)),
             ("failure", _failure(of.failure)),
             ("spawned_from_jid", of.spawned_from or False),
             ("dependents", of.dependents),
             ("dependencies", of.dependencies),
-            ("throttles", ()),
+            *_throttles(session, of),
         )
     )
+
+
+def _throttles(session: Session, of: Job) -> list[tuple[str, object]]:
+    """Name the throttles of a job, as reqless does: those that it names, and that of its queue."""
+    if not session.reqless:
+        return []
+    named = dict(of.options).get("throttles", "").split()
+    return [("throttles", [*named, *([OWN + of.queue] if of.queue else [])])]
+
+
+def _is_exhausted(of: Job) -> bool:
+    """Whether a job failed because it had no retries left: then no call of its holder ended the lease."""
+    failed = [stage.named["token"] for stage in of.history if stage.what == "failed"]
+    return failed[-1:] == [0]
 
 
 def jobs(session: Session, found: Iterable[Job]) -> Raw:
@@ -55,17 +76,32 @@ def granted(session: Session, found: Iterable[Job]) -> Raw | list[str]:
 
 
 def _failure(of: Failure | None) -> Raw:
-    """Write the last failure of a job."""
+    """Write the last failure of a job. For a job without retries left, the time is exact, and no worker is named."""
     if of is None:
         return texts.record(())
-    when = of.at // 1000
-    return texts.record((("group", of.group), ("message", of.message), ("when", when), ("worker", of.worker)))
+    message, when, worker = of.message, texts.seconds(of.at // 1000 * 1000), of.worker
+    if message in (LAPSED, TOO_LONG):
+        message = exhausted(of.group.removeprefix("failed-retries-"))
+    if message.startswith(EXHAUSTED):
+        when, worker = texts.seconds(of.at), ""
+    return texts.record((("group", of.group), ("message", message), ("when", when), ("worker", worker)))
 
 
-def _history(stages: Iterable[Stage]) -> Raw:
-    """Write a job's history, without the stages that qless does not have."""
+def exhausted(queue: str) -> str:
+    """Write the message of a job that failed without remaining retries."""
+    return f'{EXHAUSTED}"{queue}"'
+
+
+def _history(session: Session, stages: Iterable[Stage]) -> Raw:
+    """Write a job's history, without the stages that qless does not have: the first and the newest, as far as
+    `max-job-history` goes. (2 means all in qless.)
+    """
     owners: dict[int, str] = {}
-    return texts.listed(_stage(stage, owners) for stage in stages if stage.what in WHAT)
+    shown = [_stage(stage, owners) for stage in stages if stage.what in WHAT]
+    most = texts.whole(session.note(CONFIG, "max-job-history"))
+    if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
+        shown = [shown[0], *shown[-max(most - 1, 1) :]]
+    return texts.listed(shown)
 
 
 def _stage(stage: Stage, owners: dict[int, str]) -> Raw:
@@ -108,13 +144,18 @@ def stages(history: Iterable[Stage]) -> Raw:
     return texts.listed(texts.record(one.items()) for one in found)
 
 
-def queue(of: QueueCounts) -> Raw:
-    """Write a queue's counts."""
+def queue(session: Session, of: QueueCounts) -> Raw:
+    """Write a queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number
+    of their own in reqless.
+    """
+    ended = session.ended(of.name)
+    waiting = of.waiting + ended if session.reqless else of.waiting + ended + of.throttled
     return texts.record(
         (
             ("name", of.name),
-            ("waiting", of.waiting),
-            ("stalled", of.stalled),
+            ("waiting", waiting),
+            *([("throttled", of.throttled)] if session.reqless else []),
+            ("stalled", of.stalled - ended),
             ("running", of.running),
             ("scheduled", of.scheduled),
             ("depends", of.depends),
@@ -139,14 +180,14 @@ def schedule(session: Session, of: Schedule) -> Raw:
             ("data", of.data),
             ("tags", of.tags),
             ("backlog", of.backlog),
-            ("throttles", ()),
+            *([("throttles", ())] if session.reqless else []),
         )
     )
 
 
-def worker(of: WorkerCounts) -> Raw:
+def worker(name: str, jobs: int, stalled: int) -> Raw:
     """Write a worker's counts."""
-    return texts.record((("name", of.name), ("jobs", of.jobs), ("stalled", of.stalled)))
+    return texts.record((("name", name), ("jobs", jobs), ("stalled", stalled)))
 
 
 def stats(session: Session, of: Stats) -> Raw:
@@ -176,7 +217,7 @@ def histogram(bins: tuple[int, ...]) -> tuple[int, ...]:
     longer is in no bin. Without a histogram there are no bins.
     """
     if not bins:
-        return ()
+        return (0,) * 148
     hours = [sum(bins[at : at + 4]) for at in range(119, 211, 4)]
     days = [sum(bins[211:235]), sum(bins[235:259]), *bins[259:263]]
     return (*bins[:119], *hours, *days)

@@ -15,6 +15,9 @@ from typing import Any
 LONGEST = 40
 """The maximum length of a number, in characters."""
 
+WHOLE = 14
+"""The maximum length of a whole number that stands for a text."""
+
 MOST = 10.0**14
 DEPTH = 128
 """The maximum nesting depth of JSON."""
@@ -92,7 +95,7 @@ def is_object(text: str) -> bool:
 
 
 def strings(text: str | None) -> tuple[str, ...] | None:
-    """Parse a JSON list of texts (`{}` counts as an empty list), or give None."""
+    """Parse a JSON list of texts and whole numbers (`{}` counts as an empty list), or give None."""
     if text is None or not text.lstrip(" \t\r\n").startswith(("[", "{")):
         return None
     try:
@@ -108,13 +111,15 @@ def strings(text: str | None) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _whole(text: str) -> int:
-    """Convert any number to 0: a list with a number is refused, so its value does not matter."""
-    return 0
+def _whole(text: str) -> str | int:
+    """Give a whole number as text; 0 for one that is too long, so that the list is refused."""
+    return text if len(text) <= WHOLE and text != "-0" else 0
 
 
 def dump(value: Any) -> str:
-    """Write a value as JSON, without blanks."""
+    """Write a value as JSON, without blanks; an empty list as `{}`, as Redis does."""
+    if value in ((), []):
+        return "{}"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -128,8 +133,9 @@ def record(pairs: Iterable[tuple[str, Any]]) -> Raw:
 
 
 def listed(values: Iterable[Any]) -> Raw:
-    """Write a JSON list of values; values may be Raw."""
-    return Raw("[" + ",".join(map(_dumped, values)) + "]")
+    """Write a JSON list of values, an empty one as `{}`; values may be Raw."""
+    parts = list(map(_dumped, values))
+    return Raw("[" + ",".join(parts) + "]" if parts else "{}")
 
 
 def _dumped(value: Any) -> str:

@@ -30,6 +30,8 @@ def priority(store: Store, now: int, op: Priority) -> int:
         return op.priority
     state_index.leave(store, job)
     job.priority = op.priority
+    if op.first and job.state == "waiting":
+        job.ready_at = 0
     state_index.enter(store, job)
     if job.state == "throttled":
         parked.recheck(store, job)

@@ -198,7 +198,8 @@ def retry(store: Store, now: int, op: Retry) -> int:
         jobs.remember(store, job, "retried", "-1")
         return -1
     job.remaining -= 1
-    stats.retried(store, now, job.queue)
+    if not op.qless:
+        stats.retried(store, now, job.queue)
     state = _give_back(store, now, job, op.delay_ms)
     emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state)
     if op.group is not None:

@@ -35,6 +35,7 @@ def heartbeat(store: Store, now: int, op: Heartbeat) -> Lease:
     workers.seen(store, now, job.worker)
     if op.data is not None:
         job.data = op.data
+    options.drop(job, "told")
     queues.renew(store, job, expiry(store, now, job))
     return Lease(job.expires_at, is_revoked(job))
 

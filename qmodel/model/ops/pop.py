@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from qmodel.contract import replies
@@ -37,6 +37,7 @@ CHUNK = 100
 
 LAPSED = "Its lease ran out, and no retries remained."
 JID = attrgetter("jid")
+LAPSE = attrgetter("expires_at", "jid")
 TOO_LONG = "It ran for longer than its timeout, and no retries remained."
 
 
@@ -46,7 +47,7 @@ def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
     if again:
         return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
 
-    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request)
+    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request, op.qless)
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:
@@ -78,11 +79,11 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
 
 
 def grant(
-    store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str
+    store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str, qless: bool = False
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker)
-    granted = _lease(store, now, queue, worker, count, request)
+    granted = _lease(store, now, queue, worker, count, request, qless)
     if granted:
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
@@ -98,14 +99,17 @@ def _await_work(store: Store, queue: str) -> None:
         queues.wake_one(store, queue)
 
 
-def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str) -> list[Job]:
+def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str, qless: bool = False) -> list[Job]:
     """Take the next jobs of a queue, unless it is paused, and lease them."""
     queue_state = queues.of(store, queue)
     if queue_state.pauses and holds(store, now, queue):
         return []
-    granted = _next(store, now, queue, queue_state, count)
+    if qless:
+        granted = _next_of_qless(store, now, queue, queue_state, count)
+    else:
+        granted = _next(store, now, queue, queue_state, count)
     for job in granted:
-        _claim(store, now, job, worker, request)
+        _claim(store, now, job, worker, request, max(job.put_at, job.popped_at) if qless else job.ready_at)
     return granted
 
 
@@ -132,6 +136,75 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     _promote_due(store, now, queue_state)
     found = _ready(store, now, queue, queue_state, count - len(taken), passed)
     return taken + found if taken else found
+
+
+def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
+    """Take the next jobs out of their lists by the rules of qless: those whose grace is over, then stalled ones, then
+    ready ones in order, with as many due jobs and due runs as are wanted.
+    """
+    if not queues.is_due(queue_state, now):
+        return _ready(store, now, queue, queue_state, count, {})
+    passed: Passed = {}
+    found = queues.lapsed(store, queue_state, now, MOST)
+    taken = _take(store, now, queue, _in_state(found, "running", count), count, passed)
+    expire_due(store, now, queue, MOST)
+    left = count - len(taken)
+    if left > 0:
+        fire_due(store, now, queue, left, drain=True)
+        _notice_due(store, now, queue_state, left)
+        taken += _take(store, now, queue, _in_state(found, "stalled", left), left, passed)
+    return taken + _ready(store, now, queue, queue_state, count - len(taken), passed)
+
+
+def _in_state(found: Sequence[Job], state: str, most: int) -> list[Job]:
+    """The first jobs in a state, up to `most`: leases that end first, or ended leases by id in reverse."""
+    every = [job for job in found if job.state == state]
+    every.sort(key=JID if state == "stalled" else LAPSE, reverse=state == "stalled")
+    return every[:most]
+
+
+def _take(store: Store, now: int, queue: str, found: list[Job], count: int, passed: Passed) -> list[Job]:
+    """Take jobs out of the locks: stalled ones, and those whose holder was told and whose grace is over. Tell the
+    holders of the others.
+    """
+    grace = config.value(store, "grace-period")
+    taken: list[Job] = []
+    kept, some = budget.room(store) // 2, False
+    for job in found:
+        units = budget.weight(job)
+        if len(taken) == count or (some and not budget.fits(store, units, kept)):
+            break
+        some = True
+        budget.spend(store, units)
+        if job.state == "running" and options.get(job, "told") is None:
+            _tell(store, now, job, grace)
+            if grace > 0:
+                continue
+        if not admits(store, now, queue, job, passed, True):
+            break
+        if _take_back(store, now, job) and passes(store, now, job, passed, True):
+            taken.append(job)
+    return taken
+
+
+def _tell(store: Store, now: int, job: Job, grace: int) -> None:
+    """Tell the holder of a lapsed lease, which then has another grace-period."""
+    emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "lapsed")
+    history.add(store, now, job, "lapsed", job.worker, job.token)
+    stats.retried(store, now, job.queue)
+    options.set(job, "told", job.expires_at)
+    if grace > 0:
+        queues.renew(store, job, now + grace)
+
+
+def _notice_due(store: Store, now: int, queue_state: Queue, most: int) -> None:
+    """Make due jobs ready from now, up to `most`; of one moment the later names come first, as in qless."""
+    due = queues.due(store, queue_state, now, most + 1)
+    for job in sorted(due[:most], key=JID, reverse=True):
+        emit(store, now, "promoted", job.jid, job.queue)
+        jobs.lift(store, job)
+        job.ready_at = now
+        place(store, now, job, admit(store, job))
 
 
 def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, passed: Passed) -> list[Job]:
@@ -211,10 +284,12 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
         jobs.lift(store, job)
         return True
     worker, token = job.worker, job.token
-    too_long = ran_too_long(job)
-    emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "timeout" if too_long else "lapsed")
+    too_long, told = ran_too_long(job), options.get(job, "told") is not None
+    if not told:
+        emit(store, now, "lock_lost", job.jid, job.queue, worker, token, "timeout" if too_long else "lapsed")
     jobs.lift(store, job)
-    history.add(store, now, job, "timed_out" if too_long else "lapsed", worker, token)
+    if not told:
+        history.add(store, now, job, "timed_out" if too_long else "lapsed", worker, token)
     job.ready_at = job.expires_at
     if is_revoked(job):
         fail_revoked(store, now, job)
@@ -223,13 +298,14 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
         fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
         return False
     job.remaining -= 1
-    stats.retried(store, now, job.queue)
+    if not told:
+        stats.retried(store, now, job.queue)
     return True
 
 
-def _claim(store: Store, now: int, job: Job, worker: str, request: str) -> None:
-    """Lease a lifted job to a worker."""
-    wait_ms = now - job.ready_at if now > job.ready_at else 0
+def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: int) -> None:
+    """Lease a lifted job to a worker, for which it has waited since a moment."""
+    wait_ms = now - since if now > since else 0
     job.token = epochs.token(store, emit(store, now, "popped", job.jid, job.queue, worker, wait_ms))
     claimed(store, now, job)
     job.worker = worker

@@ -241,7 +241,7 @@ def fire(store: Store, now: int, op: Fire) -> int:
     """
     retire_due(store, now, MOST)
     expire_due(store, now, op.queue, MOST)
-    return fire_due(store, now, op.queue, op.count)
+    return fire_due(store, now, op.queue, op.count, op.qless)
 
 
 def recur_now(store: Store, now: int, op: RecurNow) -> str:

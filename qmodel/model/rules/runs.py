@@ -51,25 +51,35 @@ def _begin(store: Store, job: Job, run: Run) -> str:
     return enter(store, run.due_at, job, schedule.queue, 0)
 
 
-def fire_due(store: Store, now: int, queue: str, most: int) -> int:
+def fire_due(store: Store, now: int, queue: str, most: int, drain: bool = False) -> int:
     """Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent;
-    give how many.
+    give how many. With `drain`, all runs of a schedule come before those of the next.
     """
     kept = budget.room(store) // 2
     found = schedules.due(store, queue, now, most, kept)
+    made = tried = 0
+    for some in [[schedule] for schedule in found] if drain else [found]:
+        if tried < most:
+            runs = _fire(store, now, queue, some, most - tried, kept)
+            tried += len(runs)
+            made += sum(run.free for run in runs)
+    _keep_all(store, now, found)
+    return made
+
+
+def _fire(store: Store, now: int, queue: str, found: list[Schedule], most: int, kept: int) -> list[Run]:
+    """Make due runs of some schedules; give those that were tried."""
     for schedule in found:
         missed = schedules.pass_over(now, schedule)
         if missed:
             emit(store, now, "missed", schedule.jid, queue, missed, schedules.next_due(schedule))
-    made = 0
-    for run in _in_turn(store, now, found, most, kept):
+    runs = _in_turn(store, now, found, most, kept)
+    for run in runs:
         if run.free:
             make(store, now, run)
-            made += 1
         else:
             emit(store, now, "renumbered", run.schedule.jid, queue, run.jid)
-    _keep_all(store, now, found)
-    return made
+    return runs
 
 
 def _keep_all(store: Store, now: int, found: list[Schedule]) -> None:

@@ -127,6 +127,7 @@ def lift(store: Store, job: Job) -> None:
         state_index.leave(store, job)
         ttl.leave(store, job)
         parked.forget_throttle(job)
+        options.drop(job, "told")
     else:
         state_index.PLAIN[job.state][1](store, job)
     job.state = ""

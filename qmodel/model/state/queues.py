@@ -252,6 +252,13 @@ def page(places: Ordered[Position], low: float, high: float, offset: int, count:
     return last - first, tuple(place[-1] for place in places[first + offset : min(first + offset + count, last)])
 
 
+def in_time(places: Ordered[Position], low: float, high: float, count: int) -> list[tuple[float, str]]:
+    """The first entries in low < time <= high, each with its time; those of one time by id."""
+    first = places.count_until(low)
+    last = min(first + count, places.count_until(high))
+    return sorted((place[0], place[-1]) for place in places[first:last])
+
+
 def count(places: Ordered[Position], moment: float) -> int:
     """How many entries have at most this time."""
     return places.count_until(moment)
