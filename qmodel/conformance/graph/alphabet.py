@@ -7,6 +7,7 @@
     bound len(s.jobs) <= 2     states outside are compared, and not followed; `s` is the store, `now` the moment
     live job.put_at            fields that count in this family (canonical.py)
     horizon 2                  how many ticks back moments are told apart; 1 if not given
+    midnight                   the first state is a tick before midnight
     units 8                    the budget of an operation, instead of the model's
     scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
     graph                      it is explored by itself, not only as part of others
@@ -16,7 +17,7 @@
 Any other line is a letter: an operation of the catalogue. It is tried with every value of the variables that it names:
 `job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
 `token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
-is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration.
+is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration, and `day` a day.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.settings import DAY
 from qmodel.model.state import history
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 TICK: Final = 1000
 """The unit of all durations of a scope. (Workers are seen at most once a second, so it cannot be shorter.)"""
+
+START: Final = 1_700_000_000_000 // DAY * DAY + DAY // 24
+"""The moment of the first state: an hour after midnight, so that a search of some ticks stays within the day."""
 
 JOBS: Final = ("A", "B", "C")
 WORKERS: Final = ("X", "Y")
@@ -44,7 +49,7 @@ COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period",
 """What is executed before the first state of every family."""
 
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
-_BUILT_IN: Final = {"__builtins__": {}, "tick": TICK, "len": len, "sum": sum, "all": all, "abs": abs, "int": int}
+_BUILT_IN: Final = {"__builtins__": {}, "tick": TICK, "day": DAY, "len": len, "sum": sum, "all": all, "abs": abs, "int": int}
 
 
 class Scope(NamedTuple):
@@ -88,7 +93,13 @@ class Family(NamedTuple):
     horizon: int = 1
     units: int = 0
     scope: Scope = Scope(2, 2)
+    midnight: bool = False
     graph: bool = False
+
+    @property
+    def start(self) -> int:
+        """The moment of the first state."""
+        return START + DAY - TICK - START % DAY if self.midnight else START
 
     def bound(self) -> Callable[[Store, int], bool] | None:
         """Make the predicate of the states that are followed; None if all are."""
@@ -102,7 +113,7 @@ class Family(NamedTuple):
 def letter(text: str) -> Letter:
     """Read a letter."""
     code = compile(text, "families.txt", "eval")
-    return Letter(text, frozenset(code.co_names) - OPERATIONS.keys() - {"tick"}, code)
+    return Letter(text, frozenset(code.co_names) - OPERATIONS.keys() - {"tick", "day"}, code)
 
 
 @cache
@@ -137,12 +148,14 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
         return family._replace(bounds=(*family.bounds, rest))
     if word == "live":
         return family._replace(live=family.live | set(rest.split()))
-    if word in ("horizon", "units"):
-        return family._replace(**{word: int(rest)})
+    if word == "horizon":
+        return family._replace(horizon=int(rest))
+    if word == "units":
+        return family._replace(units=int(rest))
     if word == "scope":
         return family._replace(scope=Scope.parse(rest))
-    if line == "graph":
-        return family._replace(graph=True)
+    if line in ("graph", "midnight"):
+        return family._replace(graph=True) if line == "graph" else family._replace(midnight=True)
     return family._replace(letters=(*family.letters, letter(line)))
 
 
@@ -155,6 +168,7 @@ def joined(one: Family, other: Family) -> Family:
         bounds=tuple(dict.fromkeys((*one.bounds, *other.bounds))),
         live=one.live | other.live,
         horizon=max(one.horizon, other.horizon),
+        midnight=one.midnight or other.midnight,
         units=one.units or other.units,
         scope=Scope(max(one.scope.jobs, other.scope.jobs), max(one.scope.workers, other.scope.workers)),
     )
@@ -184,9 +198,11 @@ class Moves:
 
     def _values(self, names: frozenset[str]) -> Iterator[dict[str, str]]:
         """Bind the variables that the scope alone decides."""
-        pairs = permutations(self.jobs, 2) if names & {"other", "other_token"} else ((job, "") for job in self.jobs)
-        if not names & {"job", "other", "other_token"}:
-            pairs = iter([("", "")])
+        pairs = [("", "")]
+        if names & {"other", "other_token"}:
+            pairs = list(permutations(self.jobs, 2))
+        elif "job" in names:
+            pairs = [(job, "") for job in self.jobs]
         for job, other in pairs:
             for worker in self.workers if "worker" in names else ("",):
                 yield {"job": job, "other": other, "worker": worker}
@@ -208,5 +224,5 @@ def tokens(job: Job | None) -> tuple[int, ...]:
     """Give the tokens of a job that letters name: of its last lease, and of the one before."""
     if job is None or not job.token:
         return ()
-    before = [facts[1] for what, _, facts in history.stages(job) if what == "popped" and facts[1] != job.token]
+    before = [int(facts[1]) for what, _, facts in history.stages(job) if what == "popped" and facts[1] != job.token]
     return (job.token, before[-1]) if before else (job.token,)

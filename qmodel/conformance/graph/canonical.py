@@ -195,6 +195,17 @@ def _completions(value: list[Any], job: Job, form: Form) -> list[bool]:
     return [history.outcome(job, token, "completed") is not None for token in tokens(job)]
 
 
+def _stages(_value: list[Any], job: Job, _form: Form) -> list[str]:
+    return [what for what, _, _ in history.stages(job)]
+
+
+_TOLD = (where("job.history", _outcomes), where("job.completions", _completions), where("job.stages", _stages))
+
+
+def _history(value: list[Any], job: Job, form: Form) -> list[Any]:
+    return [rule(value, job, form) for rule in _TOLD]
+
+
 def _failure(value: Any, job: Job, _form: Form) -> Any:
     return value.group if value is not None and job.state == "failed" else None
 
@@ -269,7 +280,7 @@ JOB: Final[dict[str, Rule | Dead]] = {
     "options": _options,
     "dependencies": items,
     "dependents": Dead("derived: the dependencies of the others"),
-    "history": either(where("job.history", _outcomes), where("job.completions", _completions)),
+    "history": _history,
 }
 
 QUEUE: Final[dict[str, Rule | Dead]] = {

@@ -3,7 +3,7 @@
 An edge is one operation in one concrete state (or a tick of the clock). On each edge:
 
 - the model's reply, events and state are compared with those of another subject, if one is given;
-- a refusal and a read change nothing;
+- a refusal changes nothing, and neither does a read in the subject;
 - a new state keeps the invariants.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
@@ -34,10 +34,6 @@ from qmodel.model.copies import copy
 from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 
-START: Final = 1_700_000_000_000 // 86_400_000 * 86_400_000 + 3_600_000
-"""An hour after midnight: a search of some ticks stays within the day."""
-
-
 AT_ONE_JOB: Final = {"job.history"}
 """What is live in scopes of one job only: with more, the graph of these families does not close."""
 
@@ -51,7 +47,7 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         """Show it with the history in the notation of directed histories."""
-        now, steps = START, []
+        now, steps = self.history[0].now, []
         for step in self.history:
             steps.append(f"+{step.now - now} {call(step.op)}" if step.now > now else call(step.op))
             now = step.now
@@ -139,16 +135,16 @@ class Search:
         store, keys = Store(), Keys()
         if self._corner is not None:
             self._corner.load({})
-        self._setup = [Step(START, op) for op in (*COMMON, *self._family.setup)]
+        self._setup = [Step(self._family.start, op) for op in (*COMMON, *self._family.setup)]
         for step in self._setup:
             engine.step(store, *step)
             if self._corner is not None:
                 self._corner.step(*step)
         if self._corner is not None:
             keys = self._corner.keys()
-        self._ids[self.canonical.of(store, START)] = 0
+        self._ids[self.canonical.of(store, self._family.start)] = 0
         self._steps.append((0, None))
-        return _Node(0, store, START, keys)
+        return _Node(0, store, self._family.start, keys)
 
     # ---- edges
 
@@ -175,8 +171,8 @@ class Search:
         same = changes_nothing(node.store, op, reply)
         if same:
             self.result.refused += 1
-            if lines := snapshot.difference(before, snapshot.of(store)):
-                self._found("changed although refused or read", lines, node.id, op)
+            if not op.spec.reads and (lines := snapshot.difference(before, snapshot.of(store))):
+                self._found("changed although refused", lines, node.id, op)
         if self._corner is not None:
             self._compare(self._corner, node, op, reply, store)
         if not same:
@@ -222,7 +218,7 @@ class Search:
     def _try_pair(self, known: int, node: _Node, op: Operation | None, to: _Node) -> None:
         """Compare what follows two states of one canonical form."""
         store, now = self._first[known]
-        if store is to.store:
+        if store is to.store and now == to.now:
             return
         if known not in self._successors:
             self._successors[known] = self._follow(store, now)
@@ -230,7 +226,7 @@ class Search:
         self.result.pairs += 1
         self.result.apart.update(told_apart(store, to.store))
         if one != other:
-            there = [f"there: {step.now - START} {call(step.op)}" for step in self._history(known)]
+            there = [f"there: {step.now - self._family.start} {call(step.op)}" for step in self._history(known)]
             self._found("refuted canonical form", [*there, *_contrast(one - other, other - one)], node.id, op)
 
     def _follow(self, store: Store, now: int) -> Counter[Any]:
@@ -264,7 +260,7 @@ class Search:
         self.result.findings.append(Finding(what, lines, history))
 
     def _now(self, at: int) -> int:
-        now = START
+        now = self._family.start
         while at:
             at, step = self._steps[at]
             now += TICK * (step is None)

@@ -1,8 +1,8 @@
 """Liveness: from every state, every job can still end.
 
 The edges that count are those that users and workers make by themselves sooner or later: a pop, a completion, the end
-of a pause or of a throttle, a tick of the clock. A job is unfinished unless it is complete or failed; one that waits for
-a failed job, as its policy says, may wait.
+of a pause or of a throttle, a tick of the clock. A job is unfinished unless it is complete or failed; one that waits
+for a failed job, as its policy says, may wait.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TICK: Final = True
 """A tick of the clock helps."""
 
 HELPFUL: Final = frozenset(
-    "pop pop_any complete unpause throttle_unset unrecur request_close unsubscribe catch_up fire".split()
+    ("pop", "pop_any", "complete", "unpause", "throttle_unset", "unrecur", "request_close", "catch_up", "fire")
 )
 """The operations that sooner or later somebody calls."""
 
