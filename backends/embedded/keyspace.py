@@ -27,7 +27,7 @@ import secrets
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -499,6 +499,34 @@ _TYPES: Final = {
 _T = TypeVar("_T")
 
 
+def frozen(value: Any) -> Any:
+    """Copy a key's content, so that later commands on the key do not change the copy."""
+    if value is None or value.__class__ is bytes:
+        return value
+    if value.__class__ is SortedSet:
+        copy: Any = SortedSet()
+        copy.scores, copy.entries = value.scores.copy(), value.entries.copy()
+        return copy
+    if value.__class__ is Stream:
+        copy = Stream()
+        for slot in Stream.__slots__:
+            part = getattr(value, slot)
+            setattr(copy, slot, part.copy() if part.__class__ is list else part)
+        return copy
+    return value.copy()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two keys have the same content."""
+    if one.__class__ is not other.__class__:
+        return False
+    if one.__class__ is SortedSet:
+        return bool(one.scores == other.scores)
+    if one.__class__ is Stream:
+        return bool(one.entries == other.entries and one.last == other.last)
+    return bool(one == other)
+
+
 class Keyspace:
     """The keys of one server, and the commands on them.
 
@@ -538,6 +566,28 @@ class Keyspace:
         self._data = {}
         self.touched.clear()
         self.calls.clear()
+
+    def load(self, keys: Mapping[bytes, Any]) -> None:
+        """Replace all keys by recorded ones (`changed`), and clear `touched`."""
+        self._data = {key: frozen(value) for key, value in keys.items()}
+        self.touched.clear()
+
+    def changed(self) -> dict[bytes, Any]:
+        """Copy the content of the touched keys; None for a key that is gone."""
+        return {key: frozen(self._data.get(key)) for key in self.touched}
+
+    def undo(self, keys: Mapping[bytes, Any]) -> None:
+        """Set the touched keys to their recorded content, and clear `touched`: all keys are as recorded again."""
+        for key in self.touched:
+            if key in keys:
+                self._data[key] = frozen(keys[key])
+            else:
+                self._data.pop(key, None)
+        self.touched.clear()
+
+    def equals(self, keys: Mapping[bytes, Any]) -> bool:
+        """Tell whether the touched keys have their recorded content."""
+        return all(same(self._data.get(key), keys.get(key)) for key in self.touched)
 
     def dump(self, keys: set[bytes] | None = None) -> dict[bytes, tuple[str, object]]:
         """Return the content of all keys, or of the given ones, as values that can be compared."""

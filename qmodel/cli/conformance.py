@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from qmodel.cli import campaigns, concurrent, fresh, kit, without_password
+from qmodel.cli import campaigns, concurrent, fresh, graph, kit, without_password
 from qmodel.cli.session import common, session
 
 
@@ -161,5 +161,6 @@ common(command)
 common(run)
 command.add_command(concurrent.command)
 command.add_command(fresh.command)
+command.add_command(graph.command)
 for _one in kit.COMMANDS:
     command.add_command(_one)

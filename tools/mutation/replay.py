@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
-from qmodel.backends.embedded.keyspace import Keyspace, SortedSet, Stream
+from qmodel.backends.embedded.keyspace import Keyspace, frozen, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, Wire
@@ -81,34 +81,6 @@ class Verdict:
     """The first difference in bytes that the suite does not notice."""
 
 
-def frozen(value: Any) -> Any:
-    """Copy a key's content, so that later commands on the key do not change the copy."""
-    if value.__class__ is bytes:
-        return value
-    if value.__class__ is SortedSet:
-        copy: Any = SortedSet()
-        copy.scores, copy.entries = value.scores.copy(), value.entries.copy()
-        return copy
-    if value.__class__ is Stream:
-        copy = Stream()
-        for slot in Stream.__slots__:
-            part = getattr(value, slot)
-            setattr(copy, slot, part.copy() if part.__class__ is list else part)
-        return copy
-    return value.copy()
-
-
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two keys have the same content."""
-    if one.__class__ is not other.__class__:
-        return False
-    if one.__class__ is SortedSet:
-        return bool(one.scores == other.scores)
-    if one.__class__ is Stream:
-        return bool(one.entries == other.entries and one.last == other.last)
-    return bool(one == other)
-
-
 class Loaded:
     """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
 
@@ -119,8 +91,7 @@ class Loaded:
 
     def set(self, keys: Keys) -> None:
         """Replace the content of the keyspace by these keys."""
-        self.keyspace._data = {key: value if value.__class__ is bytes else frozen(value) for key, value in keys.items()}
-        self.keyspace.touched.clear()
+        self.keyspace.load(keys)
 
     def forget(self, index: int) -> None:
         """Clear the library's cache of a namespace before every other step, by a read in another namespace.

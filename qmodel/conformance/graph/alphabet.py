@@ -1,0 +1,228 @@
+"""The alphabet: which operations with which arguments are tried in every state, family by family (families.txt).
+
+    ## name
+    What the family is about.
+    from core looks            the letters of these families too
+    setup ConfigSet(...)       an operation that is executed before the first state
+    bound len(s.jobs) <= 2     states outside are compared, and not followed; `s` is the store, `now` the moment
+    live job.put_at            fields that count in this family (canonical.py)
+    horizon 2                  how many ticks back moments are told apart; 1 if not given
+    midnight                   the first state is a tick before midnight
+    units 8                    the budget of an operation, instead of the model's
+    scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
+    graph                      it is explored by itself, not only as part of others
+
+    Put('q', job, 'k', '')
+
+Any other line is a letter: an operation of the catalogue. It is tried with every value of the variables that it names:
+`job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
+`token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
+is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration, and `day` a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import resources
+from itertools import permutations
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.settings import DAY
+from qmodel.model.state import history
+from qmodel.model.state.records import Job
+from qmodel.model.state.store import Store
+
+TICK: Final = 1000
+"""The unit of all durations of a scope. (Workers are seen at most once a second, so it cannot be shorter.)"""
+
+START: Final = 1_700_000_000_000 // DAY * DAY + DAY // 24
+"""The moment of the first state: an hour after midnight, so that a search of some ticks stays within the day."""
+
+JOBS: Final = ("A", "B", "C")
+WORKERS: Final = ("X", "Y")
+
+COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period", TICK))
+"""What is executed before the first state of every family."""
+
+OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
+_BUILT_IN: Final = {"__builtins__": {}, "tick": TICK, "day": DAY, "len": len, "sum": sum, "all": all, "abs": abs, "int": int}
+
+
+class Scope(NamedTuple):
+    """How many jobs and workers have names."""
+
+    jobs: int
+    workers: int
+
+    def __str__(self) -> str:
+        return f"{self.jobs}x{self.workers}"
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        """Read a scope as `str` writes it."""
+        jobs, workers = map(int, text.split("x"))
+        return cls(jobs, workers)
+
+
+class Letter(NamedTuple):
+    """A letter: its text, and the variables that it names."""
+
+    text: str
+    names: frozenset[str]
+    code: CodeType
+
+    def of(self, values: dict[str, Any]) -> Operation:
+        """Make the operation for these values of the variables."""
+        made: Operation = eval(self.code, {**_BUILT_IN, **OPERATIONS}, values)
+        return made
+
+
+class Family(NamedTuple):
+    """Letters that belong together, and what is special about their states."""
+
+    name: str
+    says: str
+    letters: tuple[Letter, ...] = ()
+    setup: tuple[Operation, ...] = ()
+    bounds: tuple[str, ...] = ()
+    live: frozenset[str] = frozenset()
+    horizon: int = 1
+    units: int = 0
+    scope: Scope = Scope(2, 2)
+    midnight: bool = False
+    graph: bool = False
+
+    @property
+    def start(self) -> int:
+        """The moment of the first state."""
+        return START + DAY - TICK - START % DAY if self.midnight else START
+
+    def bound(self) -> Callable[[Store, int], bool] | None:
+        """Make the predicate of the states that are followed; None if all are."""
+        if not self.bounds:
+            return None
+        text = " and ".join(f"({bound})" for bound in self.bounds)
+        made: Callable[[Store, int], bool] = eval(f"lambda s, now: {text}", dict(_BUILT_IN))
+        return made
+
+
+def letter(text: str) -> Letter:
+    """Read a letter."""
+    code = compile(text, "families.txt", "eval")
+    return Letter(text, frozenset(code.co_names) - OPERATIONS.keys() - {"tick", "day"}, code)
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Read all families, those too that are only parts of others."""
+    text = resources.files(__package__).joinpath("families.txt").read_text(encoding="utf-8")
+    found: dict[str, Family] = {}
+    for part in text.split("\n## ")[1:]:
+        name, says, *lines = [line for line in part.splitlines() if line and not line.startswith("#")]
+        family = Family(name, says)
+        for line in lines:
+            family = _with(family, line, found)
+        found[name] = family
+    return found
+
+
+def explored() -> dict[str, Family]:
+    """Give the families that are explored by themselves."""
+    return {name: family for name, family in families().items() if family.graph}
+
+
+def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
+    """Apply a line to a family."""
+    word, _, rest = line.partition(" ")
+    if word == "from":
+        for name in rest.split():
+            family = joined(family, known[name])
+        return family
+    if word == "setup":
+        return family._replace(setup=(*family.setup, letter(rest).of({})))
+    if word == "bound":
+        return family._replace(bounds=(*family.bounds, rest))
+    if word == "live":
+        return family._replace(live=family.live | set(rest.split()))
+    if word == "horizon":
+        return family._replace(horizon=int(rest))
+    if word == "units":
+        return family._replace(units=int(rest))
+    if word == "scope":
+        return family._replace(scope=Scope.parse(rest))
+    if line in ("graph", "midnight"):
+        return family._replace(graph=True) if line == "graph" else family._replace(midnight=True)
+    return family._replace(letters=(*family.letters, letter(line)))
+
+
+def joined(one: Family, other: Family) -> Family:
+    """Give a family with the letters of two; it keeps the name of the first."""
+    letters = {letter.text: letter for letter in (*one.letters, *other.letters)}
+    return one._replace(
+        letters=tuple(letters.values()),
+        setup=tuple(dict.fromkeys((*one.setup, *other.setup))),
+        bounds=tuple(dict.fromkeys((*one.bounds, *other.bounds))),
+        live=one.live | other.live,
+        horizon=max(one.horizon, other.horizon),
+        midnight=one.midnight or other.midnight,
+        units=one.units or other.units,
+        scope=Scope(max(one.scope.jobs, other.scope.jobs), max(one.scope.workers, other.scope.workers)),
+    )
+
+
+def pair(one: str, other: str) -> Family:
+    """Give the family of two families together."""
+    known = families()
+    return joined(known[one], known[other])._replace(name=f"{one}+{other}", says="")
+
+
+class Moves:
+    """The operations that are tried in a state of a family."""
+
+    def __init__(self, family: Family, scope: Scope) -> None:
+        self.jobs = JOBS[: min(scope.jobs, family.scope.jobs)]
+        self.workers = WORKERS[: min(scope.workers, family.scope.workers)]
+        self._fixed: list[Operation] = []
+        self._bound: list[tuple[Letter, dict[str, Any]]] = []
+        for one in family.letters:
+            for values in self._values(one.names):
+                if one.names & {"run", "token", "other_token", "last", "now"}:
+                    self._bound.append((one, values))
+                else:
+                    self._fixed.append(one.of(values))
+        self._fixed = list(dict.fromkeys(self._fixed))
+
+    def _values(self, names: frozenset[str]) -> Iterator[dict[str, str]]:
+        """Bind the variables that the scope alone decides."""
+        pairs = [("", "")]
+        if names & {"other", "other_token"}:
+            pairs = list(permutations(self.jobs, 2))
+        elif "job" in names:
+            pairs = [(job, "") for job in self.jobs]
+        for job, other in pairs:
+            for worker in self.workers if "worker" in names else ("",):
+                yield {"job": job, "other": other, "worker": worker}
+
+    def of(self, store: Store, now: int) -> Iterator[Operation]:
+        """Give the operations for a state."""
+        yield from self._fixed
+        schedule = store.schedules.get("S")
+        times = {"now": now, "last": schedule.last_at if schedule is not None else now}
+        for one, values in self._bound:
+            for run in store.jobs if "run" in one.names else (values["job"],):
+                job, other = store.jobs.get(run), store.jobs.get(values["other"])
+                for token in tokens(job) if "token" in one.names else (0,):
+                    second = other.token if other is not None else 0
+                    yield one.of({**values, **times, "run": run, "token": token, "other_token": second})
+
+
+def tokens(job: Job | None) -> tuple[int, ...]:
+    """Give the tokens of a job that letters name: of its last lease, and of the one before."""
+    if job is None or not job.token:
+        return ()
+    before = [int(facts[1]) for what, _, facts in history.stages(job) if what == "popped" and facts[1] != job.token]
+    return (job.token, before[-1]) if before else (job.token,)

@@ -1,0 +1,293 @@
+"""The search: every state of a family in a scope, level by level, and every edge of each.
+
+An edge is one operation in one concrete state (or a tick of the clock). On each edge:
+
+- the model's reply, events and state are compared with those of another subject, if one is given;
+- a refusal changes nothing, and neither does a read in the subject;
+- a new state keeps the invariants.
+
+The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
+there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
+canonical form is refuted. Liveness is asked of the whole graph once it is closed (`live.py`).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from qmodel.conformance.graph import live
+from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
+from qmodel.conformance.graph.canonical import Canonical, told_apart
+from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
+from qmodel.conformance.compare.report import call
+from qmodel.conformance.graph.server import ServerCorner
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.model import engine, invariants, snapshot
+from qmodel.model.copies import copy
+from qmodel.model.state import budget
+from qmodel.model.state.store import Store
+
+AT_ONE_JOB: Final = {"job.history"}
+"""What is live in scopes of one job only: with more, the graph of these families does not close."""
+
+
+class Finding(NamedTuple):
+    """What is wrong, and the shortest history that shows it; its last step is the edge."""
+
+    what: str
+    lines: list[str]
+    history: list[Step]
+
+    def __str__(self) -> str:
+        """Show it with the history in the notation of directed histories."""
+        now, steps = self.history[0].now, []
+        for step in self.history:
+            steps.append(f"+{step.now - now} {call(step.op)}" if step.now > now else call(step.op))
+            now = step.now
+        return "\n".join([self.what, *(f"    {line}" for line in self.lines[:20]), "its shortest history:", *steps])
+
+
+@dataclass
+class Explored:
+    """The result of a search."""
+
+    family: str
+    scope: Scope
+    closed: bool = False
+    states: int = 0
+    edges: int = 0
+    refused: int = 0
+    outside: int = 0
+    pairs: int = 0
+    stuck: int = 0
+    cpu: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+    apart: Counter[str] = field(default_factory=Counter)
+    """For each field that is not in the canonical form: in how many pairs that were tried it differed."""
+
+
+class _Node(NamedTuple):
+    """A state on the frontier."""
+
+    id: int
+    store: Store
+    now: int
+    keys: Keys
+
+
+class Search:
+    """The search of one family in one scope."""
+
+    def __init__(
+        self,
+        family: Family,
+        scope: Scope,
+        corner: LuaCorner | None = None,
+        server: ServerCorner | None = None,
+        pairs: float = 0.0,
+        limit: float = 0.0,
+        most: int = 1,
+    ) -> None:
+        """`limit` is in seconds of the processor, 0 for none; the search ends with `most` findings."""
+        self.moves = Moves(family, scope)
+        live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
+        self.canonical = Canonical(self.moves.jobs, self.moves.workers, live_fields, family.horizon)
+        self._family, self._corner, self._server = family, corner, server if corner is not None else None
+        self._share, self._limit, self._most = pairs, limit, most
+        self._bound = family.bound()
+        self._drawn = random.Random(f"{family.name} {scope}")
+        self._ids: dict[str, int] = {}
+        self._steps: list[tuple[int, Step | None]] = []
+        self._first: dict[int, tuple[Store, int]] = {}
+        self._successors: dict[int, Counter[Any]] = {}
+        self._graph = live.Graph()
+        self.result = Explored(family.name, scope)
+
+    def run(self) -> Explored:
+        """Search until the graph is closed, the time is over, or there are enough findings."""
+        usual, budget.UNITS = budget.UNITS, self._family.units or budget.UNITS
+        begun = time.process_time()
+        try:
+            level = [self._start()]
+            while level and not self._is_over(begun):
+                level = [node for one in level if not self._is_over(begun) for node in self._expand(one)]
+            self.result.closed = not self._is_over(begun)
+        finally:
+            budget.UNITS = usual
+            self.result.cpu = time.process_time() - begun
+        self.result.states = len(self._ids)
+        if self.result.closed and any("Pop(" in letter.text for letter in self._family.letters):
+            self._look_for_stuck()
+        return self.result
+
+    def _is_over(self, begun: float) -> bool:
+        over = bool(self._limit) and time.process_time() - begun > self._limit
+        return over or len(self.result.findings) >= self._most
+
+    def _start(self) -> _Node:
+        store, keys = Store(), Keys()
+        if self._corner is not None:
+            self._corner.load({})
+        self._setup = [Step(self._family.start, op) for op in (*COMMON, *self._family.setup)]
+        for step in self._setup:
+            engine.step(store, *step)
+            if self._corner is not None:
+                self._corner.step(*step)
+        if self._corner is not None:
+            keys = self._corner.keys()
+        self._ids[self.canonical.of(store, self._family.start)] = 0
+        self._steps.append((0, None))
+        return _Node(0, store, self._family.start, keys)
+
+    # ---- edges
+
+    def _expand(self, node: _Node) -> Iterator[_Node]:
+        """Follow every edge of a state; give the states that are new."""
+        if self._corner is not None:
+            self._corner.load(node.keys)
+        self._graph.add(node.id, node.store)
+        before = snapshot.of(node.store)
+        for op in self.moves.of(node.store, node.now):
+            yield from self._edge(node, op, before)
+        self.result.edges += 1
+        later = _Node(0, node.store, node.now + TICK, node.keys)
+        yield from self._arrive(node, None, later, live.TICK)
+
+    def _edge(self, node: _Node, op: Operation, before: snapshot.Snapshot) -> Iterator[_Node]:
+        store = copy(node.store)
+        self.result.edges += 1
+        try:
+            reply = engine.step(store, node.now, op)
+        except Exception as error:
+            self._found("crash of the model", [repr(error)], node.id, op)
+            return
+        same = changes_nothing(node.store, op, reply)
+        if same:
+            self.result.refused += 1
+            if not op.spec.reads and (lines := snapshot.difference(before, snapshot.of(store))):
+                self._found("changed although refused", lines, node.id, op)
+        if self._corner is not None:
+            self._compare(self._corner, node, op, reply, store)
+        if not same:
+            yield from self._arrive(node, op, _Node(0, store, node.now, node.keys), live.helps(op))
+        if self._corner is not None:
+            self._corner.undo()
+
+    def _compare(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
+        what = "the Lua library differs from the model"
+        try:
+            lines = corner.differences(node.now, op, reply, node.store, store)
+            if not lines and self._server and self._server.wants(op, shape(reply), corner.keyspace.touched):
+                what = "the server differs from the model"
+                lines = self._server.differences(node.keys, node.now, op, reply, node.store, store)
+        except Exception as error:
+            lines = [f"crash: {error!r}"]
+        if lines:
+            self._found(what, lines, node.id, op)
+
+    def _arrive(self, node: _Node, op: Operation | None, to: _Node, helps: bool) -> Iterator[_Node]:
+        """Look where an edge leads; give the state if it is new."""
+        if self._bound is not None and not self._bound(to.store, to.now):
+            self.result.outside += 1
+            return
+        form = self.canonical.of(to.store, to.now)
+        known = self._ids.get(form)
+        if known is None:
+            known = self._ids[form] = len(self._ids)
+            self._steps.append((node.id, None if op is None else Step(node.now, op)))
+            if broken := invariants.check(snapshot.of(to.store)):
+                self._found("broken invariant", [str(one) for one in broken], node.id, op)
+            keys = self._corner.keys() if self._corner is not None and op is not None else node.keys
+            if self._share:
+                self._first[known] = to.store, to.now
+            yield to._replace(id=known, keys=keys)
+        elif self._share and known in self._first and self._drawn.random() < self._share:
+            self._try_pair(known, node, op, to)
+        if helps and known != node.id:
+            self._graph.edge(node.id, known)
+
+    # ---- pairs
+
+    def _try_pair(self, known: int, node: _Node, op: Operation | None, to: _Node) -> None:
+        """Compare what follows two states of one canonical form."""
+        store, now = self._first[known]
+        if store is to.store and now == to.now:
+            return
+        if known not in self._successors:
+            self._successors[known] = self._follow(store, now)
+        one, other = self._successors[known], self._follow(to.store, to.now)
+        self.result.pairs += 1
+        self.result.apart.update(told_apart(store, to.store))
+        if one != other:
+            there = [f"there: {step.now - self._family.start} {call(step.op)}" for step in self._history(known)]
+            self._found("refuted canonical form", [*there, *_contrast(one - other, other - one)], node.id, op)
+
+    def _follow(self, store: Store, now: int) -> Counter[Any]:
+        """Count the kinds of edges of a state: operation, shape of the reply, canonical form of what follows."""
+        found: Counter[Any] = Counter()
+        mine = self.canonical.of(store, now)
+        for op in self.moves.of(store, now):
+            if op.spec.reads:
+                continue
+            after = copy(store)
+            reply = engine.step(after, now, op)
+            form = self.canonical.of(after, now)
+            if form == mine and "LOCK_LOST" in op.spec.refusals:
+                continue  # the reply to a call under an old token is of the past, which is not in the form
+            found[op.spec.name, shape(reply), form] += 1
+        found["tick", "", self.canonical.of(store, now + TICK)] += 1
+        return found
+
+    # ---- findings
+
+    def _look_for_stuck(self) -> None:
+        stuck = self._graph.stuck()
+        self.result.stuck = len(stuck)
+        if stuck:
+            self._found("stuck: unfinished jobs that can never end", [], min(stuck), None)
+
+    def _found(self, what: str, lines: list[str], at: int, op: Operation | None) -> None:
+        history = self._history(at)
+        if op is not None:
+            history.append(Step(self._now(at), op))
+        self.result.findings.append(Finding(what, lines, history))
+
+    def _now(self, at: int) -> int:
+        now = self._family.start
+        while at:
+            at, step = self._steps[at]
+            now += TICK * (step is None)
+        return now
+
+    def _history(self, at: int) -> list[Step]:
+        """Give the shortest history that leads to a state; ticks are in the moments of its steps."""
+        steps: list[Step] = []
+        while at:
+            at, step = self._steps[at]
+            if step is not None:
+                steps.append(step)
+        return self._setup + steps[::-1]
+
+
+def _contrast(one: Counter[Any], other: Counter[Any]) -> list[str]:
+    """Show an edge that only one of two states has, beside the most similar one of the other."""
+    name, reply, form = next(iter(one or other))
+    near = next((b for b in other if b[:2] == (name, reply)), None) if one else None
+    lines = set(form.split("\n")) ^ set(near[2].split("\n") if near is not None else ())
+    return [f"{name} -> {reply} leads elsewhere ({'only there' if one else 'only here'}):", *sorted(lines)]
+
+
+def shape(reply: Any) -> Any:
+    """Give what distinguishes replies of one operation: the code of a refusal, or how many there are."""
+    if isinstance(reply, Refusal):
+        return reply.code
+    if type(reply) is tuple:
+        return len(reply)
+    return reply if isinstance(reply, bool) or reply == "" else type(reply).__name__

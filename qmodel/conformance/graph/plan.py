@@ -1,0 +1,60 @@
+"""Which families are searched in which scopes: in the gate, and at night."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair
+from qmodel.conformance.graph.compare import LuaCorner, with_units
+from qmodel.conformance.graph.explore import Explored, Search
+from qmodel.conformance.graph.server import ServerCorner
+
+ONE: Final = Scope(1, 1)
+"""The scope of most families in the gate."""
+
+
+PAIR_SECONDS: Final = 4.0
+"""The most seconds of the processor for a pair of families; most close earlier."""
+
+WIDE: Final[dict[str, str]] = {}
+"""The largest scope in which each family closes in a few minutes."""
+
+
+class Run(NamedTuple):
+    """A search: a family, a scope, and the most seconds of the processor that it may take."""
+
+    family: Family
+    scope: Scope
+    limit: float = 0.0
+
+    def search(self, lua: bool, server: ServerCorner | None = None, pairs: float = 0.0) -> Explored:
+        """Search it; with `lua`, every edge is compared with the library in this process."""
+        corner = LuaCorner(with_units(None, self.family.units)) if lua else None
+        server = None if self.family.units else server  # its library has the usual budget
+        return Search(self.family, self.scope, corner, server, pairs, self.limit).run()
+
+
+def gate() -> list[Run]:
+    """Give the searches of the gate: each family with one job."""
+    found = [Run(family, ONE) for family in explored().values()]
+    return [*found, Run(explored()["plain"], Scope(2, 1)), Run(explored()["plain"], Scope(1, 2))]
+
+
+def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool) -> list[Run]:
+    """Give the searches that a command line asks for."""
+    runs = at_night() if night else gate()
+    if names:
+        runs = [Run(_named(name), scope or ONE) for name in names]
+    return [run._replace(scope=scope or run.scope, limit=limit or run.limit) for run in runs]
+
+
+def _named(name: str) -> Family:
+    one, _, other = name.partition("+")
+    return pair(one, other) if other else families()[one]
+
+
+def at_night() -> list[Run]:
+    """Give the searches of the night: each family in the largest scope in which it closes, and every pair."""
+    wide = [Run(family, Scope.parse(WIDE.get(name, "1x2"))) for name, family in explored().items()]
+    return [*gate(), *wide, *(Run(pair(one, other), ONE, PAIR_SECONDS) for one, other in combinations(explored(), 2))]

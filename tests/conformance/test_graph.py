@@ -1,0 +1,140 @@
+"""The closed graph: every family in the scopes of the gate, its canonical form, and its alphabet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from qmodel.backends.bundle import read
+from qmodel.conformance.graph import canonical, classes, plan
+from qmodel.conformance.graph.alphabet import START, TICK, Family, Scope, explored, families, letter, pair
+from qmodel.conformance.graph.compare import LuaCorner
+from qmodel.conformance.graph.explore import Explored, Search
+from qmodel.conformance.graph.server import ServerCorner
+from qmodel.conformance.subjects.named import Opening
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.model import engine
+from qmodel.model.state import uniques
+from qmodel.model.state.store import Store
+
+SEARCHES = plan.gate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerCorner]:
+    with closing(ServerCorner(Opening("valkey").url())) as corner:
+        yield corner
+
+
+@pytest.mark.xdist_group("graph")
+@pytest.mark.parametrize("run", SEARCHES, ids=[f"{run.family.name}-{run.scope}" for run in SEARCHES])
+def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run, server: ServerCorner) -> None:
+    found = run.search(lua=True, server=server, pairs=0.01)
+    assert [str(finding) for finding in found.findings] == []
+    assert found.closed
+    assert found.states > 20
+
+
+# ---- the alphabet
+
+
+def test_letters_name_every_operation_of_the_catalogue() -> None:
+    letters = {one.text.partition("(")[0] for family in explored().values() for one in family.letters}
+    assert {spec.cls.__name__ for spec in CATALOGUE.values()} <= letters
+
+
+def test_letters_name_every_class_of_argument_or_a_reason_says_why_not() -> None:
+    assert classes.unexplained() == set()
+    assert classes.stale() == set()
+
+
+def test_families_say_what_they_are_about() -> None:
+    assert len(explored()) >= 16
+    assert all(family.says.endswith(".") for family in families().values())
+
+
+def test_a_pair_of_families_has_the_letters_of_both() -> None:
+    both = pair("delays", "messages")
+    assert {one.text for one in both.letters} == {
+        one.text for name in ("delays", "messages") for one in families()[name].letters
+    }
+
+
+# ---- the canonical form
+
+
+def test_the_canonical_form_says_of_every_field_how_it_stands() -> None:
+    for cls, fields in canonical.FIELDS.items():
+        names = set(getattr(cls, "_fields", ())) or set(cls.__slots__)  # type: ignore[attr-defined]
+        assert fields.keys() == names, cls
+
+
+def _form(*steps: Operation, now: int = START) -> str:
+    store = Store()
+    for op in steps:
+        engine.step(store, now, op)
+    return canonical.Canonical(("A", "B"), ("X", "Y"), frozenset(), 1).of(store, now)
+
+
+def test_names_and_moments_do_not_tell_states_apart() -> None:
+    put, pop = ops.Put("q", "A", "k", ""), ops.Pop("q", "X")
+    assert _form(put, pop) == _form(ops.Put("q", "B", "k", ""), ops.Pop("q", "Y"))
+    assert _form(put, pop) == _form(put, pop, now=START + 7 * TICK)
+    assert _form(put) != _form(put, pop)
+
+
+def _search(*letters: str, name: str = "tried", live: frozenset[str] = frozenset(), pairs: float = 1.0) -> Explored:
+    family = Family(name, "", tuple(map(letter, letters)), live=live)
+    return Search(family, Scope(1, 1), pairs=pairs).run()
+
+
+PUT, POP = "Put('q', job, 'k', '', retries=1)", "Pop('q', worker)"
+
+
+def test_a_canonical_form_that_forgets_what_counts_is_refuted() -> None:
+    letters = (PUT, POP, "Clean('complete', tick)", "Complete(job, token)")
+    forgets = _search(*letters)
+    assert forgets.findings[0].what == "refuted canonical form"
+    assert _search(*letters, live=frozenset({"job.ended_at"})).findings == []
+
+
+# ---- each check can fail
+
+
+def test_a_fault_of_the_lua_is_found_with_its_shortest_history() -> None:
+    right, text = "  job.worker, job.grant = '', ''\n", read("ops/finish")
+    assert right in text
+    corner = LuaCorner({"ops/finish": text.replace(right, "  job.grant = ''\n")})
+    found = Search(explored()["plain"], Scope(1, 1), corner).run()
+    assert found.findings[0].what == "the Lua library differs from the model"
+    assert len(found.findings[0].history) == 5  # two options, put, pop, and the step that shows it
+
+
+def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uniques, "remove", lambda store, unique: None)
+    found = Search(explored()["unique_pending"], Scope(1, 1)).run()
+    assert found.findings[0].what == "broken invariant"
+
+
+def test_a_refusal_that_changes_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = engine.step
+
+    def careless(store: Store, now: int, op: Operation) -> Any:
+        reply = step(store, now, op)
+        if getattr(reply, "code", "") == "LOCK_LOST":
+            store.workers_passed += 1
+        return reply
+
+    monkeypatch.setattr(engine, "step", careless)
+    found = Search(explored()["plain"], Scope(1, 1)).run()
+    assert found.findings[0].what == "changed although refused"
+
+
+def test_jobs_that_can_never_end_are_found() -> None:
+    found = _search(PUT, POP, "Complete(job, token)", "Pause(('q',))", pairs=0.0)
+    assert found.findings[0].what.startswith("stuck")
+    assert _search(PUT, POP, "Complete(job, token)", "Pause(('q',))", "Unpause(('q',))", pairs=0.0).findings == []
