@@ -18,7 +18,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 # ---- time
 
@@ -52,6 +55,15 @@ def _raise_in(thread: int, error: type[BaseException]) -> None:
 
 raise_in: Callable[[int, type[BaseException]], None] = _raise_in
 """Raise an exception in a thread, as soon as that executes Python code again."""
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    import asyncio
+
+    return asyncio.new_event_loop()
+
+
+new_event_loop: Callable[[], asyncio.AbstractEventLoop] = _new_event_loop
 
 # ---- connections
 

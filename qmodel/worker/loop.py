@@ -39,7 +39,7 @@ class AsyncRunner:
         self._on_end = on_end
         self._backlog: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
+        self._loop = runtime.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE, "qmodel-plain"))
         self._warned = False
         self._thread = runtime.Thread(target=self._run, name="qmodel-jobs", daemon=True)

@@ -1,0 +1,254 @@
+"""The clients: producers and consumers on AsyncClient, producers on App, and workers, each a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from qmodel import runtime
+from qmodel.app import App, Context
+from qmodel.client.aio import AsyncClient
+from qmodel.client.request_ids import with_request
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.errors import ConnectError, LockLost, RefusedError
+from qmodel.simulator.baton import Process
+from qmodel.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from qmodel.backends import AsyncBackend
+    from qmodel.simulator.world import World
+
+QUEUES = ("first", "second")
+KLASS = "work"
+DEADLINE = 6.0
+URL = f"redis://simulated:6380/0?deadline={DEADLINE:g}&socket_timeout=2"
+
+
+class Trouble(Exception):
+    """A job fails with it."""
+
+
+class Observed:
+    """A backend whose calls the oracles see."""
+
+    def __init__(self, world: World, inner: AsyncBackend) -> None:
+        self._world = world
+        self._inner = inner
+
+    async def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute an operation."""
+        op, called = with_request(op), self._world.baton.now
+        try:
+            outcome = await self._inner.execute(op, now)
+        except ConnectError as error:
+            self._world.oracles.gave_up(error, called, DEADLINE)
+            raise
+        self._world.oracles.told(op, outcome, called)
+        return outcome
+
+    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations."""
+        return [await self.execute(op, now) for op in ops]
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        """Wait for a wake-up."""
+        return await self._inner.wait(queues, timeout)
+
+    async def wait_events(self, after: int, timeout: float) -> bool:
+        """Wait for an event."""
+        return await self._inner.wait_events(after, timeout)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._inner.close()
+
+
+class Clients:
+    """Starts clients, and ends them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.workers: dict[str, tuple[Worker, Process]] = {}
+        self.producing = self.consuming = True
+        self._number = 0
+
+    def start(self) -> None:
+        """Start everybody."""
+        settings = self.world.settings
+        for number in range(settings.producers):
+            self._process(f"producer-{number}", self._produce if number % 2 else self._produce_async)
+        for number in range(settings.consumers):
+            self._process(f"consumer-{number}", self._consume)
+        for number in range(settings.workers):
+            self.start_worker(f"worker-{number}")
+
+    def _process(self, name: str, run: Any) -> Process:
+        process = Process(name, self.world.draw_skew())
+        self.world.names.append(name)
+        self.world.baton.start(name, process, lambda: run(name))
+        return process
+
+    # ---- producers
+
+    def _drawn(self) -> tuple[str, str, dict[str, Any]]:
+        """Draw a job: its queue, how it behaves, and its options."""
+        chance, settings = self.world.chance, self.world.settings
+        kind = chance.random()
+        how = "slow" if kind < settings.slow_jobs else "fails" if kind < settings.slow_jobs + settings.failing_jobs else ""
+        options: dict[str, Any] = {"retries": 30}
+        if chance.random() < 0.1:
+            options["delay"] = chance.random() * 2
+        if chance.random() < 0.2:
+            options["priority"] = chance.randrange(3)
+        return chance.choice(QUEUES), how or "quick", options
+
+    def _produce_async(self, name: str) -> None:
+        self.world.run_loop(self._produce_with_client(name))
+
+    async def _produce_with_client(self, name: str) -> None:
+        from qmodel.backends.redis.backend import connect_async
+
+        world = self.world
+        client = AsyncClient(Observed(world, connect_async(URL)))
+        number = 0
+        while self.producing:
+            await asyncio.sleep(world.chance.expovariate(world.settings.rate))
+            number += 1
+            queue, how, options = self._drawn()
+            try:
+                await client.queues[queue].put(KLASS, {"how": how}, jid=f"{name}-{number}", **options)
+            except ConnectError:
+                continue
+            if world.chance.random() < 0.1:
+                await self._ask(client)
+        await client.close()
+
+    async def _ask(self, client: AsyncClient) -> None:
+        try:
+            await client.execute(ops.Queue(self.world.chance.choice(QUEUES)))
+        except ConnectError:
+            pass
+
+    def _produce(self, name: str) -> None:
+        world = self.world
+        app = self.app()
+        kind = app.jobs[KLASS]
+        while self.producing:
+            runtime.sleep(world.chance.expovariate(world.settings.rate))
+            queue, how, options = self._drawn()
+            called = runtime.monotonic()
+            try:
+                made = kind.options(queue=queue, **options).put(how)
+            except ConnectError as error:
+                world.oracles.gave_up(error, called, DEADLINE)
+            else:
+                world.oracles.put(made.jid)
+        app.close()
+
+    # ---- consumers
+
+    def _consume(self, name: str) -> None:
+        self.world.run_loop(self._consume_with_client(name))
+
+    async def _consume_with_client(self, name: str) -> None:
+        """Take jobs one by one, and let some leases run out."""
+        from qmodel.backends.redis.backend import connect_async
+
+        world = self.world
+        client = AsyncClient(Observed(world, connect_async(URL)), worker=name)
+        while self.consuming:
+            try:
+                job = await client.queues[world.chance.choice(QUEUES)].pop(timeout=1.0)
+                if job is None:
+                    continue
+                world.oracles.begins(job.jid, job.raw.token)
+                late = world.chance.random() < 0.05
+                await asyncio.sleep(world.settings.lease * 1.5 if late else world.chance.random() * 0.2)
+                await (job.complete() if world.chance.random() < 0.9 else job.retry())
+            except ConnectError:
+                await asyncio.sleep(0.2)
+            except (LockLost, RefusedError):
+                continue
+        await client.close()
+
+    # ---- workers
+
+    def app(self) -> App:
+        """Make an app, as each process does."""
+        world = self.world
+        app = App(URL)
+
+        @app.job(name=KLASS, retries=30)
+        def work(how: str, context: Context) -> str:
+            world.oracles.begins(context.jid, context.raw.token)
+            for _ in range(self._steps(how)):
+                runtime.sleep(0.1)
+                self._look(context)
+            if how == "fails" and world.chance.random() < 0.5:
+                raise Trouble("as drawn")
+            return how
+
+        return app
+
+    def async_app(self) -> App:
+        """Make an app with asynchronous jobs."""
+        world = self.world
+        app = App(URL)
+
+        @app.job(name=KLASS, retries=30)
+        async def work(how: str, context: Context) -> str:
+            world.oracles.begins(context.jid, context.raw.token)
+            for _ in range(self._steps(how)):
+                await asyncio.sleep(0.1)
+                self._look(context)
+            if how == "fails" and world.chance.random() < 0.5:
+                raise Trouble("as drawn")
+            return how
+
+        return app
+
+    def _steps(self, how: str) -> int:
+        chance = self.world.chance
+        return int(chance.uniform(1, 3) * self.world.settings.lease * 10) if how == "slow" else chance.randrange(2)
+
+    def _look(self, context: Context) -> None:
+        store = self.world.server.store
+        if store is not None:
+            self.world.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker process."""
+        self._number += 1
+        self._process(f"{name}.{self._number}", self._work)
+
+    def _work(self, name: str) -> None:
+        world = self.world
+        settings = world.settings
+        app = self.async_app() if settings.runner == "async" else self.app()
+        worker = Worker(app, QUEUES, concurrency=settings.concurrency, runner=settings.runner, name=name)  # type: ignore[arg-type]
+        process = world.baton.current.process
+        self.workers[name] = worker, process
+        world.oracles.alive[name] = process
+        worker.run()
+        world.oracles.alive.pop(name)
+        del self.workers[name]
+
+    def replace_worker(self, kills: bool) -> None:
+        """Stop a worker, or kill it, and start another one."""
+        if not self.workers:
+            return
+        name = self.world.chance.choice(sorted(self.workers))
+        worker, process = self.workers[name]
+        if kills:
+            self.world.baton.kill(process)
+            self.workers.pop(name)
+        else:
+            worker.stop(now=self.world.chance.random() < 0.5)
+        self.start_worker(name.partition(".")[0])
+
+    def stop_workers(self) -> None:
+        """Tell all workers to stop."""
+        for worker, _ in list(self.workers.values()):
+            worker.stop()

@@ -1,0 +1,108 @@
+"""The server: `qmodel serve` with its journal on the simulated disk, and its crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qmodel.contract.operations import Operation, Spec
+from qmodel.model.state.store import Store
+from qmodel.serve.functions import ModelExecutor
+from qmodel.serve.host import Host, Options
+from qmodel.serve.journal import JournalError
+from qmodel.serve.namespaces import Space
+from qmodel.serve.server import open_host, serving
+from qmodel.simulator.baton import Process
+from qmodel.simulator.disk import SimulatedDisk
+
+if TYPE_CHECKING:
+    from qmodel.simulator.world import World
+
+PREFIX = "ql:"
+
+
+class Server:
+    """Starts, crashes and starts again. `since` is the point of the failure model's last loss, if it lost anything."""
+
+    def __init__(self, world: World, folder: Path, disk: SimulatedDisk, snapshot_every: int) -> None:
+        self.disk = disk
+        self.crashes = 0
+        self.since: float | None = None
+        self.host: Host | None = None
+        self._world = world
+        self._options = Options(data=str(folder), snapshot_every=snapshot_every)
+        self._process: Process | None = None
+
+    @property
+    def store(self) -> Store | None:
+        """The state, while the server runs."""
+        host, process = self.host, self._process
+        if host is None or process is None or process.dead or not isinstance(host.executor, ModelExecutor):
+            return None
+        return host.executor.spaces.look(0, PREFIX).store
+
+    def start(self) -> None:
+        """Start a server process."""
+        self._process = process = Process("server", self._world.draw_skew())
+        self._world.baton.start("serve", process, self._serve)
+
+    def _serve(self) -> None:
+        world = self._world
+        try:
+            host = open_host(self._options, self.disk)
+        except JournalError as error:
+            world.oracles.found("the server starts", str(error))
+            return
+        executor = host.executor
+        assert isinstance(executor, ModelExecutor)
+        world.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
+        self.since = None
+        executor.watch = self._watch
+        self.host = host
+        world.run_loop(self._until_it_stops(host))
+
+    async def _until_it_stops(self, host: Host) -> None:
+        async with serving(host):
+            await host.stopping.wait()
+
+    def _watch(
+        self, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, now: int, outcome: Any
+    ) -> None:
+        if space.prefix == PREFIX:
+            self._world.oracles.executed(space.store, spec, words, op, outcome)
+
+    # ---- faults
+
+    def crash(self, how: str) -> None:
+        """End the process at once.
+
+        `kill`: the disk keeps what the kernel has. `power`: what was not synced may be lost. `tail`: a disk that lies
+        goes back to when it was last settled; `failover`: a replica takes over, which lags by some time.
+        """
+        world, disk = self._world, self.disk
+        self.crashes += 1
+        if self._process is not None:
+            world.baton.kill(self._process)
+            world.baton.give_way()
+        disk.abandon()
+        world.oracles.counts[f"crashes: {how}"] += 1
+        if how == "power":
+            disk.lose()
+        elif how == "tail":
+            self._go_back(disk.settled_at)
+        elif how == "failover":
+            self._go_back(max(disk.settled_at, world.baton.now - world.chance.random() * world.settings.tail))
+
+    def _go_back(self, since: float) -> None:
+        self.since = since
+        self.disk.lose(since)
+
+    def restart_if_stopped(self) -> bool:
+        """Start it again if it has stopped by itself, as it does when its disk is full; say whether it had."""
+        host, process = self.host, self._process
+        if host is None or process is None or process.dead or host.failure is None:
+            return False
+        self.crash("kill")
+        self.start()
+        return True

@@ -1,0 +1,287 @@
+"""The world of one run: the server, its clients, and what fails, from a seed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from qmodel import runtime
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.errors import ConnectError
+from qmodel.simulator import oracles, strands
+from qmodel.simulator.baton import Baton, Killed, Process
+from qmodel.simulator.clients import QUEUES, URL, Clients
+from qmodel.simulator.disk import SimulatedDisk
+from qmodel.simulator.loop import Loop
+from qmodel.simulator.net import Net
+from qmodel.simulator.oracles import Finding, Oracles
+from qmodel.simulator.server import PREFIX, Server
+from qmodel.simulator.settings import Settings, drawn
+from qmodel.simulator.sockets import connection_class
+
+EPOCH: Final = 1_700_000_000.0
+"""The time at which every run begins, in seconds since 1970."""
+
+SETTLING: Final = 90.0
+"""Virtual seconds that everybody has to finish, once the faults have stopped."""
+
+
+class Result(NamedTuple):
+    """What a run gave. The digest is that of all packets and their times."""
+
+    seed: str
+    seconds: float
+    digest: str
+    switches: int
+    packets: int
+    counts: Counter[str]
+    findings: list[Finding]
+
+
+class World:
+    """One run."""
+
+    def __init__(self, seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> None:
+        self.seed = seed
+        self.settings = settings
+        self.chance = Random(f"{seed} world")
+        self.names: list[str] = []
+        self.baton = Baton(Random(f"{seed} schedule"), settings.pauses)
+        self.net = Net(self.baton, Random(f"{seed} network"), settings.weather, dump)
+        self.oracles = Oracles(lambda: self.baton.now, lambda: self.net.faulted_at)
+        disk = SimulatedDisk(self.baton, Random(f"{seed} disk"), settings.lies)
+        self.server = Server(self, folder, disk, settings.snapshot_every)
+        self.clients = Clients(self)
+        self._failing = True
+        self._weather = Process("weather")
+
+    def machine(self) -> dict[str, Any]:
+        """Give what stands in place of the names of `runtime`."""
+        baton, ids = self.baton, Random(f"{self.seed} ids")
+        redis_class = connection_class(baton, self.net)
+        return {
+            "monotonic": self._monotonic,
+            "time_ns": lambda: int((EPOCH + baton.now + baton.current.process.skew) * 1e9),
+            "sleep": self.sleep,
+            "random": ids.random,
+            "uniform": ids.uniform,
+            "sample": ids.sample,
+            "urandom": ids.randbytes,
+            "token_hex": lambda size: ids.randbytes(size).hex(),
+            "randbelow": ids.randrange,
+            "getpid": lambda: 1,
+            "Thread": lambda **given: strands.Thread(baton, **given),
+            "Event": lambda: strands.Event(baton),
+            "Lock": lambda: strands.Lock(baton),
+            "SimpleQueue": lambda: strands.SimpleQueue(baton),
+            "current_thread": lambda: baton.current.thread,
+            "get_ident": lambda: baton.current.number,
+            "raise_in": baton.raise_in,
+            "new_event_loop": self.new_loop,
+            "connection_class": lambda cls: redis_class if cls.__name__ == "Connection" and _blocks(cls) else cls,
+        }
+
+    def _monotonic(self) -> float:
+        self.baton.pause()
+        return self.baton.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        until = self.baton.now + max(seconds, 0.0)
+        while self.baton.now < until:
+            self.baton.block(until)
+
+    def new_loop(self) -> Loop:
+        """Make an event loop."""
+        return Loop(self.baton, self.net)
+
+    def run_loop(self, main: Coroutine[Any, Any, None]) -> None:
+        """Run an event loop in this strand. A killed process leaves no coroutine that would clean up later."""
+        loop = self.new_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(main)
+        except Killed:
+            with contextlib.suppress(BaseException):
+                main.close()
+            raise
+
+    def draw_skew(self) -> float:
+        """Draw the error of a process's clock."""
+        return self.chance.uniform(-1, 1) * self.settings.skew
+
+    # ---- the run
+
+    def run(self) -> None:
+        """Run it: set up, let things fail, stop the faults, and let everybody finish."""
+        self.server.start()
+        self._set_up()
+        self.server.disk.settle()
+        self.clients.start()
+        for every, act in self._faults():
+            if every:
+                self.baton.start("weather", self._weather, lambda every=every, act=act: self._repeat(every, act))
+        self.baton.start("settling", self._weather, self._settle)
+        self._watch_until(self.settings.seconds, lambda: False)
+        self._calm_down()
+        self._watch_until(self.baton.now + SETTLING, self._is_done)
+        self._finish()
+
+    def _set_up(self) -> None:
+        """Set the options of the namespace."""
+        settings = self.settings
+        done = strands.Event(self.baton)
+
+        def set_up() -> None:
+            client = Client(URL)
+            client.execute(ops.ConfigSet("heartbeat", int(settings.lease * 1000)))
+            client.execute(ops.ConfigSet("grace-period", 0))
+            if settings.limit:
+                for queue in QUEUES:
+                    client.execute(ops.ThrottleSet(f"queue/{queue}", settings.limit))
+            client.close()
+            done.set()
+
+        self.baton.start("set-up", Process("set-up"), set_up)
+        done.wait()
+
+    def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
+        while self.baton.now < moment and not is_over():
+            self.sleep(1.0)
+            store = self.server.store
+            if store is not None:
+                self.oracles.each_second(store, int((EPOCH + self.baton.now) * 1000))
+
+    def _calm_down(self) -> None:
+        """Stop the faults, and let the server run."""
+        self._failing = False
+        self.clients.producing = False
+        self.net.partitions.clear()
+        self.net.weather = self.net.weather._replace(lose=0.0)
+        self.net.faulted()
+        self.server.disk.full = False
+        self.server.restart_if_stopped()
+        if not self.net.is_up:
+            self.sleep(3.0)
+
+    def _is_done(self) -> bool:
+        store = self.server.store
+        return store is not None and self.net.is_up and not oracles.unended(store)
+
+    def _finish(self) -> None:
+        store = self.server.store
+        if store is None:
+            self.oracles.found("the server runs", "it did not, although nothing failed")
+            return
+        self.oracles.at_the_end(store, oracles.unended(store))
+        self.clients.consuming = False
+        self.clients.stop_workers()
+        until = self.baton.now + 20.0
+        while self.clients.workers and self.baton.now < until:
+            self.sleep(0.5)
+        for name in self.clients.workers:
+            self.oracles.found("workers stop", f"{name} was told to stop, and did not in 20 s")
+
+    # ---- faults
+
+    def _faults(self) -> list[tuple[float, Callable[[], None]]]:
+        settings = self.settings
+        return [
+            (settings.crash_every, self._crash),
+            (settings.part_every, self._part),
+            (settings.cut_every, self.net.cut_all),
+            (settings.fill_every, self._fill),
+            (settings.stop_every, lambda: self.clients.replace_worker(False)),
+            (settings.kill_every, lambda: self._kill()),
+        ]
+
+    def _repeat(self, every: float, act: Callable[[], None]) -> None:
+        while True:
+            self.sleep(self.chance.expovariate(1 / every))
+            if not self._failing:
+                return
+            act()
+
+    def _crash(self) -> None:
+        """Crash the server, and start it again after some time; a replica takes over sooner."""
+        how = self.chance.choice(self.settings.crashes)
+        down = self.chance.uniform(0.05, 2.0)
+        self.net.faulted(down + 0.1)
+        self.server.crash(how)
+        self.sleep(down)
+        self.net.faulted()
+        self.server.start()
+
+    def _part(self) -> None:
+        name = self.chance.choice(self.names)
+        self.net.cut_off(name, self.chance.choice((0.3, 2.0, 6.0)) * self.chance.uniform(0.5, 1.5))
+
+    def _fill(self) -> None:
+        """Fill the disk for some time."""
+        disk = self.server.disk
+        disk.full = True
+        lasts = self.chance.uniform(0.1, 2.0)
+        self.net.faulted(lasts)
+        self.sleep(lasts)
+        disk.full = False
+        self.server.restart_if_stopped()
+        self.net.faulted()
+
+    def _kill(self) -> None:
+        self.net.faulted()
+        self.clients.replace_worker(True)
+
+    def _settle(self) -> None:
+        """Put what a lying disk has on the disk, from time to time."""
+        while self.settings.lies:
+            self.sleep(self.settings.tail * self.chance.uniform(0.5, 1.5))
+            self.server.disk.settle()
+
+
+def _blocks(cls: Any) -> bool:
+    return not cls.__module__.startswith("redis.asyncio")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let nothing outside the simulation decide anything: garbage is collected afterwards, and nobody logs."""
+    gc.collect()
+    gc.disable()
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        gc.enable()
+        gc.collect()
+
+
+def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = None) -> Result:
+    """Run a seed; with the settings that it draws, unless others are given. `dump` gets all packets."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-simulator-") as folder, _undisturbed():
+        world = World(seed, settings or drawn(seed), Path(folder), dump)
+        with runtime.replaced(world.machine()):
+            try:
+                world.run()
+            except ConnectError as error:
+                world.oracles.found("the run is whole", str(error))
+            finally:
+                world.baton.end()
+        for error in world.baton.errors:
+            world.oracles.found("no thread fails", error)
+        found, net = world.oracles, world.net
+        return Result(
+            seed, world.baton.now, net.digest, world.baton.switches, net.packets, found.counts, found.findings
+        )
+
+
+__all__ = ["PREFIX", "Result", "World", "run"]
