@@ -114,10 +114,13 @@ class Journal:
         try:
             self._writer.commit(pending)
         except OSError as error:
-            raise JournalError(
-                f"The journal in {self.folder} cannot be written: {error.strerror}.",
-                "Check the disk and start again: no acknowledged operation is lost.",
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> JournalError:
+        return JournalError(
+            f"The journal in {self.folder} cannot be written: {error.strerror}.",
+            "Check the disk and start again: no acknowledged operation is lost.",
+        )
 
     def is_long(self, spaces: Spaces) -> bool:
         """Whether it is time for a snapshot."""
@@ -191,7 +194,10 @@ class Journal:
                 "Restore the folder from a backup, or start once with --salvage, which starts with what is readable "
                 "and keeps the damaged files.",
             )
-        self._continue(found)
+        try:
+            self._continue(found)
+        except OSError as error:
+            raise self._unwritable(error) from error
         return found.entries
 
     def salvage(self, spaces: Spaces, replay: Callable[[Entry], int]) -> None:

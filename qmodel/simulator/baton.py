@@ -88,7 +88,8 @@ class Baton:
             except Killed:
                 pass
             except BaseException as error:  # as the interpreter does: the thread ends, and the process continues
-                self.errors.append(f"{process.name}/{name}: {type(error).__name__}: {error}")
+                if not process.dead:
+                    self.errors.append(f"{process.name}/{name}: {type(error).__name__}: {error}")
             strand.over = True
             del self.strands[strand.number]
             self._next().gate.release()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmodel import runtime
-from qmodel.app import App, Context
+from qmodel.app import App, Context, fixed
 from qmodel.client.aio import AsyncClient
 from qmodel.client.request_ids import with_request
 from qmodel.contract import operations as ops
@@ -180,7 +180,7 @@ class Clients:
         world = self.world
         app = App(URL)
 
-        @app.job(name=KLASS, retries=30)
+        @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         def work(how: str, context: Context) -> str:
             world.oracles.begins(context.jid, context.raw.token)
             for _ in range(self._steps(how)):
@@ -197,7 +197,7 @@ class Clients:
         world = self.world
         app = App(URL)
 
-        @app.job(name=KLASS, retries=30)
+        @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         async def work(how: str, context: Context) -> str:
             world.oracles.begins(context.jid, context.raw.token)
             for _ in range(self._steps(how)):

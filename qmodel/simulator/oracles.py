@@ -112,8 +112,7 @@ class Oracles:
 
     def recovered(self, store: Store, since: float | None) -> None:
         """Observe the state after a start. `since`: what the failure model may have lost was done after that."""
-        if since is not None:
-            self._ends.clear()
+        self._ends.clear()
         for jid, at in self.acknowledged.items():
             if jid in store.jobs or jid in self.lost:
                 continue

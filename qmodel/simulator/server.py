@@ -29,6 +29,7 @@ class Server:
         self.disk = disk
         self.crashes = 0
         self.since: float | None = None
+        self.start_at = 0.0
         self.host: Host | None = None
         self._world = world
         self._options = Options(data=str(folder), snapshot_every=snapshot_every)
@@ -42,25 +43,37 @@ class Server:
             return None
         return host.executor.spaces.look(0, PREFIX).store
 
-    def start(self) -> None:
-        """Start a server process."""
-        self._process = process = Process("server", self._world.draw_skew())
-        self._world.baton.start("serve", process, self._serve)
+    @property
+    def runs(self) -> bool:
+        """Whether there is a server process, perhaps one that still starts."""
+        return self._process is not None and not self._process.dead
 
-    def _serve(self) -> None:
+    def operate(self) -> None:
+        """Start the server whenever it does not run, and its time to start has come: the operator's part."""
+        while True:
+            if not self.runs and self._world.baton.now >= self.start_at:
+                self._process = process = Process("server", self._world.draw_skew())
+                self._world.baton.start("serve", process, lambda process=process: self._serve(process))
+            self._world.sleep(0.05)
+
+    def _serve(self, process: Process) -> None:
         world = self._world
         try:
-            host = open_host(self._options, self.disk)
+            self.host = host = open_host(self._options, self.disk)
+            executor = host.executor
+            assert isinstance(executor, ModelExecutor)
+            world.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
+            self.since = None
+            executor.watch = self._watch
+            world.run_loop(self._until_it_stops(host))
         except JournalError as error:
-            world.oracles.found("the server starts", str(error))
-            return
-        executor = host.executor
-        assert isinstance(executor, ModelExecutor)
-        world.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
-        self.since = None
-        executor.watch = self._watch
-        self.host = host
-        world.run_loop(self._until_it_stops(host))
+            if not self.disk.refused:
+                world.oracles.found("the server starts", str(error))
+        self.disk.refused = 0
+        world.net.faulted(1.0)
+        self.start_at = world.baton.now + 0.5
+        self.disk.abandon()
+        world.baton.kill(process)
 
     async def _until_it_stops(self, host: Host) -> None:
         async with serving(host):
@@ -74,14 +87,15 @@ class Server:
 
     # ---- faults
 
-    def crash(self, how: str) -> None:
-        """End the process at once.
+    def crash(self, how: str, down: float) -> None:
+        """End the process at once, and start another one after some time.
 
         `kill`: the disk keeps what the kernel has. `power`: what was not synced may be lost. `tail`: a disk that lies
         goes back to when it was last settled; `failover`: a replica takes over, which lags by some time.
         """
         world, disk = self._world, self.disk
         self.crashes += 1
+        self.start_at = world.baton.now + down
         if self._process is not None:
             world.baton.kill(self._process)
             world.baton.give_way()
@@ -95,14 +109,5 @@ class Server:
             self._go_back(max(disk.settled_at, world.baton.now - world.chance.random() * world.settings.tail))
 
     def _go_back(self, since: float) -> None:
-        self.since = since
+        self.since = since if self.since is None else min(self.since, since)
         self.disk.lose(since)
-
-    def restart_if_stopped(self) -> bool:
-        """Start it again if it has stopped by itself, as it does when its disk is full; say whether it had."""
-        host, process = self.host, self._process
-        if host is None or process is None or process.dead or host.failure is None:
-            return False
-        self.crash("kill")
-        self.start()
-        return True

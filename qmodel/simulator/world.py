@@ -123,7 +123,7 @@ class World:
 
     def run(self) -> None:
         """Run it: set up, let things fail, stop the faults, and let everybody finish."""
-        self.server.start()
+        self.baton.start("operator", self._weather, self.server.operate)
         self._set_up()
         self.server.disk.settle()
         self.clients.start()
@@ -169,9 +169,6 @@ class World:
         self.net.weather = self.net.weather._replace(lose=0.0)
         self.net.faulted()
         self.server.disk.full = False
-        self.server.restart_if_stopped()
-        if not self.net.is_up:
-            self.sleep(3.0)
 
     def _is_done(self) -> bool:
         store = self.server.store
@@ -215,11 +212,8 @@ class World:
         """Crash the server, and start it again after some time; a replica takes over sooner."""
         how = self.chance.choice(self.settings.crashes)
         down = self.chance.uniform(0.05, 2.0)
-        self.net.faulted(down + 0.1)
-        self.server.crash(how)
-        self.sleep(down)
-        self.net.faulted()
-        self.server.start()
+        self.net.faulted(down + 1.0)
+        self.server.crash(how, down)
 
     def _part(self) -> None:
         name = self.chance.choice(self.names)
@@ -233,7 +227,6 @@ class World:
         self.net.faulted(lasts)
         self.sleep(lasts)
         disk.full = False
-        self.server.restart_if_stopped()
         self.net.faulted()
 
     def _kill(self) -> None:
