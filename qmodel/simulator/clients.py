@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmodel import runtime
 from qmodel.app import App, Context, fixed
 from qmodel.client.aio import AsyncClient
 from qmodel.client.request_ids import with_request
+from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
-from qmodel.errors import ConnectError, LockLost, RefusedError
+from qmodel.errors import ConnectError, LockLost, QmodelError, RefusedError
 from qmodel.simulator.baton import Process
 from qmodel.worker.worker import Worker
 
@@ -95,14 +97,14 @@ class Clients:
     def _drawn(self) -> tuple[str, str, dict[str, Any]]:
         """Draw a job: its queue, how it behaves, and its options."""
         chance, settings = self.world.chance, self.world.settings
-        kind = chance.random()
-        how = "slow" if kind < settings.slow_jobs else "fails" if kind < settings.slow_jobs + settings.failing_jobs else ""
+        weights = settings.slow_jobs, settings.failing_jobs, 1 - settings.slow_jobs - settings.failing_jobs
+        (how,) = chance.choices(("slow", "fails", "quick"), weights)
         options: dict[str, Any] = {"retries": 30}
         if chance.random() < 0.1:
             options["delay"] = chance.random() * 2
         if chance.random() < 0.2:
             options["priority"] = chance.randrange(3)
-        return chance.choice(QUEUES), how or "quick", options
+        return chance.choice(QUEUES), how, options
 
     def _produce_async(self, name: str) -> None:
         self.world.run_loop(self._produce_with_client(name))
@@ -126,10 +128,8 @@ class Clients:
         await client.close()
 
     async def _ask(self, client: AsyncClient) -> None:
-        try:
+        with contextlib.suppress(ConnectError):
             await client.execute(ops.Queue(self.world.chance.choice(QUEUES)))
-        except ConnectError:
-            pass
 
     def _produce(self, name: str) -> None:
         world = self.world
@@ -163,9 +163,10 @@ class Clients:
                 job = await client.queues[world.chance.choice(QUEUES)].pop(timeout=1.0)
                 if job is None:
                     continue
-                world.oracles.begins(job.jid, job.raw.token)
+                world.oracles.begins(job.jid, job.raw.token, name, 1)
                 late = world.chance.random() < 0.05
                 await asyncio.sleep(world.settings.lease * 1.5 if late else world.chance.random() * 0.2)
+                world.oracles.stops(name)
                 await (job.complete() if world.chance.random() < 0.9 else job.retry())
             except ConnectError:
                 await asyncio.sleep(0.2)
@@ -177,41 +178,49 @@ class Clients:
 
     def app(self) -> App:
         """Make an app, as each process does."""
-        world = self.world
         app = App(URL)
 
         @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         def work(how: str, context: Context) -> str:
-            world.oracles.begins(context.jid, context.raw.token)
-            for _ in range(self._steps(how)):
-                runtime.sleep(0.1)
-                self._look(context)
-            if how == "fails" and world.chance.random() < 0.5:
-                raise Trouble("as drawn")
-            return how
+            with self._observed(context):
+                for _ in range(self._steps(how)):
+                    runtime.sleep(0.1)
+                    self._look(context)
+            return self._end(how)
 
         return app
 
     def async_app(self) -> App:
         """Make an app with asynchronous jobs."""
-        world = self.world
         app = App(URL)
 
         @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         async def work(how: str, context: Context) -> str:
-            world.oracles.begins(context.jid, context.raw.token)
-            for _ in range(self._steps(how)):
-                await asyncio.sleep(0.1)
-                self._look(context)
-            if how == "fails" and world.chance.random() < 0.5:
-                raise Trouble("as drawn")
-            return how
+            with self._observed(context):
+                for _ in range(self._steps(how)):
+                    await asyncio.sleep(0.1)
+                    self._look(context)
+            return self._end(how)
 
         return app
 
+    @contextlib.contextmanager
+    def _observed(self, context: Context) -> Iterator[None]:
+        world = self.world
+        world.oracles.begins(context.jid, context.raw.token, context.worker, world.settings.concurrency)
+        try:
+            yield
+        finally:
+            world.oracles.stops(context.worker)
+
+    def _end(self, how: str) -> str:
+        if how == "fails" and self.world.chance.random() < 0.5:
+            raise Trouble("as drawn")
+        return how
+
     def _steps(self, how: str) -> int:
         chance = self.world.chance
-        return int(chance.uniform(1, 3) * self.world.settings.lease * 10) if how == "slow" else chance.randrange(2)
+        return int(chance.uniform(1, 8) * self.world.settings.lease * 10) if how == "slow" else chance.randrange(2)
 
     def _look(self, context: Context) -> None:
         store = self.world.server.store
@@ -223,6 +232,14 @@ class Clients:
         self._number += 1
         self._process(f"{name}.{self._number}", self._work)
 
+    def idle(self) -> int:
+        """Count the workers that have a free slot, and take jobs."""
+        return sum(
+            worker._open and not worker._stopping and len(worker.running) < worker.settings.concurrency
+            for worker, process in self.workers.values()
+            if not process.dead
+        )
+
     def _work(self, name: str) -> None:
         world = self.world
         settings = world.settings
@@ -233,7 +250,10 @@ class Clients:
         world.oracles.alive[name] = process
         worker.run()
         world.oracles.alive.pop(name)
-        del self.workers[name]
+        self.workers.pop(name, None)
+        held, renewed = len(worker._held), len(worker._renewer._held)
+        if (held and not worker.abandoned) or renewed > held:
+            world.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
 
     def replace_worker(self, kills: bool) -> None:
         """Stop a worker, or kill it, and start another one."""
@@ -247,6 +267,22 @@ class Clients:
         else:
             worker.stop(now=self.world.chance.random() < 0.5)
         self.start_worker(name.partition(".")[0])
+
+    def evict(self) -> None:
+        """End the lease of a running job, as a person does."""
+        store = self.world.server.store
+        running = sorted(job.jid for job in store.jobs.values() if job.state == "running") if store is not None else []
+        if not running:
+            return
+        jid = self.world.chance.choice(running)
+
+        def end_lease(name: str) -> None:
+            with contextlib.suppress(QmodelError):
+                client = Client(URL)
+                client.execute(ops.Timeout((jid,)))
+                client.close()
+
+        self._process("person", end_lease)
 
     def stop_workers(self) -> None:
         """Tell all workers to stop."""

@@ -18,7 +18,6 @@ from typing import BinaryIO, Final, NamedTuple
 from qmodel.serve.disk import Disk
 from qmodel.simulator.baton import Baton
 
-
 WRITTEN_BACK: Final = 1.0
 """Seconds after which the kernel writes what nobody synced."""
 
@@ -33,7 +32,7 @@ class Change(NamedTuple):
 
 
 class SimulatedDisk(Disk):
-    """A disk whose operations take time and can be interrupted by a crash. `lies`: nothing is synced before `settle`."""
+    """A disk whose operations take time, in which a crash may come. If it `lies`, nothing is synced before `settle`."""
 
     def __init__(self, baton: Baton, chance: Random, lies: bool = False, slow: float = 0.001) -> None:
         self.lies = lies

@@ -18,7 +18,7 @@ PORT = 6380
 
 
 class Weather(NamedTuple):
-    """How bad a network is: seconds of a usual delay, the share of slow packets and their delay, the share of losses."""
+    """How bad a network is: its usual delay in seconds, the part of slow packets and their delay, the lost part."""
 
     delay: float = 0.0005
     slow: float = 0.02

@@ -7,7 +7,7 @@ What the declared failure model may lose (a disk that lies, a failover to a repl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
@@ -18,7 +18,7 @@ from qmodel.model.state.store import Store
 from qmodel.simulator.baton import Process
 
 PATIENCE: Final = 4.0
-"""Seconds after a fault in which leases may end and jobs may wait: the longest pause between two tries, and some more."""
+"""Seconds after a fault in which leases may end and jobs may wait: the longest pause between two tries, and more."""
 
 MOST: Final = 20
 """Findings that are kept of one run."""
@@ -46,13 +46,17 @@ class Oracles:
     def __init__(self, clock: Callable[[], float], calm_since: Callable[[], float]) -> None:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
+        self.ended = 0
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
         self.alive: dict[str, Process] = {}
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[int, tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
+        self._held: dict[str, tuple[int, str]] = {}
         self._begun: set[tuple[str, int]] = set()
+        self._performing: dict[str, int] = {}
+        self._waiting: dict[str, int] = {}
         self._by_request: dict[str, list[Execution]] = {}
         self._reads: dict[Operation, list[Execution]] = {}
         self._gone: dict[tuple[str, int], float] = {}
@@ -84,10 +88,15 @@ class Oracles:
             if outcome.code == "LOCK_LOST":
                 self._refused(_ended(op), spec.name)
             return
+        for jid, token in _ended(op):
+            self._ends.setdefault((jid, token), spec.name)
+            self._held.pop(jid, None)
+            self.ended += 1
         for job in _granted(op, outcome):
             self._grant(job.token, job.jid, job.worker)
-        for jid, token in _ended(op):
-            self._end(jid, token, spec.name)
+        if isinstance(op, ops.Timeout):
+            for jid in op.jids:
+                self._held.pop(jid, None)
         if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop):
             self._limits(store)
 
@@ -95,9 +104,13 @@ class Oracles:
         before = self._grants.setdefault(token, (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
+        held, self._held[jid] = self._held.get(jid), (token, worker)
+        if held is not None and held[0] != token and self._lives(held[1]) and self.calm(PATIENCE):
+            self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
 
-    def _end(self, jid: str, token: int, how: str) -> None:
-        self._ends.setdefault((jid, token), how)
+    def _lives(self, worker: str) -> bool:
+        process = self.alive.get(worker)
+        return process is not None and not process.dead
 
     def _refused(self, ends: Sequence[tuple[str, int]], how: str) -> None:
         for jid, token in ends:
@@ -113,6 +126,7 @@ class Oracles:
     def recovered(self, store: Store, since: float | None) -> None:
         """Observe the state after a start. `since`: what the failure model may have lost was done after that."""
         self._ends.clear()
+        self._held.clear()
         for jid, at in self.acknowledged.items():
             if jid in store.jobs or jid in self.lost:
                 continue
@@ -153,12 +167,21 @@ class Oracles:
         if took < deadline / 2:
             self.found("tries until the deadline", f"a call gave up after {took:.3f} s of {deadline:g}: {error}")
 
-    def begins(self, jid: str, token: int) -> None:
-        """Observe that a worker performs an attempt: each once."""
+    def begins(self, jid: str, token: int, worker: str, most: int) -> None:
+        """Observe that a worker begins an attempt: each once, none that it gave back, and at most so many at a time."""
         self.counts["attempts"] += 1
+        if (jid, token) in self._ends:
+            self.found("performed before its end", f"{worker} performs {jid} after it has ended it under token {token}")
+        self._performing[worker] = self._performing.get(worker, 0) + 1
+        if self._performing[worker] > most:
+            self.found("limits", f"{worker} performs {self._performing[worker]} jobs at a time, of {most}")
         if (jid, token) in self._begun:
             self.found("performed once", f"{jid} was performed twice under token {token}")
         self._begun.add((jid, token))
+
+    def stops(self, worker: str) -> None:
+        """Observe that a worker no longer performs an attempt."""
+        self._performing[worker] -= 1
 
     def goes_on(self, store: Store, jid: str, token: int, worker: str) -> None:
         """Observe that an attempt is still performed: not long after its lease was lost and its worker could know."""
@@ -166,38 +189,36 @@ class Oracles:
         if job is not None and job.token == token and job.state == "running":
             return
         since = self._gone.setdefault((jid, token), self._clock())
-        if self._clock() - since > PATIENCE + 2 and self.calm(PATIENCE + 2):
-            self.found("stops after LOCK_LOST", f"{worker} still performs {jid} under token {token}, lost at {since:.3f}")
+        if self._clock() - since > PATIENCE and self.calm(PATIENCE + 1):
+            self.found("stops after LOCK_LOST", f"{worker} performs {jid} under token {token}, lost at {since:.3f}")
 
     # ---- the state
 
-    def each_second(self, store: Store, now_ms: int) -> None:
-        """Check the state of a server that runs."""
+    def each_second(self, store: Store, idle: int) -> None:
+        """Check the state of a server that runs. `idle` workers have a free slot, and their queues have no limits."""
         for broken in invariants.check(snapshot.of(store))[:1]:
             self.found("invariants", str(broken))
-        if self.calm(PATIENCE):
-            for job in _late(store, now_ms):
-                holder = self.alive.get(job.worker)
-                if holder is not None and not holder.dead:
-                    self.found("leases are renewed", f"the lease of {job.jid} at {job.worker} ended while nothing failed")
+        watched = store.jobs.values() if idle and self.calm(PATIENCE) else ()
+        waiting = [job.jid for job in watched if job.state == "waiting"]
+        self._waiting = {jid: self._waiting.get(jid, 0) + 1 for jid in waiting}
+        for jid, seconds in self._waiting.items():
+            if seconds == 4:
+                self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {idle} workers are idle")
 
-    def at_the_end(self, store: Store, unended: Sequence[str]) -> None:
-        """Check the state after the faults have stopped, and everybody had time to finish."""
-        if unended:
-            self.found("all jobs end", f"{len(unended)} did not, as {unended[0]} ({store.jobs[unended[0]].state})")
-        self.recovered(store, None)
+    def stands_still(self, store: Store) -> None:
+        """Note that jobs have not ended, although the faults have stopped and everybody had time."""
+        jids = unended(store)
+        self.found("all jobs end", f"{len(jids)} did not, as {jids[0]} ({store.jobs[jids[0]].state})")
+
+    def replayed(self, store: Store, again: Store) -> None:
+        """Compare the state with what the journal gives."""
+        if snapshot.of(store) != snapshot.of(again):
+            self.found("the journal is the state", "its replay gives another state than the server has")
 
 
 def unended(store: Store) -> list[str]:
     """List the jobs that have not ended."""
     return [job.jid for job in store.jobs.values() if job.state not in ("complete", "failed")]
-
-
-def _late(store: Store, now_ms: int) -> Iterator[Any]:
-    """Give the leased jobs whose lease has ended for some time."""
-    for job in store.jobs.values():
-        if job.state in ("running", "stalled") and 0 < job.expires_at < now_ms - 500:
-            yield job
 
 
 def _granted(op: Operation, outcome: Any) -> Sequence[Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +13,7 @@ from qmodel.contract.operations import Operation, Spec
 from qmodel.model.state.store import Store
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
-from qmodel.serve.journal import JournalError
+from qmodel.serve.journal import Journal, JournalError
 from qmodel.serve.namespaces import Space
 from qmodel.serve.server import open_host, serving
 from qmodel.simulator.baton import Process
@@ -53,7 +56,7 @@ class Server:
         while True:
             if not self.runs and self._world.baton.now >= self.start_at:
                 self._process = process = Process("server", self._world.draw_skew())
-                self._world.baton.start("serve", process, lambda process=process: self._serve(process))
+                self._world.baton.start("serve", process, partial(self._serve, process))
             self._world.sleep(0.05)
 
     def _serve(self, process: Process) -> None:
@@ -84,6 +87,15 @@ class Server:
     ) -> None:
         if space.prefix == PREFIX:
             self._world.oracles.executed(space.store, spec, words, op, outcome)
+
+    def replayed(self) -> Store:
+        """Give the state that a copy of the journal holds."""
+        with tempfile.TemporaryDirectory(prefix="qmodel-simulator-") as folder:
+            shutil.copytree(self._options.data, folder, dirs_exist_ok=True)
+            journal, executor = Journal(folder), ModelExecutor()
+            journal.recover(executor.spaces, executor.replay)
+            journal.close()
+            return executor.spaces.look(0, PREFIX).store
 
     # ---- faults
 

@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     part_every: float = 0.0
     cut_every: float = 0.0
     fill_every: float = 0.0
+    evict_every: float = 0.0
     stop_every: float = 0.0
     kill_every: float = 0.0
 
@@ -66,6 +67,7 @@ def drawn(seed: str, seconds: float = 60.0) -> Settings:
         skew=pick((0.0, 0.0, 0.3)),
         snapshot_every=pick((50, 100_000)),
     )
+    base = base._replace(rate=min(base.rate, _most(base)))
     if calm:
         return base
     return base._replace(
@@ -75,6 +77,15 @@ def drawn(seed: str, seconds: float = 60.0) -> Settings:
         part_every=pick((0.0, 0.0, 5.0, 20.0)),
         cut_every=pick((0.0, 0.0, 3.0)),
         fill_every=pick((0.0, 0.0, 20.0)),
+        evict_every=pick((0.0, 0.0, 4.0)),
         stop_every=pick((0.0, 0.0, 10.0)),
         kill_every=pick((0.0, 0.0, 15.0)),
     )
+
+
+def _most(settings: Settings) -> float:
+    """Give the most jobs that each producer may put in a second: 0.7 of what the workers can perform."""
+    seconds = 0.1 + settings.slow_jobs * 4.5 * settings.lease
+    slots = settings.workers * settings.concurrency
+    slots = min(slots, 2 * settings.limit) if settings.limit else slots
+    return 0.7 * slots / seconds / settings.producers

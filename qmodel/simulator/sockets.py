@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import redis
@@ -63,7 +62,7 @@ class Socket:
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Read bytes; none at the end."""
         if not self.readable(self._timeout):
-            raise socket.timeout("timed out")
+            raise TimeoutError("timed out")
         if not self._inbox and self._error is not None:
             raise self._error
         found = bytes(self._inbox[:size])
@@ -113,13 +112,13 @@ def connection_class(baton: Baton, net: Net) -> Any:
             parted, limit = net.parted(process), self.socket_connect_timeout
             if limit is not None and parted > limit:
                 _sleep(baton, limit)
-                raise socket.timeout("timed out")
+                raise TimeoutError("timed out")
             _sleep(baton, net.delay() + parted)
             return net.connect(lambda link: Socket(baton, link, self.socket_timeout), process)
 
         def can_read(self, timeout: float = 0) -> bool:
             if self._sock is None:
-                self.connect()
+                self.connect()  # type: ignore[no-untyped-call]
             reader = getattr(self._parser, "_reader", None)
             if reader is not None and reader.has_data():
                 return True

@@ -9,6 +9,7 @@ import logging
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -19,7 +20,7 @@ from qmodel.contract import operations as ops
 from qmodel.errors import ConnectError
 from qmodel.simulator import oracles, strands
 from qmodel.simulator.baton import Baton, Killed, Process
-from qmodel.simulator.clients import QUEUES, URL, Clients
+from qmodel.simulator.clients import DEADLINE, QUEUES, URL, Clients
 from qmodel.simulator.disk import SimulatedDisk
 from qmodel.simulator.loop import Loop
 from qmodel.simulator.net import Net
@@ -31,8 +32,11 @@ from qmodel.simulator.sockets import connection_class
 EPOCH: Final = 1_700_000_000.0
 """The time at which every run begins, in seconds since 1970."""
 
-SETTLING: Final = 90.0
-"""Virtual seconds that everybody has to finish, once the faults have stopped."""
+SETTLING: Final = 40.0
+"""Virtual seconds in which some job must end, once the faults have stopped, until all have."""
+
+ENDING: Final = 20.0
+"""Virtual seconds that a worker has to stop."""
 
 
 class Result(NamedTuple):
@@ -129,11 +133,11 @@ class World:
         self.clients.start()
         for every, act in self._faults():
             if every:
-                self.baton.start("weather", self._weather, lambda every=every, act=act: self._repeat(every, act))
+                self.baton.start("weather", self._weather, partial(self._repeat, every, act))
         self.baton.start("settling", self._weather, self._settle)
         self._watch_until(self.settings.seconds, lambda: False)
         self._calm_down()
-        self._watch_until(self.baton.now + SETTLING, self._is_done)
+        self._settle_down()
         self._finish()
 
     def _set_up(self) -> None:
@@ -159,7 +163,7 @@ class World:
             self.sleep(1.0)
             store = self.server.store
             if store is not None:
-                self.oracles.each_second(store, int((EPOCH + self.baton.now) * 1000))
+                self.oracles.each_second(store, 0 if self.settings.limit else self.clients.idle())
 
     def _calm_down(self) -> None:
         """Stop the faults, and let the server run."""
@@ -170,23 +174,41 @@ class World:
         self.net.faulted()
         self.server.disk.full = False
 
+    def _settle_down(self) -> None:
+        """Wait until all jobs have ended; it is enough that some end in each while."""
+        before = -1
+        while self.oracles.ended != before:
+            before = self.oracles.ended
+            self._watch_until(self.baton.now + SETTLING, self._is_done)
+            if self._is_done():
+                return
+        store = self.server.store
+        if store is None:
+            self.oracles.found("the server runs", "it does not, although nothing fails")
+        else:
+            self.oracles.stands_still(store)
+
     def _is_done(self) -> bool:
         store = self.server.store
         return store is not None and self.net.is_up and not oracles.unended(store)
 
     def _finish(self) -> None:
-        store = self.server.store
-        if store is None:
-            self.oracles.found("the server runs", "it did not, although nothing failed")
-            return
-        self.oracles.at_the_end(store, oracles.unended(store))
+        """Let everybody stop, and look at what they leave."""
         self.clients.consuming = False
         self.clients.stop_workers()
-        until = self.baton.now + 20.0
+        until = self.baton.now + ENDING
         while self.clients.workers and self.baton.now < until:
             self.sleep(0.5)
         for name in self.clients.workers:
-            self.oracles.found("workers stop", f"{name} was told to stop, and did not in 20 s")
+            self.oracles.found("workers stop", f"{name} was told to stop, and did not in {ENDING:g} s")
+        self.sleep(2 * DEADLINE)
+        left = [link.ends[0].process.name for link in self.net.links.values() if not link.closed[0]]
+        if left:
+            self.oracles.found("nothing is left over", f"connections of {', '.join(left)}")
+        store = self.server.store
+        if store is not None:
+            self.oracles.recovered(store, None)
+            self.oracles.replayed(store, self.server.replayed())
 
     # ---- faults
 
@@ -197,8 +219,9 @@ class World:
             (settings.part_every, self._part),
             (settings.cut_every, self.net.cut_all),
             (settings.fill_every, self._fill),
+            (settings.evict_every, self.clients.evict),
             (settings.stop_every, lambda: self.clients.replace_worker(False)),
-            (settings.kill_every, lambda: self._kill()),
+            (settings.kill_every, self._kill),
         ]
 
     def _repeat(self, every: float, act: Callable[[], None]) -> None:
@@ -269,8 +292,8 @@ def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = Non
                 world.oracles.found("the run is whole", str(error))
             finally:
                 world.baton.end()
-        for error in world.baton.errors:
-            world.oracles.found("no thread fails", error)
+        for text in world.baton.errors:
+            world.oracles.found("no thread fails", text)
         found, net = world.oracles, world.net
         return Result(
             seed, world.baton.now, net.digest, world.baton.switches, net.packets, found.counts, found.findings
