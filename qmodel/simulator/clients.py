@@ -232,13 +232,13 @@ class Clients:
         self._number += 1
         self._process(f"{name}.{self._number}", self._work)
 
-    def idle(self) -> int:
-        """Count the workers that have a free slot, and take jobs."""
-        return sum(
-            worker._open and not worker._stopping and len(worker.running) < worker.settings.concurrency
-            for worker, process in self.workers.values()
-            if not process.dead
-        )
+    def idle(self) -> list[str]:
+        """Name the workers that have a free slot, and take jobs."""
+        return [
+            name
+            for name, (worker, process) in self.workers.items()
+            if worker._open and not (worker._stopping or worker._held or process.dead)
+        ]
 
     def _work(self, name: str) -> None:
         world = self.world
@@ -249,9 +249,11 @@ class Clients:
         self.workers[name] = worker, process
         world.oracles.alive[name] = process
         worker.run()
+        app.close()
         world.oracles.alive.pop(name)
         self.workers.pop(name, None)
-        held, renewed = len(worker._held), len(worker._renewer._held)
+        renewer = getattr(worker, "_renewer", None)  # it may have ended before it began
+        held, renewed = len(worker._held), len(renewer._held) if renewer is not None else 0
         if (held and not worker.abandoned) or renewed > held:
             world.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
 

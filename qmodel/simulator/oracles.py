@@ -57,6 +57,7 @@ class Oracles:
         self._begun: set[tuple[str, int]] = set()
         self._performing: dict[str, int] = {}
         self._waiting: dict[str, int] = {}
+        self._looked: dict[str, float] = {}
         self._by_request: dict[str, list[Execution]] = {}
         self._reads: dict[Operation, list[Execution]] = {}
         self._gone: dict[tuple[str, int], float] = {}
@@ -98,6 +99,7 @@ class Oracles:
             for jid in op.jids:
                 self._held.pop(jid, None)
         if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop):
+            self._looked[op.worker] = self._clock()
             self._limits(store)
 
     def _grant(self, token: int, jid: str, worker: str) -> None:
@@ -194,16 +196,19 @@ class Oracles:
 
     # ---- the state
 
-    def each_second(self, store: Store, idle: int) -> None:
-        """Check the state of a server that runs. `idle` workers have a free slot, and their queues have no limits."""
+    def each_second(self, store: Store, idle: Sequence[str], limited: bool) -> None:
+        """Check the state of a server that runs. `idle` workers have a free slot; their queues may have limits."""
         for broken in invariants.check(snapshot.of(store))[:1]:
             self.found("invariants", str(broken))
-        watched = store.jobs.values() if idle and self.calm(PATIENCE) else ()
+        watched = store.jobs.values() if idle and not limited and self.calm(PATIENCE) else ()
         waiting = [job.jid for job in watched if job.state == "waiting"]
+        for worker in idle if self.calm(PATIENCE) else ():
+            if self._clock() - self._looked.get(worker, self._clock()) > PATIENCE:
+                self.found("idle workers look for jobs", f"{worker} has not since {self._looked[worker]:.3f}")
         self._waiting = {jid: self._waiting.get(jid, 0) + 1 for jid in waiting}
         for jid, seconds in self._waiting.items():
             if seconds == 4:
-                self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {idle} workers are idle")
+                self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {len(idle)} workers are idle")
 
     def stands_still(self, store: Store) -> None:
         """Note that jobs have not ended, although the faults have stopped and everybody had time."""

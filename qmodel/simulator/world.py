@@ -127,7 +127,6 @@ class World:
 
     def run(self) -> None:
         """Run it: set up, let things fail, stop the faults, and let everybody finish."""
-        self.baton.start("operator", self._weather, self.server.operate)
         self._set_up()
         self.server.disk.settle()
         self.clients.start()
@@ -155,15 +154,19 @@ class World:
             client.close()
             done.set()
 
+        self.baton.start("operator", self._weather, self.server.operate)
+        while not self.server.store:
+            self.sleep(0.1)
         self.baton.start("set-up", Process("set-up"), set_up)
-        done.wait()
+        if not done.wait(SETTLING):
+            self.oracles.found("the run is whole", "the options of the namespace could not be set")
 
     def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
         while self.baton.now < moment and not is_over():
             self.sleep(1.0)
             store = self.server.store
             if store is not None:
-                self.oracles.each_second(store, 0 if self.settings.limit else self.clients.idle())
+                self.oracles.each_second(store, self.clients.idle(), self.settings.limit > 0)
 
     def _calm_down(self) -> None:
         """Stop the faults, and let the server run."""
