@@ -16,11 +16,12 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError, LockLost, QmodelError, RefusedError
 from qmodel.simulator.baton import Process
+from qmodel.simulator.scene import Scene
+from qmodel.simulator.server import Server
 from qmodel.worker.worker import Worker
 
 if TYPE_CHECKING:
     from qmodel.backends import AsyncBackend
-    from qmodel.simulator.world import World
 
 QUEUES = ("first", "second")
 KLASS = "work"
@@ -33,21 +34,21 @@ class Trouble(Exception):
 
 
 class Observed:
-    """A backend whose calls the oracles see."""
+    """A backend that shows its calls to the oracles."""
 
-    def __init__(self, world: World, inner: AsyncBackend) -> None:
-        self._world = world
+    def __init__(self, scene: Scene, inner: AsyncBackend) -> None:
+        self._scene = scene
         self._inner = inner
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute an operation."""
-        op, called = with_request(op), self._world.baton.now
+        op, called = with_request(op), self._scene.baton.now
         try:
             outcome = await self._inner.execute(op, now)
         except ConnectError as error:
-            self._world.oracles.gave_up(error, called, DEADLINE)
+            self._scene.oracles.gave_up(error, called, DEADLINE)
             raise
-        self._world.oracles.told(op, outcome, called)
+        self._scene.oracles.told(op, outcome, called)
         return outcome
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
@@ -70,15 +71,16 @@ class Observed:
 class Clients:
     """Starts clients, and ends them."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, scene: Scene, server: Server) -> None:
+        self._scene = scene
+        self._server = server
         self.workers: dict[str, tuple[Worker, Process]] = {}
         self.producing = self.consuming = True
         self._number = 0
 
     def start(self) -> None:
         """Start everybody."""
-        settings = self.world.settings
+        settings = self._scene.settings
         for number in range(settings.producers):
             self._process(f"producer-{number}", self._produce if number % 2 else self._produce_async)
         for number in range(settings.consumers):
@@ -87,16 +89,16 @@ class Clients:
             self.start_worker(f"worker-{number}")
 
     def _process(self, name: str, run: Any) -> Process:
-        process = Process(name, self.world.draw_skew())
-        self.world.names.append(name)
-        self.world.baton.start(name, process, lambda: run(name))
+        process = Process(name, self._scene.draw_skew())
+        self._scene.names.append(name)
+        self._scene.baton.start(name, process, lambda: run(name))
         return process
 
     # ---- producers
 
     def _drawn(self) -> tuple[str, str, dict[str, Any]]:
         """Draw a job: its queue, how it behaves, and its options."""
-        chance, settings = self.world.chance, self.world.settings
+        chance, settings = self._scene.chance, self._scene.settings
         weights = settings.slow_jobs, settings.failing_jobs, 1 - settings.slow_jobs - settings.failing_jobs
         (how,) = chance.choices(("slow", "fails", "quick"), weights)
         options: dict[str, Any] = {"retries": 30}
@@ -107,67 +109,67 @@ class Clients:
         return chance.choice(QUEUES), how, options
 
     def _produce_async(self, name: str) -> None:
-        self.world.run_loop(self._produce_with_client(name))
+        self._scene.run_loop(self._produce_with_client(name))
 
     async def _produce_with_client(self, name: str) -> None:
         from qmodel.backends.redis.backend import connect_async
 
-        world = self.world
-        client = AsyncClient(Observed(world, connect_async(URL)))
+        scene = self._scene
+        client = AsyncClient(Observed(scene, connect_async(URL)))
         number = 0
         while self.producing:
-            await asyncio.sleep(world.chance.expovariate(world.settings.rate))
+            await asyncio.sleep(scene.chance.expovariate(scene.settings.rate))
             number += 1
             queue, how, options = self._drawn()
             try:
                 await client.queues[queue].put(KLASS, {"how": how}, jid=f"{name}-{number}", **options)
             except ConnectError:
                 continue
-            if world.chance.random() < 0.1:
+            if scene.chance.random() < 0.1:
                 await self._ask(client)
         await client.close()
 
     async def _ask(self, client: AsyncClient) -> None:
         with contextlib.suppress(ConnectError):
-            await client.execute(ops.Queue(self.world.chance.choice(QUEUES)))
+            await client.execute(ops.Queue(self._scene.chance.choice(QUEUES)))
 
     def _produce(self, name: str) -> None:
-        world = self.world
+        scene = self._scene
         app = self.app()
         kind = app.jobs[KLASS]
         while self.producing:
-            runtime.sleep(world.chance.expovariate(world.settings.rate))
+            runtime.sleep(scene.chance.expovariate(scene.settings.rate))
             queue, how, options = self._drawn()
             called = runtime.monotonic()
             try:
                 made = kind.options(queue=queue, **options).put(how)
             except ConnectError as error:
-                world.oracles.gave_up(error, called, DEADLINE)
+                scene.oracles.gave_up(error, called, DEADLINE)
             else:
-                world.oracles.put(made.jid)
+                scene.oracles.put(made.jid)
         app.close()
 
     # ---- consumers
 
     def _consume(self, name: str) -> None:
-        self.world.run_loop(self._consume_with_client(name))
+        self._scene.run_loop(self._consume_with_client(name))
 
     async def _consume_with_client(self, name: str) -> None:
         """Take jobs one by one, and let some leases run out."""
         from qmodel.backends.redis.backend import connect_async
 
-        world = self.world
-        client = AsyncClient(Observed(world, connect_async(URL)), worker=name)
+        scene = self._scene
+        client = AsyncClient(Observed(scene, connect_async(URL)), worker=name)
         while self.consuming:
             try:
-                job = await client.queues[world.chance.choice(QUEUES)].pop(timeout=1.0)
+                job = await client.queues[scene.chance.choice(QUEUES)].pop(timeout=1.0)
                 if job is None:
                     continue
-                world.oracles.begins(job.jid, job.raw.token, name, 1)
-                late = world.chance.random() < 0.05
-                await asyncio.sleep(world.settings.lease * 1.5 if late else world.chance.random() * 0.2)
-                world.oracles.stops(name)
-                await (job.complete() if world.chance.random() < 0.9 else job.retry())
+                scene.oracles.begins(job.jid, job.raw.token, name, 1)
+                late = scene.chance.random() < 0.05
+                await asyncio.sleep(scene.settings.lease * 1.5 if late else scene.chance.random() * 0.2)
+                scene.oracles.stops(name)
+                await (job.complete() if scene.chance.random() < 0.9 else job.retry())
             except ConnectError:
                 await asyncio.sleep(0.2)
             except (LockLost, RefusedError):
@@ -206,26 +208,26 @@ class Clients:
 
     @contextlib.contextmanager
     def _observed(self, context: Context) -> Iterator[None]:
-        world = self.world
-        world.oracles.begins(context.jid, context.raw.token, context.worker, world.settings.concurrency)
+        scene = self._scene
+        scene.oracles.begins(context.jid, context.raw.token, context.worker, scene.settings.concurrency)
         try:
             yield
         finally:
-            world.oracles.stops(context.worker)
+            scene.oracles.stops(context.worker)
 
     def _end(self, how: str) -> str:
-        if how == "fails" and self.world.chance.random() < 0.5:
+        if how == "fails" and self._scene.chance.random() < 0.5:
             raise Trouble("as drawn")
         return how
 
     def _steps(self, how: str) -> int:
-        chance = self.world.chance
-        return int(chance.uniform(1, 8) * self.world.settings.lease * 10) if how == "slow" else chance.randrange(2)
+        chance = self._scene.chance
+        return int(chance.uniform(1, 8) * self._scene.settings.lease * 10) if how == "slow" else chance.randrange(2)
 
     def _look(self, context: Context) -> None:
-        store = self.world.server.store
+        store = self._server.store
         if store is not None:
-            self.world.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
+            self._scene.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
 
     def start_worker(self, name: str) -> None:
         """Start a worker process."""
@@ -241,42 +243,42 @@ class Clients:
         ]
 
     def _work(self, name: str) -> None:
-        world = self.world
-        settings = world.settings
+        scene = self._scene
+        settings = scene.settings
         app = self.async_app() if settings.runner == "async" else self.app()
         worker = Worker(app, QUEUES, concurrency=settings.concurrency, runner=settings.runner, name=name)  # type: ignore[arg-type]
-        process = world.baton.current.process
+        process = scene.baton.current.process
         self.workers[name] = worker, process
-        world.oracles.alive[name] = process
+        scene.oracles.alive[name] = process
         worker.run()
         app.close()
-        world.oracles.alive.pop(name)
+        scene.oracles.alive.pop(name)
         self.workers.pop(name, None)
         renewer = getattr(worker, "_renewer", None)  # it may have ended before it began
         held, renewed = len(worker._held), len(renewer._held) if renewer is not None else 0
         if (held and not worker.abandoned) or renewed > held:
-            world.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
+            scene.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
 
     def replace_worker(self, kills: bool) -> None:
         """Stop a worker, or kill it, and start another one."""
         if not self.workers:
             return
-        name = self.world.chance.choice(sorted(self.workers))
+        name = self._scene.chance.choice(sorted(self.workers))
         worker, process = self.workers[name]
         if kills:
-            self.world.baton.kill(process)
+            self._scene.baton.kill(process)
             self.workers.pop(name)
         else:
-            worker.stop(now=self.world.chance.random() < 0.5)
+            worker.stop(now=self._scene.chance.random() < 0.5)
         self.start_worker(name.partition(".")[0])
 
     def evict(self) -> None:
         """End the lease of a running job, as a person does."""
-        store = self.world.server.store
+        store = self._server.store
         running = sorted(job.jid for job in store.jobs.values() if job.state == "running") if store is not None else []
         if not running:
             return
-        jid = self.world.chance.choice(running)
+        jid = self._scene.chance.choice(running)
 
         def end_lease(name: str) -> None:
             with contextlib.suppress(QmodelError):

@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class SimulatedDisk(Disk):
-    """A disk whose operations take time, in which a crash may come. If it `lies`, nothing is synced before `settle`."""
+    """A disk that takes its time, and a crash may come meanwhile. If it `lies`, nothing is synced before `settle`."""
 
     def __init__(self, baton: Baton, chance: Random, lies: bool = False, slow: float = 0.001) -> None:
         self.lies = lies

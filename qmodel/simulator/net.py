@@ -192,7 +192,7 @@ class Net:
             link.reset()
 
     def parted(self, process: Process) -> float:
-        """Give the seconds for which a process is still parted from the server."""
+        """Give the seconds that a process is still parted from the server."""
         return max(self.partitions.get(process.name, 0.0) - self.baton.now, 0.0)
 
     def connect(self, make: Callable[[Link], Any], process: Process) -> Any:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qmodel.contract.operations import Operation, Spec
 from qmodel.model.state.store import Store
@@ -18,9 +18,7 @@ from qmodel.serve.namespaces import Space
 from qmodel.serve.server import open_host, serving
 from qmodel.simulator.baton import Process
 from qmodel.simulator.disk import SimulatedDisk
-
-if TYPE_CHECKING:
-    from qmodel.simulator.world import World
+from qmodel.simulator.scene import Scene
 
 PREFIX = "ql:"
 
@@ -28,13 +26,13 @@ PREFIX = "ql:"
 class Server:
     """Starts, crashes and starts again. `since` is the point of the failure model's last loss, if it lost anything."""
 
-    def __init__(self, world: World, folder: Path, disk: SimulatedDisk, snapshot_every: int) -> None:
+    def __init__(self, scene: Scene, folder: Path, disk: SimulatedDisk, snapshot_every: int) -> None:
         self.disk = disk
         self.crashes = 0
         self.since: float | None = None
         self.start_at = 0.0
         self.host: Host | None = None
-        self._world = world
+        self._scene = scene
         self._options = Options(data=str(folder), snapshot_every=snapshot_every)
         self._process: Process | None = None
 
@@ -54,29 +52,29 @@ class Server:
     def operate(self) -> None:
         """Start the server whenever it does not run, and its time to start has come: the operator's part."""
         while True:
-            if not self.runs and self._world.baton.now >= self.start_at:
-                self._process = process = Process("server", self._world.draw_skew())
-                self._world.baton.start("serve", process, partial(self._serve, process))
-            self._world.sleep(0.05)
+            if not self.runs and self._scene.baton.now >= self.start_at:
+                self._process = process = Process("server", self._scene.draw_skew())
+                self._scene.baton.start("serve", process, partial(self._serve, process))
+            self._scene.sleep(0.05)
 
     def _serve(self, process: Process) -> None:
-        world = self._world
+        scene = self._scene
         try:
             self.host = host = open_host(self._options, self.disk)
             executor = host.executor
             assert isinstance(executor, ModelExecutor)
-            world.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
+            scene.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
             self.since = None
             executor.watch = self._watch
-            world.run_loop(self._until_it_stops(host))
+            scene.run_loop(self._until_it_stops(host))
         except JournalError as error:
             if not self.disk.refused:
-                world.oracles.found("the server starts", str(error))
+                scene.oracles.found("the server starts", str(error))
         self.disk.refused = 0
-        world.net.faulted(1.0)
-        self.start_at = world.baton.now + 0.5
+        scene.net.faulted(1.0)
+        self.start_at = scene.baton.now + 0.5
         self.disk.abandon()
-        world.baton.kill(process)
+        scene.baton.kill(process)
 
     async def _until_it_stops(self, host: Host) -> None:
         async with serving(host):
@@ -86,7 +84,7 @@ class Server:
         self, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, now: int, outcome: Any
     ) -> None:
         if space.prefix == PREFIX:
-            self._world.oracles.executed(space.store, spec, words, op, outcome)
+            self._scene.oracles.executed(space.store, spec, words, op, outcome)
 
     def replayed(self) -> Store:
         """Give the state that a copy of the journal holds."""
@@ -105,20 +103,20 @@ class Server:
         `kill`: the disk keeps what the kernel has. `power`: what was not synced may be lost. `tail`: a disk that lies
         goes back to when it was last settled; `failover`: a replica takes over, which lags by some time.
         """
-        world, disk = self._world, self.disk
+        scene, disk = self._scene, self.disk
         self.crashes += 1
-        self.start_at = world.baton.now + down
+        self.start_at = scene.baton.now + down
         if self._process is not None:
-            world.baton.kill(self._process)
-            world.baton.give_way()
+            scene.baton.kill(self._process)
+            scene.baton.give_way()
         disk.abandon()
-        world.oracles.counts[f"crashes: {how}"] += 1
+        scene.oracles.counts[f"crashes: {how}"] += 1
         if how == "power":
             disk.lose()
         elif how == "tail":
             self._go_back(disk.settled_at)
         elif how == "failover":
-            self._go_back(max(disk.settled_at, world.baton.now - world.chance.random() * world.settings.tail))
+            self._go_back(max(disk.settled_at, scene.baton.now - scene.chance.random() * scene.settings.tail))
 
     def _go_back(self, since: float) -> None:
         self.since = since if self.since is None else min(self.since, since)

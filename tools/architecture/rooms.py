@@ -75,6 +75,11 @@ ROOMS: dict[str, Room] = {
         "A server in Python that speaks the protocol of Redis and executes the model.",
         "backends conformance contract dialects errors model present runtime version wire",
     ),
+    "simulator": _room(
+        6,
+        "Client, worker, App and serve in one process, in virtual time, with faults drawn by a seed.",
+        "app backends client contract errors model present processes runtime serve worker",
+    ),
     "pipeline": _room(
         6,
         "Archives of events and journals, statistics, the audit, jobs from tables; on one machine or on Spark.",
