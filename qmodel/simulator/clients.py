@@ -16,6 +16,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError, LockLost, QmodelError, RefusedError
 from qmodel.simulator.baton import Process
+from qmodel.simulator.oracles import PATIENCE
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import Server
 from qmodel.worker.worker import Worker
@@ -258,6 +259,11 @@ class Clients:
         held, renewed = len(worker._held), len(renewer._held) if renewer is not None else 0
         if (held and not worker.abandoned) or renewed > held:
             scene.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
+        store = self._server.store
+        if store is not None and not worker.abandoned and scene.oracles.calm(PATIENCE):
+            for job in store.jobs.values():
+                if job.state == "running" and job.worker == name:
+                    scene.oracles.found("nothing is left over", f"{name} has ended, and still has a lease of {job.jid}")
 
     def replace_worker(self, kills: bool) -> None:
         """Stop a worker, or kill it, and start another one."""
@@ -281,10 +287,8 @@ class Clients:
         jid = self._scene.chance.choice(running)
 
         def end_lease(name: str) -> None:
-            with contextlib.suppress(QmodelError):
-                client = Client(URL)
+            with contextlib.suppress(QmodelError), Client(URL) as client:
                 client.execute(ops.Timeout((jid,)))
-                client.close()
 
         self._process("person", end_lease)
 

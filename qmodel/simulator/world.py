@@ -21,7 +21,7 @@ from qmodel.simulator import oracles, strands
 from qmodel.simulator.baton import Process
 from qmodel.simulator.clients import DEADLINE, QUEUES, URL, Clients
 from qmodel.simulator.disk import SimulatedDisk
-from qmodel.simulator.oracles import Finding
+from qmodel.simulator.oracles import PATIENCE, Finding
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import PREFIX, Server
 from qmodel.simulator.settings import Settings, drawn
@@ -129,7 +129,8 @@ class World(Scene):
         return store is not None and self.net.is_up and not oracles.unended(store)
 
     def _finish(self) -> None:
-        """Let everybody stop, and look at what they leave."""
+        """Watch the idle workers for a while, let everybody stop, and look at what they leave."""
+        self._watch_until(self.baton.now + 3 * PATIENCE, lambda: False)
         self.clients.consuming = False
         self.clients.stop_workers()
         until = self.baton.now + ENDING

@@ -16,7 +16,6 @@ from qmodel import runtime
 from qmodel.backends.redis import aio, backend, resend
 from qmodel.backends.redis.aio import AsyncRedisBackend
 from qmodel.backends.redis.common import encoded
-from qmodel.contract.operations import Release
 from qmodel.errors import ConnectError
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host
@@ -92,15 +91,12 @@ def _goes_on_after_lock_lost() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Worker, "_abort", lambda self, attempt, abort: None)
 
 
-def _releases_twice_at_its_end() -> contextlib.AbstractContextManager[Any]:
-    give_back = Worker._give_back
+def _keeps_its_jobs_at_its_end() -> contextlib.AbstractContextManager[Any]:
+    def forget(self: Worker) -> None:
+        for attempt in self.running:
+            self._forget(attempt)
 
-    def twice(self: Worker) -> None:
-        running = self.running
-        give_back(self)
-        self.connection.execute_many([Release(one.jid, one.token) for one in running])
-
-    return mock.patch.object(Worker, "_give_back", twice)
+    return mock.patch.object(Worker, "_give_back", forget)
 
 
 def _renews_what_has_ended() -> contextlib.AbstractContextManager[Any]:
@@ -189,7 +185,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a bell that ends at an error": (_wake_ups_end_at_an_error, "idle workers look for jobs"),
     "a resend under another request id": (_resends_under_another_id, "linearizable"),
     "a job that goes on after LOCK_LOST": (_goes_on_after_lock_lost, "stops after LOCK_LOST"),
-    "a worker that releases twice at its end": (_releases_twice_at_its_end, "attempts end once"),
+    "a worker that keeps its jobs at its end": (_keeps_its_jobs_at_its_end, "nothing is left over"),
     "a renewer that keeps what has ended": (_renews_what_has_ended, "nothing is left over"),
     "a connection that is kept after a timeout": (_keeps_a_connection_after_a_timeout, "linearizable"),
     "a runner that performs what was given back": (_performs_what_it_gave_back, "performed before its end"),
