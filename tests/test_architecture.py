@@ -76,7 +76,7 @@ def name_of(path: Path) -> str:
 
 # ---- rooms
 
-LOOSE = {"__init__.py", "__main__.py", "errors.py", "processes.py", "version.py"}
+LOOSE = {"__init__.py", "__main__.py", "errors.py", "processes.py", "runtime.py", "version.py"}
 """The files at the top of qmodel/: what truly everybody uses. Everything else has a room."""
 
 MOST_ING = 0.05

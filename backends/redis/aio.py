@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from redis.asyncio import connection as connections
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from qmodel import runtime
 from qmodel.backends.redis.common import (
     RESTART_PAUSE,
     Batch,
@@ -145,7 +145,7 @@ class AsyncRedisBackend:
         if command is None or self._closed.is_set():
             await self._sleep(timeout)
             return False
-        began = time.monotonic()
+        began = runtime.monotonic()
         try:
             await self._ready(self._attempts(timeout))
             return await self._wait(command, timeout)
@@ -156,7 +156,7 @@ class AsyncRedisBackend:
         except FAILURES as error:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error
-            left = began + timeout - time.monotonic()
+            left = began + timeout - runtime.monotonic()
             await self._sleep(min(max(left, 0), RESTART_PAUSE))
             return False
 

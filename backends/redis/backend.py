@@ -35,8 +35,6 @@ import contextlib
 import math
 import os
 import socket
-import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,6 +43,7 @@ from redis import exceptions as raised
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from qmodel import runtime
 from qmodel.backends.redis.common import (
     RESTART_PAUSE,
     Batch,
@@ -101,11 +100,11 @@ class RedisBackend:
         self._given = _given(options)
         self._route = Route(options)
         self._line = Line(self._given, options.max_age)
-        self._seeking = threading.Lock()
+        self._seeking = runtime.Lock()
         self._prepared = False
         self._ages = options.max_age < math.inf
         self._waiting: set[Any] = set()
-        self._closed = threading.Event()
+        self._closed = runtime.Event()
         _OPEN.add(self)
         self._dialect = Dialect(options.prefix, options.functions)
         self._found = self._connect()
@@ -203,7 +202,7 @@ class RedisBackend:
         if command is None or self._closed.is_set():
             self._closed.wait(timeout)
             return False
-        began = time.monotonic()
+        began = runtime.monotonic()
         try:
             return self._wait(command, timeout)
         except ConnectError:
@@ -213,7 +212,7 @@ class RedisBackend:
         except FAILURES as error:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error
-            left = began + timeout - time.monotonic()
+            left = began + timeout - runtime.monotonic()
             self._closed.wait(min(max(left, 0), RESTART_PAUSE))
             return False
 
@@ -250,7 +249,7 @@ class RedisBackend:
                     self._go()
                 else:
                     self._route.lose()
-                time.sleep(delay)
+                runtime.sleep(delay)
 
     def _follow(self, error: BaseException) -> None:
         """Go where the master is now: after MOVED at once, after other errors when somebody says so."""
@@ -479,7 +478,7 @@ def _after_fork() -> None:
     """Leave the connections to the parent process: two processes on one connection would read each other's replies."""
     for backend in list(_OPEN):
         backend._waiting.clear()
-        backend._seeking = threading.Lock()
+        backend._seeking = runtime.Lock()
         backend._forget(backend._line)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from qmodel import runtime
 from qmodel.backends.bundle import events_key, wake_key
 from qmodel.backends.redis.resend import may_pass, server_error
 from qmodel.backends.redis.setup import Dialect
@@ -41,7 +41,7 @@ def encoded(op: Operation, now: int | None, fresh: bool) -> list[str]:
     """Encode an operation for the wire. If `fresh`, add a request id where the operation takes one and has none."""
     args = encode(op, now)
     if fresh and not args[1] and type(op) in _TAKES_REQUEST:
-        args[1] = secrets.token_hex(11)
+        args[1] = runtime.token_hex(11)
     return args
 
 

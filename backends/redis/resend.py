@@ -15,12 +15,11 @@ loading the library; in the asynchronous backend, where the first call connects,
 
 from __future__ import annotations
 
-import random
-import time
 from typing import Final
 
 from redis import exceptions as raised
 
+from qmodel import runtime
 from qmodel.errors import ConnectError, CorruptError
 
 FAILURES: Final = (raised.RedisError, OSError)
@@ -165,7 +164,7 @@ class Attempts:
     ) -> None:
         self._deadline = deadline
         self._where = where
-        self._until = time.monotonic() + deadline
+        self._until = runtime.monotonic() + deadline
         self._longest = FIRST_DELAY
         self._most = longest
         self._also = also
@@ -175,18 +174,18 @@ class Attempts:
     @property
     def left(self) -> float:
         """The seconds until the deadline; 0 after it."""
-        return max(self._until - time.monotonic(), 0.0)
+        return max(self._until - runtime.monotonic(), 0.0)
 
     @property
     def over(self) -> bool:
         """Whether the deadline has passed."""
-        return time.monotonic() > self._until
+        return runtime.monotonic() > self._until
 
     def pause(self) -> float | None:
         """Give the seconds to sleep before the next try; None if the deadline would pass before it."""
-        delay = random.uniform(0, self._longest)
+        delay = runtime.uniform(0, self._longest)
         self._longest = min(2 * self._longest, self._most)
-        return delay if time.monotonic() + delay <= self._until else None
+        return delay if runtime.monotonic() + delay <= self._until else None
 
     def delay(self, error: BaseException) -> float:
         """Give the seconds to sleep before the resend. Raises if a resend would not help, or the deadline has

@@ -13,8 +13,6 @@ run on a part of its keys. The call is sent to the same node again until the slo
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,6 +20,7 @@ import redis.connection
 from redis import exceptions as raised
 from redis.crc import key_slot
 
+from qmodel import runtime
 from qmodel.backends.redis.resend import LONGEST_DELAY, code_of
 from qmodel.backends.redis.url import Address, Options
 from qmodel.errors import ConnectError
@@ -47,7 +46,7 @@ class Line:
         self.idle: list[Any] = []
         self.waiting: list[Any] = []
         self.over = False
-        self._until = time.monotonic() + seconds
+        self._until = runtime.monotonic() + seconds
 
     @property
     def at(self) -> tuple[Any, ...]:
@@ -57,7 +56,7 @@ class Line:
     @property
     def old(self) -> bool:
         """Whether its connections have reached the greatest age that the URL allows them."""
-        return time.monotonic() > self._until
+        return runtime.monotonic() > self._until
 
 
 class Route:
@@ -111,11 +110,11 @@ class Route:
         """Whether to look for the master after this error. Threads that fail together look once."""
         if self.kind == "server" or code_of(error) in _STAYS:
             return False
-        return time.monotonic() - self._asked_at >= BETWEEN
+        return runtime.monotonic() - self._asked_at >= BETWEEN
 
     def to_ask(self) -> Iterator[Address]:
         """Give the nodes to ask, the one that failed last."""
-        known = random.sample(self._nodes, len(self._nodes)) + list(self._options.seeds)
+        known = runtime.sample(self._nodes, len(self._nodes)) + list(self._options.seeds)
         first = [address for address in dict.fromkeys(known) if address != self.master]
         yield from first
         if self.master is not None and self.kind == "cluster":
@@ -133,7 +132,7 @@ class Route:
         found = self._named(reply) if self.kind == "sentinel" else self._owner(asked, reply)
         if found is None:
             return False
-        self.master, self._asked_at = found, time.monotonic()
+        self.master, self._asked_at = found, runtime.monotonic()
         return True
 
     def note(self, asked: Address | None, reply: Any) -> None:
@@ -175,7 +174,7 @@ class Route:
 
     def unknown(self, error: BaseException | None) -> BaseException:
         """Make the error of a search in which nobody named the master."""
-        self._asked_at = time.monotonic()
+        self._asked_at = runtime.monotonic()
         where = self._options.where
         code = code_of(error) if error is not None else ""
         if code == "NOPERM":
@@ -205,7 +204,7 @@ def class_of(options: Options, settings: dict[str, Any], module: Any = redis.con
     name = options.connection.get("connection_class", redis.connection.Connection).__name__
     if name == "UnixDomainSocketConnection" and "path" not in settings:
         name = "Connection"
-    return getattr(module, name)
+    return runtime.connection_class(getattr(module, name))
 
 
 def _text(raw: Any) -> str:

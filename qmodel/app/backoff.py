@@ -7,11 +7,11 @@ delay: with 0.2 a delay of 10 seconds becomes 8 to 12, so that jobs that failed 
 from __future__ import annotations
 
 import inspect
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from qmodel import runtime
 from qmodel.app.errors import DeclarationError
 from qmodel.client.convert import Duration, seconds_of
 from qmodel.contract.arguments import LONGEST_MS
@@ -133,4 +133,4 @@ def _checked(delay: Any) -> float:
 
 
 def _spread(seconds: float, jitter: float) -> float:
-    return seconds * random.uniform(1 - jitter, 1 + jitter) if jitter else seconds
+    return seconds * runtime.uniform(1 - jitter, 1 + jitter) if jitter else seconds

@@ -23,6 +23,7 @@ import typing
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from qmodel import runtime
 from qmodel.app.errors import DeclarationError
 from qmodel.present.numbers import counted
 
@@ -168,13 +169,13 @@ class _Collector:
 
     def __init__(self, function: Callable[[list[Any]], Any], size: int, wait: float) -> None:
         self._function, self._size, self._wait = function, size, wait
-        self._lock = threading.Lock()
+        self._lock = runtime.Lock()
         self._open: tuple[_Batch[Any], threading.Event, threading.Event] | None = None
 
     def one(self, item: Any) -> Any:
         """Perform one job as part of a batch."""
         with self._lock:
-            batch, full, done = self._open = self._open or (_Batch(), threading.Event(), threading.Event())
+            batch, full, done = self._open = self._open or (_Batch(), runtime.Event(), runtime.Event())
             place = len(batch.items)
             batch.items.append(item)
             if len(batch.items) == self._size:

@@ -8,12 +8,12 @@ that puts a job and ends should not wait for them.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from qmodel import runtime
 from qmodel.app.hooks import logger
 from qmodel.client.sync import Client
 from qmodel.errors import QmodelError
@@ -48,8 +48,8 @@ class Connection:
 
     def __init__(self, url: str | None) -> None:
         self._given = url
-        self._name = os.urandom(8).hex()
-        self._lock = threading.Lock()
+        self._name = runtime.urandom(8).hex()
+        self._lock = runtime.Lock()
         self._client: Client | None = None
         self._instead: AsyncClient | None = None
         self._lent = self._warned = False
@@ -149,7 +149,7 @@ class Connection:
 
     def forget(self) -> None:
         """Drop the clients without closing them."""
-        self._lock = threading.Lock()
+        self._lock = runtime.Lock()
         self._client = self._instead = None
         self._by_loop = {}
 

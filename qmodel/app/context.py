@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from qmodel import runtime
 from qmodel.app.base import BaseApp
 from qmodel.app.errors import Cancelled, DeclarationError, Release, WaitFor
 from qmodel.client.convert import Duration, HasJid, jid_of
@@ -115,7 +115,7 @@ class Context:
                 await self.app.aclient.execute(self._progress(done, total))
 
     def _is_time(self, done: float | str, total: float | None) -> bool:
-        now = time.monotonic()
+        now = runtime.monotonic()
         if not isinstance(done, str) and done != total and now - self._told_at < BETWEEN:
             return False
         self._told_at = now

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
+from qmodel import runtime
 from qmodel.app import options as opts
 from qmodel.app.backoff import delay_of
 from qmodel.app.base import BaseApp
@@ -103,7 +103,7 @@ class Puts(Generic[P, R]):
         """Make the put of a call with these positional and named arguments."""
         kind = self._kind
         given = kind.binding.given(args, kwargs)
-        put = _copy(self._template or self._put, os.urandom(16).hex(), kind.data_text(given, kind.headers()))
+        put = _copy(self._template or self._put, runtime.urandom(16).hex(), kind.data_text(given, kind.headers()))
         if self.makers:
             complete = kind.binding.complete(given)
             for name, make in self.makers.items():

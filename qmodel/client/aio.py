@@ -7,14 +7,13 @@ The synchronous client, `qmodel/client/sync.py`, is generated from this file by 
 from __future__ import annotations
 
 import math
-import secrets
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
+from qmodel import runtime
 from qmodel.backends import AsyncBackend, confirming
 from qmodel.client import flows, remote
 from qmodel.client.aio_executor import AsyncExecutor
@@ -253,11 +252,11 @@ class AsyncClient(AsyncExecutor):
         A job may become ready while the wake-up time is read, so the client pops once more before it sleeps.
         """
         worker = worker or self.worker
-        deadline = time.monotonic() + (timeout or 0)
+        deadline = runtime.monotonic() + (timeout or 0)
         last = tries = 0
         while queues := ordered():
             found = await self._take(queues, worker, count, False, request)
-            if found or (left := deadline - time.monotonic()) <= 0:
+            if found or (left := deadline - runtime.monotonic()) <= 0:
                 return found
             next_at = await self._next_at(queues)
             if found := await self._take(queues, worker, count, True, request):
@@ -355,21 +354,21 @@ class AsyncClient(AsyncExecutor):
         may be called again, with an earlier one.
         """
         patience = seconds_of(timeout)
-        until = time.monotonic() + patience
+        until = runtime.monotonic() + patience
         read = Spans(after, epoch)
         while True:
             try:
                 async for event in self.events(read.after, epoch=read.epoch):
                     read.add(event)
                     yield event
-                    until = time.monotonic() + patience
+                    until = runtime.monotonic() + patience
             except Forked as fork:
                 if on_fork is None:
                     raise
                 on_fork(fork)
                 read.take_back(int(fork.common))
                 continue
-            left = until - time.monotonic()
+            left = until - runtime.monotonic()
             if left <= 0:
                 return
             await self.backend.wait_events(read.after, min(left, LONGEST_SLEEP))
@@ -382,7 +381,7 @@ class AsyncClient(AsyncExecutor):
         """
         if epoch is None:
             current = (await self.position()).epoch
-            epoch = max(await self._now() // 1000 * 10**6 + secrets.randbelow(10**6), current + 10**6)
+            epoch = max(await self._now() // 1000 * 10**6 + runtime.randbelow(10**6), current + 10**6)
         return int(await self.execute(ops.BeginEpoch(epoch)))
 
     async def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from qmodel import runtime
 from qmodel.backends import AsyncBackend, open_async_backend
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -101,7 +101,7 @@ class AsyncExecutor:
     async def _now(self) -> int:
         """Give the time in milliseconds by the backend's clock if it has one, else by this machine's."""
         clock = getattr(self.backend, "now", None)
-        return await clock() if clock else time.time_ns() // 1_000_000
+        return await clock() if clock else runtime.time_ns() // 1_000_000
 
     async def close(self) -> None:
         """Close the connection."""

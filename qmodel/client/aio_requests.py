@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from qmodel import runtime
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.build import new_sub_request
 from qmodel.client.convert import Duration, seconds_of
@@ -94,7 +94,7 @@ class AsyncRequest:
 
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
-        until = time.monotonic() + seconds_of(timeout)
+        until = runtime.monotonic() + seconds_of(timeout)
         while True:
             after, epoch = await self.client.position()
             known = await self.get()
@@ -102,7 +102,7 @@ class AsyncRequest:
                 return known
             woken = True
             while woken:  # after a long time without events, read the request itself
-                left = until - time.monotonic()
+                left = until - runtime.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
                 woken = await self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 
+from qmodel import runtime
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import AsyncSignal, Ended, Waiter, Watch, check
@@ -29,7 +29,7 @@ class AsyncResults:
         check(jids)
         if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
-        until = time.monotonic() + timeout
+        until = runtime.monotonic() + timeout
         signal = AsyncSignal()
         waiter = Waiter(jids, signal.set)
         known = self._watch.enter(waiter)
@@ -37,7 +37,7 @@ class AsyncResults:
             if not known:
                 self._watch.begin(await self._client.position())
             await self._fetch(list(waiter.missing))
-            while waiter.missing and (left := until - time.monotonic()) > 0:
+            while waiter.missing and (left := until - runtime.monotonic()) > 0:
                 signal.clear()
                 if self._watch.lead(waiter):
                     await self._follow(waiter, until)
@@ -49,7 +49,7 @@ class AsyncResults:
 
     async def _follow(self, waiter: Waiter, until: float) -> None:
         """Read the events for all waiters, until the leader's jobs have ended or its time is up."""
-        while waiter.missing and (left := until - time.monotonic()) > 0:
+        while waiter.missing and (left := until - runtime.monotonic()) > 0:
             after = self._watch.after or 0
             if await self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 await self._read(after)

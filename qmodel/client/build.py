@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Unpack
 
+from qmodel import runtime
 from qmodel.client.convert import Duration, edges_of, encode_data, instant, milliseconds, names_of
 from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
 from qmodel.contract.operations import Publish, Put, Recur, Subscribe
@@ -101,7 +101,7 @@ def _arguments(method: str, conversions: Mapping[str, Conversion], options: Mapp
 
 
 def _random_jid() -> str:
-    return os.urandom(16).hex()
+    return runtime.urandom(16).hex()
 
 
 def new_job(queue: str, klass: str, data: object = None, **options: Unpack[PutOptions]) -> Put:

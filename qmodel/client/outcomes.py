@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from qmodel import runtime
 from qmodel.client.fields import Fields
 from qmodel.contract import replies
 from qmodel.contract.arguments import Id
@@ -91,7 +92,7 @@ class Signal:
     """Wakes a sleeping thread."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._event = runtime.Event()
         self.set, self.clear = self._event.set, self._event.clear
 
     def wait(self, timeout: float) -> None:
@@ -128,7 +129,7 @@ class Watch:
     """The waiters by job, the leader, and the position in the events. Any thread may call it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = runtime.Lock()
         self._waiters: dict[Waiter, None] = {}
         self._by_jid: dict[str, dict[Waiter, None]] = {}
         self._last_event: dict[str, str] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterable, Mapping
+
+from qmodel import runtime
 
 
 def shuffled(names: Iterable[str], weights: Mapping[str, float]) -> list[str]:
@@ -14,4 +15,4 @@ def shuffled(names: Iterable[str], weights: Mapping[str, float]) -> list[str]:
     unknown = sorted(weights.keys() - set(names))
     if unknown or not all(weight > 0 for weight in weights.values()):
         raise ValueError(f"weights are numbers above 0 of queues that are named; {unknown or weights} is not")
-    return sorted(names, key=lambda name: math.log(1 - random.random()) / weights.get(name, 1), reverse=True)
+    return sorted(names, key=lambda name: math.log(1 - runtime.random()) / weights.get(name, 1), reverse=True)

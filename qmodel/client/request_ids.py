@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import binascii
-import os
 from collections.abc import Callable
 from typing import Any
 
+from qmodel import runtime
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 
 
 def fresh_request() -> str:
     """Make a new request id: 128 random bits in 22 characters."""
-    return binascii.b2a_base64(os.urandom(16))[:22].decode()
+    return binascii.b2a_base64(runtime.urandom(16))[:22].decode()
 
 
 def _copier(spec: Spec) -> Callable[[Any, str], Operation]:

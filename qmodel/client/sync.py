@@ -6,14 +6,13 @@ Generated from `qmodel/client/aio.py` by `./dev docs` (tools/sync_client.py). Ed
 from __future__ import annotations
 
 import math
-import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
+from qmodel import runtime
 from qmodel.backends import Backend, confirming
 from qmodel.client import flows, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
@@ -252,11 +251,11 @@ class Client(Executor):
         A job may become ready while the wake-up time is read, so the client pops once more before it sleeps.
         """
         worker = worker or self.worker
-        deadline = time.monotonic() + (timeout or 0)
+        deadline = runtime.monotonic() + (timeout or 0)
         last = tries = 0
         while queues := ordered():
             found = self._take(queues, worker, count, False, request)
-            if found or (left := deadline - time.monotonic()) <= 0:
+            if found or (left := deadline - runtime.monotonic()) <= 0:
                 return found
             next_at = self._next_at(queues)
             if found := self._take(queues, worker, count, True, request):
@@ -352,21 +351,21 @@ class Client(Executor):
         may be called again, with an earlier one.
         """
         patience = seconds_of(timeout)
-        until = time.monotonic() + patience
+        until = runtime.monotonic() + patience
         read = Spans(after, epoch)
         while True:
             try:
                 for event in self.events(read.after, epoch=read.epoch):
                     read.add(event)
                     yield event
-                    until = time.monotonic() + patience
+                    until = runtime.monotonic() + patience
             except Forked as fork:
                 if on_fork is None:
                     raise
                 on_fork(fork)
                 read.take_back(int(fork.common))
                 continue
-            left = until - time.monotonic()
+            left = until - runtime.monotonic()
             if left <= 0:
                 return
             self.backend.wait_events(read.after, min(left, LONGEST_SLEEP))
@@ -379,7 +378,7 @@ class Client(Executor):
         """
         if epoch is None:
             current = (self.position()).epoch
-            epoch = max(self._now() // 1000 * 10**6 + secrets.randbelow(10**6), current + 10**6)
+            epoch = max(self._now() // 1000 * 10**6 + runtime.randbelow(10**6), current + 10**6)
         return int(self.execute(ops.BeginEpoch(epoch)))
 
     def wait(self, jobs: Iterable[HasJid | str], timeout: Duration = math.inf) -> list[Any]:

@@ -5,11 +5,11 @@ Generated from `qmodel/client/aio_executor.py` by `./dev docs` (tools/sync_clien
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from qmodel import runtime
 from qmodel.backends import Backend, open_backend
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -104,7 +104,7 @@ class Executor:
     def _now(self) -> int:
         """Give the time in milliseconds by the backend's clock if it has one, else by this machine's."""
         clock = getattr(self.backend, "now", None)
-        return clock() if clock else time.time_ns() // 1_000_000
+        return clock() if clock else runtime.time_ns() // 1_000_000
 
     def close(self) -> None:
         """Close the connection."""

@@ -6,11 +6,11 @@ Generated from `qmodel/client/aio_requests.py` by `./dev docs` (tools/sync_clien
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from qmodel import runtime
 from qmodel.client.build import new_sub_request
 from qmodel.client.convert import Duration, seconds_of
 from qmodel.client.defaults import LONGEST_SLEEP
@@ -97,7 +97,7 @@ class Request:
 
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
-        until = time.monotonic() + seconds_of(timeout)
+        until = runtime.monotonic() + seconds_of(timeout)
         while True:
             after, epoch = self.client.position()
             known = self.get()
@@ -105,7 +105,7 @@ class Request:
                 return known
             woken = True
             while woken:  # after a long time without events, read the request itself
-                left = until - time.monotonic()
+                left = until - runtime.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
                 woken = self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))

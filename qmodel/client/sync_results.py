@@ -6,9 +6,9 @@ Generated from `qmodel/client/aio_results.py` by `./dev docs` (tools/sync_client
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 
+from qmodel import runtime
 from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.outcomes import Ended, Signal, Waiter, Watch, check
 from qmodel.client.sync_executor import Executor
@@ -32,7 +32,7 @@ class Results:
         check(jids)
         if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
-        until = time.monotonic() + timeout
+        until = runtime.monotonic() + timeout
         signal = Signal()
         waiter = Waiter(jids, signal.set)
         known = self._watch.enter(waiter)
@@ -40,7 +40,7 @@ class Results:
             if not known:
                 self._watch.begin(self._client.position())
             self._fetch(list(waiter.missing))
-            while waiter.missing and (left := until - time.monotonic()) > 0:
+            while waiter.missing and (left := until - runtime.monotonic()) > 0:
                 signal.clear()
                 if self._watch.lead(waiter):
                     self._follow(waiter, until)
@@ -52,7 +52,7 @@ class Results:
 
     def _follow(self, waiter: Waiter, until: float) -> None:
         """Read the events for all waiters, until the leader's jobs have ended or its time is up."""
-        while waiter.missing and (left := until - time.monotonic()) > 0:
+        while waiter.missing and (left := until - runtime.monotonic()) > 0:
             after = self._watch.after or 0
             if self._client.backend.wait_events(after, min(left, LONGEST_SLEEP)):
                 self._read(after)

@@ -1,6 +1,7 @@
-"""Files of a data folder: their names, writes that wait for the disk, and the manifest.
+"""Files of a data folder: their names, the lock, and the manifest.
 
 The manifest is two lines: a JSON object, and the SHA-256 of that line. It is replaced as a whole by a rename.
+Everything that writes is in `disk`.
 """
 
 from __future__ import annotations
@@ -46,15 +47,10 @@ class Manifest(NamedTuple):
     sha256: str
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest, and wait for the disk."""
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Write the manifest as the bytes of its file."""
     body = json.dumps({"format": FORMAT, **manifest._asdict()}).encode()
-    new = folder / f"{MANIFEST}.new"
-    with open(new, "wb") as file:
-        file.write(body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
-        synced(file)
-    os.replace(new, folder / MANIFEST)
-    sync_folder(folder)
+    return body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -82,29 +78,6 @@ def generations(folder: Path) -> list[int]:
     """List the generations that have any file, the newest first."""
     found = (re.fullmatch(rf"(?:{'|'.join(KINDS)})-(\d{{1,15}})", one.name) for one in folder.iterdir())
     return sorted({int(one[1]) for one in found if one}, reverse=True)
-
-
-def remove_others(folder: Path, generation: int) -> None:
-    """Delete the files of all other generations."""
-    for other in generations(folder):
-        for kind in KINDS:
-            if other != generation:
-                path(folder, kind, other).unlink(missing_ok=True)
-
-
-def synced(file: Any) -> None:
-    """Write the buffer of a file, and wait for the disk."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    held = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(held)
-    finally:
-        os.close(held)
 
 
 def lock(folder: Path) -> int:

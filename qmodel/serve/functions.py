@@ -6,11 +6,10 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 from __future__ import annotations
 
 import contextlib
-import secrets
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from qmodel import runtime
 from qmodel.backends.bundle import LIBRARY, function_name
 from qmodel.contract.operations import CATALOGUE, BeginEpoch, Operation, Spec
 from qmodel.contract.refusals import Refusal
@@ -56,7 +55,7 @@ class Log(Protocol):
 
 def system_clock() -> int:
     """Read the system's clock, in milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
+    return runtime.time_ns() // 1_000_000
 
 
 def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Operation, int] | Refusal:
@@ -79,7 +78,7 @@ class ModelExecutor:
         self.clock = clock
         self.log = log
         self.watch: Watch | None = None
-        self._digits = secrets.randbelow(epochs.DIGITS)
+        self._digits = runtime.randbelow(epochs.DIGITS)
         self.spaces = Spaces(self._log_wake)
 
     def call(self, db: int, spec: Spec, prefix: str, words: Sequence[str], at: int) -> Raw:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from qmodel import runtime
 from qmodel.contract.operations import Operation, Spec
 from qmodel.serve import users
 from qmodel.serve.channels import Channels, Listener
@@ -110,12 +110,12 @@ class Host:
         if isinstance(executor, ModelExecutor) and (self.judge or self.record):
             executor.watch = self._watch
         self._withheld: dict[Connection, None] = {}
-        self._began = time.monotonic()
+        self._began = runtime.monotonic()
 
     @property
     def uptime(self) -> float:
         """Seconds since the server started."""
-        return time.monotonic() - self._began
+        return runtime.monotonic() - self._began
 
     # ---- sessions
 

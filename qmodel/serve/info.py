@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from fnmatch import fnmatchcase
 from typing import Any
 
+from qmodel import runtime
 from qmodel.serve.commands import COMPATIBLE, command, subcommand
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host
@@ -25,7 +25,7 @@ def sections(host: Host) -> dict[str, dict[str, Any]]:
     return {
         "server": {
             "redis_version": COMPATIBLE, "server_name": "qmodel", "qmodel_version": __version__,
-            "redis_mode": "standalone", "process_id": os.getpid(), "tcp_port": host.port,
+            "redis_mode": "standalone", "process_id": runtime.getpid(), "tcp_port": host.port,
             "uptime_in_seconds": int(host.uptime), "backend": host.options.url,
         },
         "clients": {"connected_clients": len(host.sessions), "maxclients": host.options.connections},

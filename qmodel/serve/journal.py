@@ -45,12 +45,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from qmodel.serve import files, log_file, salvage, snapshot_file
+from qmodel.serve.disk import DISK, Disk
 from qmodel.serve.files import DamagedError, JournalError
 from qmodel.serve.namespaces import Space, Spaces
 from qmodel.serve.reading import Reading, acknowledged
@@ -73,13 +73,14 @@ class Journal:
     Call `recover` or `salvage` first: they read the files, and open the log for writing.
     """
 
-    def __init__(self, folder: str, every: int = EVERY) -> None:
+    def __init__(self, folder: str, every: int = EVERY, disk: Disk = DISK) -> None:
+        self._disk = disk
         self.folder = Path(folder)
         self.every = every
         self._pending: list[str] = []
         self._writer: log_file.Writer | None = None
         self._generation = 0
-        self._lock = files.lock(self.folder)
+        self._lock = disk.lock(self.folder)
 
     @property
     def dirty(self) -> bool:
@@ -113,10 +114,13 @@ class Journal:
         try:
             self._writer.commit(pending)
         except OSError as error:
-            raise JournalError(
-                f"The journal in {self.folder} cannot be written: {error.strerror}.",
-                "Check the disk and start again: no acknowledged operation is lost.",
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> JournalError:
+        return JournalError(
+            f"The journal in {self.folder} cannot be written: {error.strerror}.",
+            "Check the disk and start again: no acknowledged operation is lost.",
+        )
 
     def is_long(self, spaces: Spaces) -> bool:
         """Whether it is time for a snapshot."""
@@ -138,19 +142,36 @@ class Journal:
         """Close the log, and unlock the folder."""
         if self._writer is not None:
             self._writer.close()
-        os.close(self._lock)
+        self._disk.unlock(self._lock)
 
     def _begin(self, spaces: Spaces) -> None:
+        disk = self._disk
         generation = max([self._generation, *files.generations(self.folder)]) + 1
-        manifest = snapshot_file.write(self._path("snapshot", generation), spaces, generation)
-        begun = log_file.begin(self._path("log", generation), generation, manifest.sha256)
-        writer = log_file.Writer(self._path("log", generation), self._path("mark", generation), begun)
-        files.sync_folder(self.folder)
-        files.write_manifest(self.folder, manifest)
+        manifest = snapshot_file.write(disk, self._path("snapshot", generation), spaces, generation)
+        begun = log_file.begin(disk, self._path("log", generation), generation, manifest.sha256)
+        writer = log_file.Writer(disk, self._path("log", generation), self._path("mark", generation), begun)
+        disk.sync_folder(self.folder)
+        self._write_manifest(manifest)
         old, self._writer, self._generation = self._writer, writer, generation
         if old is not None:
             old.close()
-        files.remove_others(self.folder, generation)
+        self._remove_others()
+
+    def _write_manifest(self, manifest: files.Manifest) -> None:
+        """Replace the manifest, and wait for the disk."""
+        new = self.folder / f"{files.MANIFEST}.new"
+        with self._disk.create(new) as file:
+            file.write(files.manifest_bytes(manifest))
+            self._disk.finish(file)
+        self._disk.replace(new, self.folder / files.MANIFEST)
+        self._disk.sync_folder(self.folder)
+
+    def _remove_others(self) -> None:
+        """Delete the files of all other generations."""
+        for other in files.generations(self.folder):
+            for kind in files.KINDS:
+                if other != self._generation:
+                    self._disk.remove(self._path(kind, other))
 
     def _path(self, kind: str, generation: int) -> Path:
         return files.path(self.folder, kind, generation)
@@ -173,7 +194,10 @@ class Journal:
                 "Restore the folder from a backup, or start once with --salvage, which starts with what is readable "
                 "and keeps the damaged files.",
             )
-        self._continue(found)
+        try:
+            self._continue(found)
+        except OSError as error:
+            raise self._unwritable(error) from error
         return found.entries
 
     def salvage(self, spaces: Spaces, replay: Callable[[Entry], int]) -> None:
@@ -226,8 +250,8 @@ class Journal:
             LOG.warning("%d bytes of a commit that was never acknowledged were cut off %s", found.torn, found.log)
         self._generation = found.generation
         log, mark = (self._path(kind, found.generation) for kind in ("log", "mark"))
-        self._writer = log_file.Writer(log, mark, found.end)
-        files.remove_others(self.folder, found.generation)
+        self._writer = log_file.Writer(self._disk, log, mark, found.end)
+        self._remove_others()
 
     def _is_fresh(self) -> bool:
         """Whether the folder has no journal yet, or one whose first generation was never completed."""

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from qmodel.serve.files import FORMAT, Bad, synced
+from qmodel.serve.disk import Disk
+from qmodel.serve.files import FORMAT, Bad
 
 SLOT: Final = 512
 _LINE: Final = re.compile(rb"([0-9a-f]{8}) (.*)\n", re.S)
@@ -59,16 +60,16 @@ def _slot(raw: bytes) -> Mark | None:
 class Writer:
     """Appends commits to a log, each acknowledged by the mark."""
 
-    def __init__(self, log: Path, marks: Path, at: Mark) -> None:
+    def __init__(self, disk: Disk, log: Path, marks: Path, at: Mark) -> None:
         self.at = at
-        self._log = os.open(log, os.O_WRONLY | os.O_CREAT, 0o600)
-        self._marks = os.open(marks, os.O_WRONLY | os.O_CREAT, 0o600)
+        self._disk = disk
+        self._log, self._marks = disk.open(log), disk.open(marks)
         self._turn = 0
-        os.ftruncate(self._log, at.offset)
-        os.fsync(self._log)
+        disk.truncate(self._log, at.offset)
+        disk.sync(self._log)
         for _ in range(2):
             self._mark()
-            os.fsync(self._marks)
+            disk.sync(self._marks)
 
     def commit(self, entries: Sequence[str]) -> None:
         """Write entries, wait for the disk, and mark them as acknowledged. After an OSError nothing is added."""
@@ -79,39 +80,32 @@ class Writer:
             lines.append(f"{crc:08x} {text}\n")
         raw = "".join(lines).encode()
         try:
-            _write(self._log, raw, self.at.offset)
-            os.fsync(self._log)
+            self._disk.write(self._log, raw, self.at.offset)
+            self._disk.sync(self._log)
             self.at = Mark(self.at.offset + len(raw), count, crc)
             self._mark()
         except OSError:
-            os.ftruncate(self._log, self.at.offset)
+            self._disk.truncate(self._log, self.at.offset)
             raise
 
     def close(self) -> None:
         """Close both files; the mark is on the disk then."""
-        os.fsync(self._marks)
-        os.close(self._log)
-        os.close(self._marks)
+        self._disk.sync(self._marks)
+        self._disk.close(self._log)
+        self._disk.close(self._marks)
 
     def _mark(self) -> None:
-        _write(self._marks, self.at.packed(), self._turn * SLOT)
+        self._disk.write(self._marks, self.at.packed(), self._turn * SLOT)
         self._turn = 1 - self._turn
 
 
-def _write(file: int, raw: bytes, at: int) -> None:
-    view = memoryview(raw)
-    while view:
-        done = os.pwrite(file, view, at)
-        view, at = view[done:], at + done
-
-
-def begin(log: Path, generation: int, digest: str) -> Mark:
+def begin(disk: Disk, log: Path, generation: int, digest: str) -> Mark:
     """Begin a log: its header names the generation and the snapshot before it."""
     text = "log " + json.dumps({"format": FORMAT, "generation": generation, "snapshot": digest})
     raw = f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
-    with open(log, "wb") as file:
+    with disk.create(log) as file:
         file.write(raw)
-        synced(file)
+        disk.finish(file)
     return Mark(len(raw), 0, zlib.crc32(text.encode()))
 
 

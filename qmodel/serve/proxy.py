@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from qmodel import runtime
 from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend
 from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
@@ -74,12 +73,12 @@ class ProxyExecutor:
         """Wait in a thread for a backend that blocks; the thread ends soon after the client has gone."""
         loop, backend = asyncio.get_running_loop(), self._blocking
         result: asyncio.Future[bool] = loop.create_future()
-        gone = threading.Event()
+        gone = runtime.Event()
         assert backend is not None
 
         def wait() -> None:
-            woken, until = False, time.monotonic() + seconds
-            while not (woken or gone.is_set()) and (left := until - time.monotonic()) > 0:
+            woken, until = False, runtime.monotonic() + seconds
+            while not (woken or gone.is_set()) and (left := until - runtime.monotonic()) > 0:
                 woken = backend.wait(queues, min(left, POLL_SECONDS))
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, woken)
@@ -88,7 +87,7 @@ class ProxyExecutor:
             if not result.done():
                 result.set_result(woken)
 
-        threading.Thread(target=wait, daemon=True).start()
+        runtime.Thread(target=wait, daemon=True).start()
         try:
             return await result
         finally:

@@ -11,6 +11,7 @@ from typing import Any
 
 from qmodel.model.state.store import Store
 from qmodel.serve import files
+from qmodel.serve.disk import DISK
 
 
 def keep(folder: Path) -> Path:
@@ -25,7 +26,7 @@ def keep(folder: Path) -> Path:
     for one in folder.iterdir():
         if one.is_file() and (one.name == files.MANIFEST or one.name.startswith(kinds)):
             shutil.copy2(one, aside)
-    files.sync_folder(aside)
+    DISK.sync_folder(aside)
     return aside
 
 
@@ -37,7 +38,8 @@ def write_jobs(file: Path, partial: Mapping[tuple[int, str], Store]) -> int:
             for job in store.jobs.values():
                 out.write(json.dumps({"db": db, "prefix": prefix, **_plain(job)}) + "\n")
                 lines += 1
-        files.synced(out)
+        out.flush()
+        DISK.sync(out.fileno())
     return lines
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from qmodel.errors import LocalError
+from qmodel.serve.disk import DISK, Disk
 from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
@@ -22,10 +23,10 @@ from qmodel.serve.proxy import ProxyExecutor
 LOG = logging.getLogger("qmodel.serve")
 
 
-def open_host(options: Options) -> Host:
+def open_host(options: Options, disk: Disk = DISK) -> Host:
     """Make the host: with the model as its executor, or with a backend given by its URL."""
     if options.url == "memory://":
-        return _with_journal(options) if options.data else Host(options, ModelExecutor())
+        return _with_journal(options, disk) if options.data else Host(options, ModelExecutor())
     if options.data:
         raise LocalError(
             "--data works with memory:// only; other backends store their jobs themselves.", "Leave out --data."
@@ -35,8 +36,8 @@ def open_host(options: Options) -> Host:
     return Host(options, ProxyExecutor(options.url))
 
 
-def _with_journal(options: Options) -> Host:
-    journal = Journal(options.data, options.snapshot_every)
+def _with_journal(options: Options, disk: Disk) -> Host:
+    journal = Journal(options.data, options.snapshot_every, disk)
     try:
         executor = _recovered(journal, options.salvage)
         executor.log = journal

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from qmodel.serve import snapshot_bytes
-from qmodel.serve.files import Bad, Manifest, synced
+from qmodel.serve.disk import Disk
+from qmodel.serve.files import Bad, Manifest
 from qmodel.serve.namespaces import Spaces
 from qmodel.version import __version__
 
@@ -31,10 +32,10 @@ class Part(NamedTuple):
     data: bytes
 
 
-def write(file: Path, spaces: Spaces, generation: int) -> Manifest:
+def write(disk: Disk, file: Path, spaces: Spaces, generation: int) -> Manifest:
     """Write the state, and wait for the disk; give the manifest of the generation."""
     digest, count = hashlib.sha256(), 0
-    with open(file, "wb") as out:
+    with disk.create(file) as out:
         for part in _parts(spaces):
             head = json.dumps([*part[:4], len(part.data)]).encode()
             piece = b"part %08x %b\n" % (zlib.crc32(part.data, zlib.crc32(head)), head)
@@ -44,7 +45,7 @@ def write(file: Path, spaces: Spaces, generation: int) -> Manifest:
             count += 1
         out.write(f"end {count} {digest.hexdigest()}\n".encode())
         size = out.tell()
-        synced(out)
+        disk.finish(out)
     return Manifest(generation, __version__, size, count, digest.hexdigest())
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
+from qmodel import runtime
 from qmodel.contract import replies
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Attempt:
     @property
     def ran(self) -> float:
         """The run time so far, in seconds."""
-        return (self.ended_at or time.monotonic()) - self.began if self.began else 0.0
+        return (self.ended_at or runtime.monotonic()) - self.began if self.began else 0.0
 
     def renewed(self, expires_at: int, sent: float) -> None:
         """Record a renewal of the lease, by a call sent at a time of our own clock.
@@ -112,8 +112,8 @@ class Abort:
 
 def unwound(inbox: SimpleQueue[Any], most: int) -> Iterator[Attempt]:
     """Yield the attempts that end within `UNWINDING`, at most `most`."""
-    until = time.monotonic() + UNWINDING
-    while most > 0 and (left := until - time.monotonic()) > 0:
+    until = runtime.monotonic() + UNWINDING
+    while most > 0 and (left := until - runtime.monotonic()) > 0:
         try:
             message = inbox.get(timeout=left)
         except Empty:

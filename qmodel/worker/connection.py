@@ -11,13 +11,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import random
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from qmodel import runtime
 from qmodel.backends import BUILT_IN
 from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
@@ -88,14 +86,14 @@ class Connection:
 
     def __init__(self, url: str, shared: Callable[[], Client]) -> None:
         self.url = url
-        self.giving_up = threading.Event()
+        self.giving_up = runtime.Event()
         self.gave_up = False
         self.until = math.inf
         self.while_away: Callable[[], None] = lambda: None
         self._own = own_url(url)
         self._shared = shared
         self._client: Client | None = None
-        self._logging = threading.Lock()
+        self._logging = runtime.Lock()
         self._away_since = 0.0
         self._last_error = ""
 
@@ -149,15 +147,15 @@ class Connection:
 
     def end_soon(self, now: bool = False) -> None:
         """Give up now, or when the server is away for longer than the end of a worker may take."""
-        self.until = min(self.until, time.monotonic() + (0 if now else FAREWELL))
+        self.until = min(self.until, runtime.monotonic() + (0 if now else FAREWELL))
         if now:
             self.giving_up.set()
 
     def _sleep(self, pause: float) -> float:
         """Sleep, with jitter so that many workers do not return at once; give the next pause."""
         self.while_away()
-        seconds = min(random.uniform(pause / 2, pause), max(self.until - time.monotonic(), 0))
-        if self.giving_up.wait(seconds) or time.monotonic() >= self.until:
+        seconds = min(runtime.uniform(pause / 2, pause), max(self.until - runtime.monotonic(), 0))
+        if self.giving_up.wait(seconds) or runtime.monotonic() >= self.until:
             self.gave_up = True
             raise GivenUp
         return min(2 * pause, LONGEST_PAUSE)
@@ -166,7 +164,7 @@ class Connection:
         """Log the beginning of an outage."""
         with self._logging:
             if not self._away_since:
-                self._away_since = time.monotonic()
+                self._away_since = runtime.monotonic()
                 log.warning("%s The worker keeps trying.", error.sentence)
 
     def _log_error(self, error: ConnectError) -> None:
@@ -182,7 +180,7 @@ class Connection:
             with self._logging:
                 away, self._away_since = self._away_since, 0.0
             if away:
-                log.warning("%s is back after %.1f s.", self.shown_url, time.monotonic() - away)
+                log.warning("%s is back after %.1f s.", self.shown_url, runtime.monotonic() - away)
 
     @property
     def shown_url(self) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from qmodel import runtime
 from qmodel.app.attempt import aperform
 from qmodel.app.errors import Cancelled
 from qmodel.worker.attempt import Abort, Attempt
@@ -40,10 +39,10 @@ class AsyncRunner:
         self._on_end = on_end
         self._backlog: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
+        self._loop = runtime.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE, "qmodel-plain"))
         self._warned = False
-        self._thread = threading.Thread(target=self._run, name="qmodel-jobs", daemon=True)
+        self._thread = runtime.Thread(target=self._run, name="qmodel-jobs", daemon=True)
 
     def start(self) -> None:
         """Start the thread of the event loop."""
@@ -97,7 +96,7 @@ class AsyncRunner:
                 attempt = self._backlog.popleft()
             except IndexError:
                 return
-            attempt.began = time.monotonic()
+            attempt.began = runtime.monotonic()
             attempt.slot = task = self._loop.create_task(self._one(attempt))
             self._tasks.add(task)
 
@@ -111,7 +110,7 @@ class AsyncRunner:
         except BaseException as error:  # for example the job's own KeyboardInterrupt: the loop continues
             outcome = failure(self._app, attempt, error)
         attempt.outcome = final_outcome(self._app, attempt, outcome)
-        attempt.ended_at = time.monotonic()
+        attempt.ended_at = runtime.monotonic()
         self._warn_of_threads(attempt)
         self._tasks.discard(attempt.slot)
         self._on_end(attempt)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from qmodel import runtime
 from qmodel.client import remote
 from qmodel.contract.operations import MetadataGet
 from qmodel.errors import ConnectError
@@ -49,10 +49,10 @@ class RemoteControl:
 
     def __init__(self, worker: Controlled) -> None:
         self._worker = worker
-        self._closed = threading.Event()
+        self._closed = runtime.Event()
         self._obeyed = ""
         self._signals = 0
-        self._thread = threading.Thread(target=self._run, name="qmodel-remote-control", daemon=True)
+        self._thread = runtime.Thread(target=self._run, name="qmodel-remote-control", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -90,7 +90,7 @@ class RemoteControl:
 
     def _set_quiet(self, quiet: bool) -> None:
         """Quiet the worker or let it resume; return when every round trip that began earlier has ended."""
-        done = threading.Event()
+        done = runtime.Event()
         self._worker.quiet(quiet)
         self._worker.call_soon(done.set)
         while not done.wait(POLL_SECONDS) and not self._closed.is_set():

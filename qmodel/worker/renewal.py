@@ -8,11 +8,10 @@ their timeout, which no renewal extends.
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable
 from typing import Final
 
+from qmodel import runtime
 from qmodel.contract import replies
 from qmodel.contract.operations import Heartbeat
 from qmodel.errors import ConnectError, RefusedError
@@ -38,9 +37,9 @@ class Renewer:
         self._on_abort = on_abort
         self._held: dict[int, Attempt] = {}
         self._next = 0.0
-        self._wake = threading.Event()
+        self._wake = runtime.Event()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="qmodel-renewer", daemon=True)
+        self._thread = runtime.Thread(target=self._run, name="qmodel-renewer", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -64,7 +63,7 @@ class Renewer:
 
     def _run(self) -> None:
         while not self._closed:
-            now = time.monotonic()
+            now = runtime.monotonic()
             held = list(self._held.values())
             for attempt in held:
                 if attempt.limit is not None and now >= attempt.limit:
@@ -74,29 +73,29 @@ class Renewer:
                 self._renew([attempt for attempt in held if now >= attempt.renew_at])
             except Exception:  # without renewals all jobs would be lost: continue after any error
                 log.exception("Renewing leases failed; it will be tried again.")
-                time.sleep(1.0)
+                runtime.sleep(1.0)
             self._sleep()
 
     def _sleep(self) -> None:
         """Sleep until the next renewal is due; a new attempt that is due earlier wakes the thread."""
         self._wake.clear()
-        self._next = time.monotonic() + LONGEST
+        self._next = runtime.monotonic() + LONGEST
         for attempt in list(self._held.values()):
             due = attempt.renew_at if attempt.limit is None else min(attempt.renew_at, attempt.limit)
             self._next = min(self._next, due)
         if not self._closed:
-            self._wake.wait(max(self._next - time.monotonic(), SHORTEST))
+            self._wake.wait(max(self._next - runtime.monotonic(), SHORTEST))
 
     def _renew(self, due: list[Attempt]) -> None:
         if not due:
             return
-        sent = time.monotonic()
+        sent = runtime.monotonic()
         try:
             said = self._connection.client.execute_many([Heartbeat(one.jid, one.token) for one in due])
         except ConnectError as error:
             self._connection.log_outage(error)
             for one in due:
-                one.renew_at = time.monotonic() + min(one.lease / 10, 1.0)
+                one.renew_at = runtime.monotonic() + min(one.lease / 10, 1.0)
             return
         for one, reply in zip(due, said, strict=True):
             self._apply(one, reply, sent)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import random
-import threading
 from typing import TYPE_CHECKING, Final
 
+from qmodel import runtime
 from qmodel.errors import ConnectError
 from qmodel.worker.connection import Connection
 
@@ -28,8 +27,8 @@ class Schedules:
     def __init__(self, connection: Connection, app: App) -> None:
         self._connection = connection
         self._app = app
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="qmodel-schedules", daemon=True)
+        self._closed = runtime.Event()
+        self._thread = runtime.Thread(target=self._run, name="qmodel-schedules", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -47,7 +46,7 @@ class Schedules:
                     self._app.tell_schedules()
                     declared = True
                 self._connection.client.advance_schedules(AHEAD)
-                pause = random.uniform(EVERY / 2, EVERY)
+                pause = runtime.uniform(EVERY / 2, EVERY)
             except ConnectError:
                 pause = 5.0
             except ImportError as error:

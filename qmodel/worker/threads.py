@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from qmodel import runtime
 from qmodel.app.errors import Cancelled
 from qmodel.worker.attempt import Abort, Attempt
 from qmodel.worker.perform import failure, final_outcome, perform
@@ -33,10 +31,12 @@ class ThreadRunner:
         self._app = app
         self._on_end = on_end
         self._backlog: deque[Attempt] = deque()
-        self._calls: SimpleQueue[None] = SimpleQueue()
+        self._calls: SimpleQueue[None] = runtime.SimpleQueue()
         self._called = self._closed = False
+        # Held while an exception is raised in a thread, so that it is certain whether the thread was still in the job.
+        self._setting = runtime.Lock()
         self._threads = [
-            threading.Thread(target=self._run, name=f"qmodel-job-{number}", daemon=True)
+            runtime.Thread(target=self._run, name=f"qmodel-job-{number}", daemon=True)
             for number in range(1, concurrency + 1)
         ]
 
@@ -75,9 +75,9 @@ class ThreadRunner:
 
     def abort(self, attempt: Attempt, abort: Abort) -> None:
         """Abort an attempt: an exception is raised in its thread as soon as that executes Python code again."""
-        with _SETTING:
+        with self._setting:
             if attempt.abort(abort) and attempt.slot is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(attempt.slot), ctypes.py_object(Cancelled))
+                runtime.raise_in(attempt.slot, Cancelled)
 
     def close(self) -> None:
         """Make each thread end when it is free."""
@@ -86,7 +86,7 @@ class ThreadRunner:
             self._calls.put(None)
 
     def _run(self) -> None:
-        me, here = threading.get_ident(), os.getpid()
+        me, here = runtime.get_ident(), os.getpid()
         while not self._closed:
             attempt = self._next()
             if attempt is None:
@@ -98,7 +98,7 @@ class ThreadRunner:
             outcome = None
             try:
                 attempt.slot = me
-                attempt.began = time.monotonic()
+                attempt.began = runtime.monotonic()
                 if attempt.aborted is None:
                     outcome = perform(self._app, attempt)
                 attempt.slot = None
@@ -112,17 +112,13 @@ class ThreadRunner:
             if os.getpid() != here:  # the job forked, and this is the child
                 os._exit(0)
             attempt.outcome = final_outcome(self._app, attempt, outcome) if attempt.aborted is not None else outcome
-            attempt.ended_at = time.monotonic()
+            attempt.ended_at = runtime.monotonic()
             self._on_end(attempt)
 
     def _absorb_exception(self) -> None:
         """Wait for the exception that was raised in this thread while it left the job: it must not hit the next job."""
-        with _SETTING:
+        with self._setting:
             pass
-        until = time.monotonic() + 0.05
-        while time.monotonic() < until:
-            time.sleep(0.001)
-
-
-_SETTING = threading.Lock()
-"""Held while an exception is raised in a thread, so that it is certain whether the thread was still in the job."""
+        until = runtime.monotonic() + 0.05
+        while runtime.monotonic() < until:
+            runtime.sleep(0.001)

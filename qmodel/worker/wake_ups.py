@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final
 
+from qmodel import runtime
 from qmodel.contract.operations import Pop, PopAny, Queue, Release, Running, Workers
 from qmodel.contract.replies import Page, QueueCounts
 from qmodel.errors import ConnectError
@@ -46,13 +45,13 @@ class WakeUps:
         self._queues = tuple(queues)
         self._worker = worker
         self._on_wake_up = on_wake_up
-        self._requests: SimpleQueue[bool] = SimpleQueue()
+        self._requests: SimpleQueue[bool] = runtime.SimpleQueue()
         self._last = self._tries = 0
         self._ahead = 0.0
         self.closed = self.paused = False
-        self._passing = threading.Lock()
+        self._passing = runtime.Lock()
         self._finished = False
-        self._thread = threading.Thread(target=self._run, name="qmodel-wake-ups", daemon=True)
+        self._thread = runtime.Thread(target=self._run, name="qmodel-wake-ups", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -74,7 +73,7 @@ class WakeUps:
         wake-up on.
         """
         self.close()
-        if gives_back and self._thread is not threading.current_thread() and self._thread.is_alive():
+        if gives_back and self._thread is not runtime.current_thread() and self._thread.is_alive():
             self._thread.join(_JOIN)
 
     def finish(self) -> None:
@@ -89,10 +88,10 @@ class WakeUps:
                 if woken and (self.closed or self.paused):
                     self._pass_on()
             except ConnectError:
-                time.sleep(_AWAY)
+                runtime.sleep(_AWAY)
             except Exception:  # a worker without wake-ups would never work again: wake it up after any error
                 log.exception("Waiting for a wake-up failed; the worker looks for jobs instead.")
-                time.sleep(_AWAY)
+                runtime.sleep(_AWAY)
             if self.closed:
                 return
             self._on_wake_up()
@@ -131,7 +130,7 @@ class WakeUps:
         That time is never ahead of the server's clock, and is written once a second. So the smallest lag that was ever
         observed counts, unless the server's clock was set back.
         """
-        passed = time.monotonic() * 1000
+        passed = runtime.monotonic() * 1000
         ahead = seen_at - passed
         if not self._ahead - BACK < ahead < self._ahead:
             self._ahead = ahead

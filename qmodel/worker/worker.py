@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from qmodel import runtime
 from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
 from qmodel.client import remote
@@ -93,7 +93,7 @@ class Worker:
         self.abandoned = self.stopped_remotely = False
         self.connection = Connection(app.url, lambda: app.client)
         self.connection.while_away = self._while_away
-        self._inbox: SimpleQueue[Attempt | Callable[[], None]] = SimpleQueue()
+        self._inbox: SimpleQueue[Attempt | Callable[[], None]] = runtime.SimpleQueue()
         self._ended: list[Attempt] = []
         self._held: dict[int, Attempt] = {}
         self._waiting = self._queues_empty = self._quiet = self._open = False
@@ -174,7 +174,7 @@ class Worker:
         self._wake_ups.close()
         self._stopping = "now" if now or self._stopping == "now" else "finish"
         if within is not None:
-            self._deadline = self.connection.until = time.monotonic() + within
+            self._deadline = self.connection.until = runtime.monotonic() + within
         self._ended += self._runner.take_back()
         log.stopping(len(self._held), self._stopping, within)
 
@@ -246,11 +246,11 @@ class Worker:
                     message()  # type: ignore[operator]
                 message = self._inbox.get_nowait()
         except Empty:
-            self._check_timers(time.monotonic())
+            self._check_timers(runtime.monotonic())
 
     def _idle_seconds(self) -> float:
         """Compute how long the worker may wait for a message."""
-        now = time.monotonic()
+        now = runtime.monotonic()
         if self._ended or self._wanted() > 0:
             return max(self._pausing_until - now, 0.0)
         if self._deadline:
@@ -285,7 +285,7 @@ class Worker:
 
     def _talk(self) -> None:
         """Report the jobs that have ended, and pop new ones, in one round trip."""
-        if time.monotonic() < self._pausing_until:
+        if runtime.monotonic() < self._pausing_until:
             return
         wanted, free = self._wanted(), self._free_slots()
         ended, self._ended = self._ended, []
@@ -308,7 +308,7 @@ class Worker:
 
     def _report_and_pop(self, reports: list[tuple[Operation, list[Attempt]]], wanted: int, idle: bool) -> None:
         pop = self._plan.pop(min(wanted, 1000), idle)
-        sent = time.monotonic()
+        sent = runtime.monotonic()
         both = joined(reports[0][0], pop) if len(reports) == 1 else None
         if both is not None:
             (reply,) = self.connection.execute_many([both])
@@ -321,7 +321,7 @@ class Worker:
         for (op, attempts), reply in zip(reports, reported, strict=True):
             self._apply(op, attempts, reply)
         if is_error(popped):
-            self._pausing_until = time.monotonic() + _PAUSE_AFTER_ERROR
+            self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
         else:
             self._accept(popped, sent, idle)
 
@@ -334,7 +334,7 @@ class Worker:
             self._wake_ups.request()
         if not taken:
             return
-        self._moved_at = time.monotonic()
+        self._moved_at = runtime.monotonic()
         for attempt in taken:
             self._held[attempt.token] = attempt
             self._renewer.keep(attempt)
@@ -343,7 +343,7 @@ class Worker:
     def _apply(self, op: Operation, attempts: list[Attempt], reply: Any) -> None:
         """Apply the server's reply to the report of ended attempts."""
         if is_error(reply):
-            self._pausing_until = time.monotonic() + _PAUSE_AFTER_ERROR
+            self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
             self._ended += [one for one in attempts if one.token in self._held]
         elif not isinstance(reply, RefusedError):
             for attempt, one in zip(attempts, reply if len(attempts) > 1 else [reply], strict=True):

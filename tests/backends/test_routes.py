@@ -14,6 +14,7 @@ import pytest
 import redis
 from click.testing import CliRunner
 
+from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.backends.redis import route
 from qmodel.backends.redis.backend import connect
@@ -528,7 +529,7 @@ def test_connections_have_a_greatest_age(private: Starter, monkeypatch: pytest.M
         first = made._line
         made.execute(Length("q"))
         assert made._line is first
-        monkeypatch.setattr(route.time, "monotonic", lambda real=time.monotonic: real() + 61)
+        monkeypatch.setattr(runtime, "monotonic", lambda real=time.monotonic: real() + 61)
         made.execute(Length("q"))
         assert made._line is not first and first.over and not first.idle
         made.execute(Length("q"))

@@ -38,27 +38,28 @@ ROOMS: dict[str, Room] = {
     "contract": _room(1, "The catalogue: operations and their arguments, replies, events, refusals, states of a job."),
     "errors": _room(1, "The exceptions: one class for each refusal.", "contract"),
     "processes": _room(1, "Functions that run in other processes of this machine.", "errors"),
+    "runtime": _room(1, "What a process takes from its machine: time, randomness, threads; the simulator replaces it."),
     "version": _room(1, "The version of qmodel."),
     "wire": _room(2, "How operations, replies and journal entries are encoded and decoded.", "contract"),
     "model": _room(2, "The reference model: what each operation does to the store.", "contract wire"),
     "backends": _room(
         3,
         "What executes operations: the model in memory, the Lua library on a server or embedded in the process.",
-        "contract errors model version wire",
+        "contract errors model runtime version wire",
     ),
-    "client": _room(4, "The Python client, synchronous and asynchronous.", "backends contract errors model"),
+    "client": _room(4, "The Python client, synchronous and asynchronous.", "backends contract errors model runtime"),
     "dialects": _room(4, "Protocols of other queues (qless), translated to operations.", "backends contract model"),
     "present": _room(
         5, "How things are shown and acted on: durations, counts, histograms, actions.", "client contract errors model"
     ),
     "app": _room(
-        5, "Job types: functions declared as jobs, with their options.", "client contract errors model present"
+        5, "Job types: functions declared as jobs, with their options.", "client contract errors model present runtime"
     ),
     "telemetry": _room(5, "Logs, metrics and traces.", "app client contract errors model version"),
     "worker": _room(
         5,
         "The process that pops jobs and performs them.",
-        "app backends client contract errors present processes telemetry",
+        "app backends client contract errors present processes runtime telemetry",
     ),
     "testing": _room(
         6, "What users need to test their jobs: the pytest plugin.", "app backends client contract errors present"
@@ -72,7 +73,12 @@ ROOMS: dict[str, Room] = {
     "serve": _room(
         6,
         "A server in Python that speaks the protocol of Redis and executes the model.",
-        "backends conformance contract dialects errors model present version wire",
+        "backends conformance contract dialects errors model present runtime version wire",
+    ),
+    "simulator": _room(
+        6,
+        "Client, worker, App and serve in one process, in virtual time, with faults drawn by a seed.",
+        "app backends client contract errors model present processes runtime serve worker",
     ),
     "pipeline": _room(
         6,

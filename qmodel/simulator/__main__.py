@@ -1,0 +1,93 @@
+"""`./dev sim`: run seeds of the simulator, or repeat one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from qmodel.present.durations import format_duration
+from qmodel.present.numbers import counted
+from qmodel.processes import spread
+from qmodel.simulator.settings import drawn
+from qmodel.simulator.world import Result, run
+
+
+class Timed(NamedTuple):
+    """A run, and the processor time that it took."""
+
+    result: Result
+    cpu: float
+
+
+def timed(seconds: float, seed: str) -> Timed:
+    """Run a seed."""
+    began = time.process_time()
+    return Timed(run(seed, drawn(seed, seconds)), time.process_time() - began)
+
+
+@click.command()
+@click.option("--seeds", default=100, show_default=True, help="How many seeds.")
+@click.option("--first", default=1, show_default=True, help="The first of them; the others are the numbers after it.")
+@click.option("--seconds", default=60.0, show_default=True, help="Virtual seconds in which faults come, for each seed.")
+@click.option("--processes", default=os.cpu_count() or 1, help="How many processes.  [default: one for each core]")
+@click.option("--replay", metavar="SEED", help="Repeat one seed, and show what it draws and finds.")
+@click.option("--dump", type=click.Path(path_type=Path, dir_okay=False), help="Of --replay: write all packets there.")
+def command(seeds: int, first: int, seconds: float, processes: int, replay: str | None, dump: Path | None) -> None:
+    """Run client, worker, App and serve in virtual time, with faults, each seed with settings of its own.
+
+    Exit code 1 if anything was found that must not happen.
+    """
+    if replay is not None:
+        _replay(replay, seconds, dump)
+        return
+    total, cpu, elapsed, bad = Counter[str](), 0.0, 0.0, 0
+    for one in spread(partial(timed, seconds), map(str, range(first, first + seeds)), min(processes, seeds)):
+        total += one.result.counts
+        cpu, elapsed = cpu + one.cpu, elapsed + one.result.seconds
+        if one.result.findings:
+            bad += 1
+            _show(one.result, seconds)
+    said = f"{counted(seeds, 'seed')}, {format_duration(elapsed * 1000)} of virtual time, "
+    said += f"{counted(total['operations'], 'operation')}, {format_duration(cpu * 1000)} of processor time"
+    lost = total["puts lost by the failure model"]
+    click.echo(f"{said}; {lost} of {counted(total['puts acknowledged'], 'put')} lost as the failure model allows")
+    click.secho(f"{counted(bad, 'seed')} found something" if bad else "nothing found", fg="red" if bad else "green")
+    sys.exit(1 if bad else 0)
+
+
+def _replay(seed: str, seconds: float, dump: Path | None) -> None:
+    settings = drawn(seed, seconds)
+    for name, value in settings._asdict().items():
+        click.echo(f"{name:>15}  {tuple(value) if isinstance(value, tuple) else value}")
+    if dump is None:
+        result = run(seed, settings)
+    else:
+        with dump.open("wb") as file:
+            result = run(seed, settings, file)
+    for name, count in sorted(result.counts.items()):
+        click.echo(f"{count:>15}  {name}")
+    click.echo(f"Digest {result.digest}: {counted(result.packets, 'packet')}, {counted(result.switches, 'switch')}")
+    _show(result, seconds)
+    sys.exit(1 if result.findings else 0)
+
+
+def _show(result: Result, seconds: float) -> None:
+    for one in result.findings:
+        click.echo(f"seed {result.seed}, {one.at:.6f} s: {one.oracle}: {one.text}")
+    if result.findings:
+        more = "" if seconds == 60 else f" --seconds {seconds:g}"
+        click.echo(f"Again: ./dev sim --replay {result.seed}{more}")
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of strings is part of a run
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "qmodel.simulator", *sys.argv[1:]])
+    command()

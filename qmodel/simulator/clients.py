@@ -1,0 +1,298 @@
+"""The clients: producers and consumers on AsyncClient, producers on App, and workers, each a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from qmodel import runtime
+from qmodel.app import App, Context, fixed
+from qmodel.client.aio import AsyncClient
+from qmodel.client.request_ids import with_request
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.errors import ConnectError, LockLost, QmodelError, RefusedError
+from qmodel.simulator.baton import Process
+from qmodel.simulator.oracles import PATIENCE
+from qmodel.simulator.scene import Scene
+from qmodel.simulator.server import Server
+from qmodel.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from qmodel.backends import AsyncBackend
+
+QUEUES = ("first", "second")
+KLASS = "work"
+DEADLINE = 6.0
+URL = f"redis://simulated:6380/0?deadline={DEADLINE:g}&socket_timeout=2"
+
+
+class Trouble(Exception):
+    """A job fails with it."""
+
+
+class Observed:
+    """A backend that shows its calls to the oracles."""
+
+    def __init__(self, scene: Scene, inner: AsyncBackend) -> None:
+        self._scene = scene
+        self._inner = inner
+
+    async def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute an operation."""
+        op, called = with_request(op), self._scene.baton.now
+        try:
+            outcome = await self._inner.execute(op, now)
+        except ConnectError as error:
+            self._scene.oracles.gave_up(error, called, DEADLINE)
+            raise
+        self._scene.oracles.told(op, outcome, called)
+        return outcome
+
+    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations."""
+        return [await self.execute(op, now) for op in ops]
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> bool:
+        """Wait for a wake-up."""
+        return await self._inner.wait(queues, timeout)
+
+    async def wait_events(self, after: int, timeout: float) -> bool:
+        """Wait for an event."""
+        return await self._inner.wait_events(after, timeout)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._inner.close()
+
+
+class Clients:
+    """Starts clients, and ends them."""
+
+    def __init__(self, scene: Scene, server: Server) -> None:
+        self._scene = scene
+        self._server = server
+        self.workers: dict[str, tuple[Worker, Process]] = {}
+        self.producing = self.consuming = True
+        self._number = 0
+
+    def start(self) -> None:
+        """Start everybody."""
+        settings = self._scene.settings
+        for number in range(settings.producers):
+            self._process(f"producer-{number}", self._produce if number % 2 else self._produce_async)
+        for number in range(settings.consumers):
+            self._process(f"consumer-{number}", self._consume)
+        for number in range(settings.workers):
+            self.start_worker(f"worker-{number}")
+
+    def _process(self, name: str, run: Any) -> Process:
+        process = Process(name, self._scene.draw_skew())
+        self._scene.names.append(name)
+        self._scene.baton.start(name, process, lambda: run(name))
+        return process
+
+    # ---- producers
+
+    def _drawn(self) -> tuple[str, str, dict[str, Any]]:
+        """Draw a job: its queue, how it behaves, and its options."""
+        chance, settings = self._scene.chance, self._scene.settings
+        weights = settings.slow_jobs, settings.failing_jobs, 1 - settings.slow_jobs - settings.failing_jobs
+        (how,) = chance.choices(("slow", "fails", "quick"), weights)
+        options: dict[str, Any] = {"retries": 30}
+        if chance.random() < 0.1:
+            options["delay"] = chance.random() * 2
+        if chance.random() < 0.2:
+            options["priority"] = chance.randrange(3)
+        return chance.choice(QUEUES), how, options
+
+    def _produce_async(self, name: str) -> None:
+        self._scene.run_loop(self._produce_with_client(name))
+
+    async def _produce_with_client(self, name: str) -> None:
+        from qmodel.backends.redis.backend import connect_async
+
+        scene = self._scene
+        client = AsyncClient(Observed(scene, connect_async(URL)))
+        number = 0
+        while self.producing:
+            await asyncio.sleep(scene.chance.expovariate(scene.settings.rate))
+            number += 1
+            queue, how, options = self._drawn()
+            try:
+                await client.queues[queue].put(KLASS, {"how": how}, jid=f"{name}-{number}", **options)
+            except ConnectError:
+                continue
+            if scene.chance.random() < 0.1:
+                await self._ask(client)
+        await client.close()
+
+    async def _ask(self, client: AsyncClient) -> None:
+        with contextlib.suppress(ConnectError):
+            await client.execute(ops.Queue(self._scene.chance.choice(QUEUES)))
+
+    def _produce(self, name: str) -> None:
+        scene = self._scene
+        app = self.app()
+        kind = app.jobs[KLASS]
+        while self.producing:
+            runtime.sleep(scene.chance.expovariate(scene.settings.rate))
+            queue, how, options = self._drawn()
+            called = runtime.monotonic()
+            try:
+                made = kind.options(queue=queue, **options).put(how)
+            except ConnectError as error:
+                scene.oracles.gave_up(error, called, DEADLINE)
+            else:
+                scene.oracles.put(made.jid)
+        app.close()
+
+    # ---- consumers
+
+    def _consume(self, name: str) -> None:
+        self._scene.run_loop(self._consume_with_client(name))
+
+    async def _consume_with_client(self, name: str) -> None:
+        """Take jobs one by one, and let some leases run out."""
+        from qmodel.backends.redis.backend import connect_async
+
+        scene = self._scene
+        client = AsyncClient(Observed(scene, connect_async(URL)), worker=name)
+        while self.consuming:
+            try:
+                job = await client.queues[scene.chance.choice(QUEUES)].pop(timeout=1.0)
+                if job is None:
+                    continue
+                scene.oracles.begins(job.jid, job.raw.token, name, 1)
+                late = scene.chance.random() < 0.05
+                await asyncio.sleep(scene.settings.lease * 1.5 if late else scene.chance.random() * 0.2)
+                scene.oracles.stops(name)
+                await (job.complete() if scene.chance.random() < 0.9 else job.retry())
+            except ConnectError:
+                await asyncio.sleep(0.2)
+            except (LockLost, RefusedError):
+                continue
+        await client.close()
+
+    # ---- workers
+
+    def app(self) -> App:
+        """Make an app, as each process does."""
+        app = App(URL)
+
+        @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
+        def work(how: str, context: Context) -> str:
+            with self._observed(context):
+                for _ in range(self._steps(how)):
+                    runtime.sleep(0.1)
+                    self._look(context)
+            return self._end(how)
+
+        return app
+
+    def async_app(self) -> App:
+        """Make an app with asynchronous jobs."""
+        app = App(URL)
+
+        @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
+        async def work(how: str, context: Context) -> str:
+            with self._observed(context):
+                for _ in range(self._steps(how)):
+                    await asyncio.sleep(0.1)
+                    self._look(context)
+            return self._end(how)
+
+        return app
+
+    @contextlib.contextmanager
+    def _observed(self, context: Context) -> Iterator[None]:
+        scene = self._scene
+        scene.oracles.begins(context.jid, context.raw.token, context.worker, scene.settings.concurrency)
+        try:
+            yield
+        finally:
+            scene.oracles.stops(context.worker)
+
+    def _end(self, how: str) -> str:
+        if how == "fails" and self._scene.chance.random() < 0.5:
+            raise Trouble("as drawn")
+        return how
+
+    def _steps(self, how: str) -> int:
+        chance = self._scene.chance
+        return int(chance.uniform(1, 8) * self._scene.settings.lease * 10) if how == "slow" else chance.randrange(2)
+
+    def _look(self, context: Context) -> None:
+        store = self._server.store
+        if store is not None:
+            self._scene.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker process."""
+        self._number += 1
+        self._process(f"{name}.{self._number}", self._work)
+
+    def idle(self) -> list[str]:
+        """Name the workers that have a free slot, and take jobs."""
+        return [
+            name
+            for name, (worker, process) in self.workers.items()
+            if worker._open and not (worker._stopping or worker._held or process.dead)
+        ]
+
+    def _work(self, name: str) -> None:
+        scene = self._scene
+        settings = scene.settings
+        app = self.async_app() if settings.runner == "async" else self.app()
+        worker = Worker(app, QUEUES, concurrency=settings.concurrency, runner=settings.runner, name=name)  # type: ignore[arg-type]
+        process = scene.baton.current.process
+        self.workers[name] = worker, process
+        scene.oracles.alive[name] = process
+        worker.run()
+        app.close()
+        scene.oracles.alive.pop(name)
+        self.workers.pop(name, None)
+        renewer = getattr(worker, "_renewer", None)  # it may have ended before it began
+        held, renewed = len(worker._held), len(renewer._held) if renewer is not None else 0
+        if (held and not worker.abandoned) or renewed > held:
+            scene.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
+        store = self._server.store
+        if store is not None and not worker.abandoned and scene.oracles.calm(PATIENCE):
+            for job in store.jobs.values():
+                if job.state == "running" and job.worker == name:
+                    scene.oracles.found("nothing is left over", f"{name} has ended, and still has a lease of {job.jid}")
+
+    def replace_worker(self, kills: bool) -> None:
+        """Stop a worker, or kill it, and start another one."""
+        if not self.workers:
+            return
+        name = self._scene.chance.choice(sorted(self.workers))
+        worker, process = self.workers[name]
+        if kills:
+            self._scene.baton.kill(process)
+            self.workers.pop(name)
+        else:
+            worker.stop(now=self._scene.chance.random() < 0.5)
+        self.start_worker(name.partition(".")[0])
+
+    def evict(self) -> None:
+        """End the lease of a running job, as a person does."""
+        store = self._server.store
+        running = sorted(job.jid for job in store.jobs.values() if job.state == "running") if store is not None else []
+        if not running:
+            return
+        jid = self._scene.chance.choice(running)
+
+        def end_lease(name: str) -> None:
+            with contextlib.suppress(QmodelError), Client(URL) as client:
+                client.execute(ops.Timeout((jid,)))
+
+        self._process("person", end_lease)
+
+    def stop_workers(self) -> None:
+        """Tell all workers to stop."""
+        for worker, _ in list(self.workers.values()):
+            worker.stop()

@@ -1,0 +1,240 @@
+"""The oracles: what must hold in every run, whatever fails.
+
+They see three things: each operation as the server executes it, what clients were told, and the state of the store.
+What the declared failure model may lose (a disk that lies, a failover to a replica that lags) is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation, Spec
+from qmodel.contract.refusals import Refusal
+from qmodel.model import invariants, snapshot
+from qmodel.model.state.store import Store
+from qmodel.simulator.baton import Process
+
+PATIENCE: Final = 4.0
+"""Seconds after a fault in which leases may end and jobs may wait: the longest pause between two tries, and more."""
+
+MOST: Final = 20
+"""Findings that are kept of one run."""
+
+
+class Finding(NamedTuple):
+    """Something that must not happen: when, which oracle noticed, and what."""
+
+    at: float
+    oracle: str
+    text: str
+
+
+class Execution(NamedTuple):
+    """An operation that the server executed."""
+
+    at: float
+    op: Operation
+    outcome: Any
+
+
+class Oracles:
+    """All oracles of one run. `clock` is the virtual time, `calm_since` the time of the last fault."""
+
+    def __init__(self, clock: Callable[[], float], calm_since: Callable[[], float]) -> None:
+        self.findings: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+        self.ended = 0
+        self.acknowledged: dict[str, float] = {}
+        self.lost: set[str] = set()
+        self.alive: dict[str, Process] = {}
+        self._clock, self._calm_since = clock, calm_since
+        self._grants: dict[int, tuple[str, str]] = {}
+        self._ends: dict[tuple[str, int], str] = {}
+        self._held: dict[str, tuple[int, str]] = {}
+        self._begun: set[tuple[str, int]] = set()
+        self._performing: dict[str, int] = {}
+        self._waiting: dict[str, int] = {}
+        self._looked: dict[str, float] = {}
+        self._by_request: dict[str, list[Execution]] = {}
+        self._reads: dict[Operation, list[Execution]] = {}
+        self._gone: dict[tuple[str, int], float] = {}
+
+    def found(self, oracle: str, text: str) -> None:
+        """Note a violation."""
+        self.counts[f"found: {oracle}"] += 1
+        if len(self.findings) < MOST:
+            self.findings.append(Finding(round(self._clock(), 6), oracle, text))
+
+    def calm(self, seconds: float) -> bool:
+        """Whether nothing has failed for so long."""
+        return self._clock() - self._calm_since() > seconds
+
+    # ---- the server
+
+    def executed(self, store: Store, spec: Spec, words: Sequence[str], op: Operation | None, outcome: Any) -> None:
+        """Observe an operation that the server executed."""
+        self.counts["operations"] += 1
+        if op is None:
+            return
+        execution = Execution(self._clock(), op, outcome)
+        if request := words[0] if words else "":
+            self._by_request.setdefault(request, []).append(execution)
+        else:
+            self._reads.setdefault(op, []).append(execution)
+        if isinstance(outcome, Refusal):
+            self.counts[outcome.code] += 1
+            if outcome.code == "LOCK_LOST":
+                self._refused(_ended(op), spec.name)
+            return
+        for jid, token in _ended(op):
+            self._ends.setdefault((jid, token), spec.name)
+            self._held.pop(jid, None)
+            self.ended += 1
+        for job in _granted(op, outcome):
+            self._grant(job.token, job.jid, job.worker)
+        if isinstance(op, ops.Timeout):
+            for jid in op.jids:
+                self._held.pop(jid, None)
+        if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop):
+            self._looked[op.worker] = self._clock()
+            self._limits(store)
+
+    def _grant(self, token: int, jid: str, worker: str) -> None:
+        before = self._grants.setdefault(token, (jid, worker))
+        if before != (jid, worker):
+            self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
+        held, self._held[jid] = self._held.get(jid), (token, worker)
+        if held is not None and held[0] != token and self._lives(held[1]) and self.calm(PATIENCE):
+            self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
+
+    def _lives(self, worker: str) -> bool:
+        process = self.alive.get(worker)
+        return process is not None and not process.dead
+
+    def _refused(self, ends: Sequence[tuple[str, int]], how: str) -> None:
+        for jid, token in ends:
+            if (jid, token) in self._ends and len(ends) == 1:
+                before = self._ends[jid, token]
+                self.found("attempts end once", f"{jid} ended by {before} under token {token}, and again by {how}")
+
+    def _limits(self, store: Store) -> None:
+        for name, throttle in store.throttles.items():
+            if throttle.concurrency and len(throttle.held) > throttle.concurrency:
+                self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {throttle.concurrency}")
+
+    def recovered(self, store: Store, since: float | None) -> None:
+        """Observe the state after a start. `since`: what the failure model may have lost was done after that."""
+        self._ends.clear()
+        self._held.clear()
+        for jid, at in self.acknowledged.items():
+            if jid in store.jobs or jid in self.lost:
+                continue
+            if since is not None and at > since:
+                self.lost.add(jid)
+                self.counts["puts lost by the failure model"] += 1
+            else:
+                self.found("acknowledged puts exist", f"{jid} was acknowledged at {at:.6f} and is gone")
+                self.lost.add(jid)
+
+    # ---- the clients
+
+    def told(self, op: Operation, outcome: Any, called: float) -> None:
+        """Observe what a client was told: there must be an execution with this outcome, between call and return.
+
+        The server executes one operation after the other, so its order is the witness of linearizability.
+        """
+        request = getattr(op, "request", "")
+        known = self._by_request.get(request, []) if request else self._reads.get(op, [])
+        self.counts["replies compared"] += 1
+        if not any(one.outcome == outcome and one.at >= called for one in known):
+            self.found("linearizable", f"{op} gave {outcome}, which no execution since {called:.6f} gave")
+        if isinstance(op, ops.Put):
+            if isinstance(outcome, Refusal):
+                self.found("own puts", f"the put of the new job {op.jid} was refused: {outcome}")
+            else:
+                self.put(op.jid)
+
+    def put(self, jid: str) -> None:
+        """Observe that a put was acknowledged."""
+        self.counts["puts acknowledged"] += 1
+        self.acknowledged[jid] = self._clock()
+
+    def gave_up(self, error: Exception, called: float, deadline: float) -> None:
+        """Observe that a call failed: it must have tried until its deadline."""
+        self.counts["calls given up"] += 1
+        took = self._clock() - called
+        if took < deadline / 2:
+            self.found("tries until the deadline", f"a call gave up after {took:.3f} s of {deadline:g}: {error}")
+
+    def begins(self, jid: str, token: int, worker: str, most: int) -> None:
+        """Observe that a worker begins an attempt: each once, none that it gave back, and at most so many at a time."""
+        self.counts["attempts"] += 1
+        if (jid, token) in self._ends:
+            self.found("performed before its end", f"{worker} performs {jid} after it has ended it under token {token}")
+        self._performing[worker] = self._performing.get(worker, 0) + 1
+        if self._performing[worker] > most:
+            self.found("limits", f"{worker} performs {self._performing[worker]} jobs at a time, of {most}")
+        if (jid, token) in self._begun:
+            self.found("performed once", f"{jid} was performed twice under token {token}")
+        self._begun.add((jid, token))
+
+    def stops(self, worker: str) -> None:
+        """Observe that a worker no longer performs an attempt."""
+        self._performing[worker] -= 1
+
+    def goes_on(self, store: Store, jid: str, token: int, worker: str) -> None:
+        """Observe that an attempt is still performed: not long after its lease was lost and its worker could know."""
+        job = store.jobs.get(jid)
+        if job is not None and job.token == token and job.state == "running":
+            return
+        since = self._gone.setdefault((jid, token), self._clock())
+        if self._clock() - since > PATIENCE and self.calm(PATIENCE + 1):
+            self.found("stops after LOCK_LOST", f"{worker} performs {jid} under token {token}, lost at {since:.3f}")
+
+    # ---- the state
+
+    def each_second(self, store: Store, idle: Sequence[str], limited: bool) -> None:
+        """Check the state of a server that runs. `idle` workers have a free slot; their queues may have limits."""
+        for broken in invariants.check(snapshot.of(store))[:1]:
+            self.found("invariants", str(broken))
+        watched = store.jobs.values() if idle and not limited and self.calm(PATIENCE) else ()
+        waiting = [job.jid for job in watched if job.state == "waiting"]
+        for worker in idle if self.calm(PATIENCE) else ():
+            if self._clock() - self._looked.get(worker, self._clock()) > PATIENCE:
+                self.found("idle workers look for jobs", f"{worker} has not since {self._looked[worker]:.3f}")
+        self._waiting = {jid: self._waiting.get(jid, 0) + 1 for jid in waiting}
+        for jid, seconds in self._waiting.items():
+            if seconds == 4:
+                self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {len(idle)} workers are idle")
+
+    def stands_still(self, store: Store) -> None:
+        """Note that jobs have not ended, although the faults have stopped and everybody had time."""
+        jids = unended(store)
+        self.found("all jobs end", f"{len(jids)} did not, as {jids[0]} ({store.jobs[jids[0]].state})")
+
+    def replayed(self, store: Store, again: Store) -> None:
+        """Compare the state with what the journal gives."""
+        if snapshot.of(store) != snapshot.of(again):
+            self.found("the journal is the state", "its replay gives another state than the server has")
+
+
+def unended(store: Store) -> list[str]:
+    """List the jobs that have not ended."""
+    return [job.jid for job in store.jobs.values() if job.state not in ("complete", "failed")]
+
+
+def _granted(op: Operation, outcome: Any) -> Sequence[Any]:
+    if isinstance(op, ops.Pop | ops.PopAny) and isinstance(outcome, tuple):
+        return outcome
+    return outcome.jobs if isinstance(op, ops.CompleteAndPop) and hasattr(outcome, "jobs") else ()
+
+
+def _ended(op: Operation) -> Sequence[tuple[str, int]]:
+    if isinstance(op, ops.CompleteMany):
+        return [(one.jid, one.token) for one in op.jobs]
+    if isinstance(op, ops.Complete | ops.CompleteAndPop | ops.Fail | ops.Retry | ops.Release):
+        return [(op.jid, op.token)]
+    return ()

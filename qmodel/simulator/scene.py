@@ -1,0 +1,92 @@
+"""What all parts of a run share: the baton, the network, chance, the settings, and the oracles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from random import Random
+from typing import Any, BinaryIO, Final
+
+from qmodel.simulator import strands
+from qmodel.simulator.baton import Baton, Killed
+from qmodel.simulator.loop import Loop
+from qmodel.simulator.net import Net
+from qmodel.simulator.oracles import Oracles
+from qmodel.simulator.settings import Settings
+from qmodel.simulator.sockets import connection_class
+
+EPOCH: Final = 1_700_000_000.0
+"""The time at which every run begins, in seconds since 1970."""
+
+
+class Scene:
+    """The parts that a run shares. `names` are those of all client processes."""
+
+    def __init__(self, seed: str, settings: Settings, dump: BinaryIO | None) -> None:
+        self.seed = seed
+        self.settings = settings
+        self.chance = Random(f"{seed} world")
+        self.names: list[str] = []
+        self.baton = Baton(Random(f"{seed} schedule"), settings.pauses)
+        self.net = Net(self.baton, Random(f"{seed} network"), settings.weather, dump)
+        self.oracles = Oracles(lambda: self.baton.now, lambda: self.net.faulted_at)
+
+    def machine(self) -> dict[str, Any]:
+        """Give what stands in place of the names of `runtime`."""
+        baton, ids = self.baton, Random(f"{self.seed} ids")
+        redis_class = connection_class(baton, self.net)
+        return {
+            "monotonic": self._monotonic,
+            "time_ns": lambda: int((EPOCH + baton.now + baton.current.process.skew) * 1e9),
+            "sleep": self.sleep,
+            "random": ids.random,
+            "uniform": ids.uniform,
+            "sample": ids.sample,
+            "urandom": ids.randbytes,
+            "token_hex": lambda size: ids.randbytes(size).hex(),
+            "randbelow": ids.randrange,
+            "getpid": lambda: 1,
+            "Thread": lambda **given: strands.Thread(baton, **given),
+            "Event": lambda: strands.Event(baton),
+            "Lock": lambda: strands.Lock(baton),
+            "SimpleQueue": lambda: strands.SimpleQueue(baton),
+            "current_thread": lambda: baton.current.thread,
+            "get_ident": lambda: baton.current.number,
+            "raise_in": baton.raise_in,
+            "new_event_loop": self.new_loop,
+            "connection_class": lambda cls: redis_class if cls.__name__ == "Connection" and _blocks(cls) else cls,
+        }
+
+    def _monotonic(self) -> float:
+        self.baton.pause()
+        return self.baton.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        until = self.baton.now + max(seconds, 0.0)
+        while self.baton.now < until:
+            self.baton.block(until)
+
+    def new_loop(self) -> Loop:
+        """Make an event loop."""
+        return Loop(self.baton, self.net)
+
+    def run_loop(self, main: Coroutine[Any, Any, None]) -> None:
+        """Run an event loop in this strand. A killed process leaves no coroutine that would clean up later."""
+        loop = self.new_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(main)
+        except Killed:
+            with contextlib.suppress(BaseException):
+                main.close()
+            raise
+
+    def draw_skew(self) -> float:
+        """Draw the error of a process's clock."""
+        return self.chance.uniform(-1, 1) * self.settings.skew
+
+
+def _blocks(cls: Any) -> bool:
+    return not cls.__module__.startswith("redis.asyncio")

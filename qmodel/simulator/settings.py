@@ -1,0 +1,97 @@
+"""The settings of a run, drawn by its seed.
+
+Drawn settings find more than long runs: each seed has few kinds of faults, some none, at rates that differ by orders of
+magnitude (swarm testing: Groce et al., ISSTA 2012).
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+from qmodel.simulator.net import Weather
+
+
+class Settings(NamedTuple):
+    """What happens in a run. Times are virtual seconds; a fault that comes `every` 0 seconds never comes."""
+
+    seconds: float = 60.0
+    pauses: float = 0.0
+    weather: Weather = Weather()
+    lease: float = 1.0
+    producers: int = 1
+    consumers: int = 1
+    workers: int = 1
+    concurrency: int = 1
+    runner: str = "thread"
+    rate: float = 3.0
+    limit: int = 0
+    slow_jobs: float = 0.1
+    failing_jobs: float = 0.1
+    lies: bool = False
+    tail: float = 0.5
+    skew: float = 0.0
+    snapshot_every: int = 100_000
+    crash_every: float = 0.0
+    crashes: tuple[str, ...] = ("kill", "power")
+    part_every: float = 0.0
+    cut_every: float = 0.0
+    fill_every: float = 0.0
+    evict_every: float = 0.0
+    stop_every: float = 0.0
+    kill_every: float = 0.0
+
+
+def drawn(seed: str, seconds: float = 60.0) -> Settings:
+    """Draw the settings of a seed. In a fifth of them nothing fails: those are the strictest on leases and delays."""
+    chance = Random(f"{seed} settings")
+    is_calm = chance.random() < 0.2
+    base = _workload(chance, seconds)
+    return base if is_calm else _failing(chance, base)
+
+
+def _workload(chance: Random, seconds: float) -> Settings:
+    pick = chance.choice
+    base = Settings(
+        seconds=seconds,
+        pauses=pick((0.0, 0.02, 0.2)),
+        weather=Weather(pick((0.0002, 0.001)), pick((0.0, 0.05)), pick((0.01, 0.2))),
+        lease=pick((0.8, 2.0)),
+        producers=pick((1, 2)),
+        consumers=pick((0, 1, 2)),
+        workers=pick((1, 2, 2, 3)),
+        concurrency=pick((1, 1, 2, 4)),
+        runner=pick(("thread", "thread", "async")),
+        rate=pick((0.3, 1.0, 4.0)),
+        limit=pick((0, 0, 2)),
+        slow_jobs=pick((0.0, 0.1, 0.3)),
+        failing_jobs=pick((0.0, 0.2)),
+        lies=chance.random() < 0.5,
+        tail=pick((0.05, 0.3, 1.0, 3.0)),
+        skew=pick((0.0, 0.0, 0.3)),
+        snapshot_every=pick((50, 100_000)),
+    )
+    return base._replace(rate=min(base.rate, _most(base)))
+
+
+def _failing(chance: Random, base: Settings) -> Settings:
+    pick = chance.choice
+    return base._replace(
+        weather=base.weather._replace(lose=pick((0.0, 0.002, 0.02))),
+        crash_every=pick((0.0, 1.5, 5.0, 15.0)),
+        crashes=("tail", "failover") if base.lies else ("kill", "power"),
+        part_every=pick((0.0, 0.0, 5.0, 20.0)),
+        cut_every=pick((0.0, 0.0, 3.0)),
+        fill_every=pick((0.0, 0.0, 20.0)),
+        evict_every=pick((0.0, 0.0, 4.0)),
+        stop_every=pick((0.0, 0.0, 10.0)),
+        kill_every=pick((0.0, 0.0, 15.0)),
+    )
+
+
+def _most(settings: Settings) -> float:
+    """Give the most jobs that each producer may put in a second: 0.7 of what the workers can perform."""
+    seconds = 0.1 + settings.slow_jobs * 4.5 * settings.lease
+    slots = settings.workers * settings.concurrency
+    slots = min(slots, 2 * settings.limit) if settings.limit else slots
+    return 0.7 * slots / seconds / settings.producers

@@ -1,0 +1,138 @@
+"""A blocking socket on the simulated network, and redis-py's connection on top of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from qmodel.simulator.baton import Baton
+from qmodel.simulator.net import Link, Net
+from qmodel.simulator.strands import Waiters
+
+
+class Socket:
+    """What redis-py uses of a socket."""
+
+    def __init__(self, baton: Baton, link: Link, timeout: float | None) -> None:
+        self.process = baton.current.process
+        self._baton = baton
+        self._link = link
+        self._timeout = timeout
+        self._inbox = bytearray()
+        self._ended = False
+        self._error: OSError | None = None
+        self._waiters = Waiters(baton)
+
+    # ---- the network's side
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes from the network."""
+        self._inbox += data
+        self._waiters.wake()
+
+    def finish(self) -> None:
+        """Take the end."""
+        self._ended = True
+        self._waiters.wake()
+
+    def fail(self, error: OSError) -> None:
+        """Take a reset."""
+        self._error = error
+        self._ended = True
+        self._waiters.wake()
+
+    # ---- redis-py's side
+
+    def settimeout(self, timeout: float | None) -> None:
+        """Set the longest time that a read may take."""
+        self._timeout = timeout
+
+    def gettimeout(self) -> float | None:
+        """Give the longest time that a read may take."""
+        return self._timeout
+
+    def sendall(self, data: Any) -> None:
+        """Send bytes."""
+        self._baton.pause()
+        if self._error is not None or self._link.closed[0]:
+            raise self._error or BrokenPipeError(32, "Broken pipe")
+        self._link.send(0, bytes(data))
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Read bytes; none at the end."""
+        if not self.readable(self._timeout):
+            raise TimeoutError("timed out")
+        if not self._inbox and self._error is not None:
+            raise self._error
+        found = bytes(self._inbox[:size])
+        del self._inbox[:size]
+        return found
+
+    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
+        """Read bytes into a buffer; give their number."""
+        found = self.recv(size or len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def readable(self, timeout: float | None) -> bool:
+        """Wait until a read would not block (True), or until the timeout has passed."""
+        until = None if timeout is None else self._baton.now + timeout
+        while not (self._inbox or self._ended):
+            if until is not None and self._baton.now >= until:
+                return False
+            self._waiters.wait(until)
+        return True
+
+    @property
+    def at_end(self) -> bool:
+        """Whether there is nothing more to read."""
+        return self._ended and not self._inbox
+
+    def shutdown(self, how: int) -> None:
+        """Close it; a strand that reads from it wakes."""
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        self._ended = True
+        self._link.close(0)
+        self._waiters.wake()
+
+    def setsockopt(self, *_: object) -> None:
+        """Set nothing."""
+
+
+def connection_class(baton: Baton, net: Net) -> Any:
+    """Make the class of blocking connections over the simulated network."""
+
+    class SimulatedConnection(redis.connection.Connection):
+        def _connect(self) -> Any:
+            process = baton.current.process
+            parted, limit = net.parted(process), self.socket_connect_timeout
+            if limit is not None and parted > limit:
+                _sleep(baton, limit)
+                raise TimeoutError("timed out")
+            _sleep(baton, net.delay() + parted)
+            return net.connect(lambda link: Socket(baton, link, self.socket_timeout), process)
+
+        def can_read(self, timeout: float = 0) -> bool:
+            if self._sock is None:
+                self.connect()  # type: ignore[no-untyped-call]
+            reader = getattr(self._parser, "_reader", None)
+            if reader is not None and reader.has_data():
+                return True
+            line: Any = self._sock
+            if not line.readable(timeout):
+                return False
+            if line.at_end:
+                raise redis.ConnectionError("Connection closed by server.")
+            return True
+
+    return SimulatedConnection
+
+
+def _sleep(baton: Baton, seconds: float) -> None:
+    until = baton.now + seconds
+    while baton.now < until:
+        baton.block(until)

@@ -1,0 +1,236 @@
+"""The world of one run: the server, its clients, and what fails, from a seed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import BinaryIO, Final, NamedTuple
+
+from qmodel import runtime
+from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
+from qmodel.errors import ConnectError
+from qmodel.simulator import oracles, strands
+from qmodel.simulator.baton import Process
+from qmodel.simulator.clients import DEADLINE, QUEUES, URL, Clients
+from qmodel.simulator.disk import SimulatedDisk
+from qmodel.simulator.oracles import PATIENCE, Finding
+from qmodel.simulator.scene import Scene
+from qmodel.simulator.server import PREFIX, Server
+from qmodel.simulator.settings import Settings, drawn
+
+SETTLING: Final = 40.0
+"""Virtual seconds in which some job must end, once the faults have stopped, until all have."""
+
+ENDING: Final = 20.0
+"""Virtual seconds that a worker has to stop."""
+
+
+class Result(NamedTuple):
+    """What a run gave. The digest is that of all packets and their times."""
+
+    seed: str
+    seconds: float
+    digest: str
+    switches: int
+    packets: int
+    counts: Counter[str]
+    findings: list[Finding]
+
+
+class World(Scene):
+    """One run."""
+
+    def __init__(self, seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> None:
+        super().__init__(seed, settings, dump)
+        disk = SimulatedDisk(self.baton, Random(f"{seed} disk"), settings.lies)
+        self.server = Server(self, folder, disk, settings.snapshot_every)
+        self.clients = Clients(self, self.server)
+        self._failing = True
+        self._weather = Process("weather")
+
+    # ---- the run
+
+    def run(self) -> None:
+        """Run it: set up, let things fail, stop the faults, and let everybody finish."""
+        self._set_up()
+        self.server.disk.settle()
+        self.clients.start()
+        for every, act in self._faults():
+            if every:
+                self.baton.start("weather", self._weather, partial(self._repeat, every, act))
+        self.baton.start("settling", self._weather, self._settle)
+        self._watch_until(self.settings.seconds, lambda: False)
+        self._calm_down()
+        self._settle_down()
+        self._finish()
+
+    def _set_up(self) -> None:
+        """Set the options of the namespace."""
+        settings = self.settings
+        done = strands.Event(self.baton)
+
+        def set_up() -> None:
+            client = Client(URL)
+            client.execute(ops.ConfigSet("heartbeat", int(settings.lease * 1000)))
+            client.execute(ops.ConfigSet("grace-period", 0))
+            if settings.limit:
+                for queue in QUEUES:
+                    client.execute(ops.ThrottleSet(f"queue/{queue}", settings.limit))
+            client.close()
+            done.set()
+
+        self.baton.start("operator", self._weather, self.server.operate)
+        while not self.server.store:
+            self.sleep(0.1)
+        self.baton.start("set-up", Process("set-up"), set_up)
+        if not done.wait(SETTLING):
+            self.oracles.found("the run is whole", "the options of the namespace could not be set")
+
+    def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
+        while self.baton.now < moment and not is_over():
+            self.sleep(1.0)
+            store = self.server.store
+            if store is not None:
+                self.oracles.each_second(store, self.clients.idle(), self.settings.limit > 0)
+
+    def _calm_down(self) -> None:
+        """Stop the faults, and let the server run."""
+        self._failing = False
+        self.clients.producing = False
+        self.net.partitions.clear()
+        self.net.weather = self.net.weather._replace(lose=0.0)
+        self.net.faulted()
+        self.server.disk.full = False
+
+    def _settle_down(self) -> None:
+        """Wait until all jobs have ended; it is enough that some end in each while."""
+        before = -1
+        while self.oracles.ended != before:
+            before = self.oracles.ended
+            self._watch_until(self.baton.now + SETTLING, self._is_done)
+            if self._is_done():
+                return
+        store = self.server.store
+        if store is None:
+            self.oracles.found("the server runs", "it does not, although nothing fails")
+        else:
+            self.oracles.stands_still(store)
+
+    def _is_done(self) -> bool:
+        store = self.server.store
+        return store is not None and self.net.is_up and not oracles.unended(store)
+
+    def _finish(self) -> None:
+        """Watch the idle workers for a while, let everybody stop, and look at what they leave."""
+        self._watch_until(self.baton.now + 3 * PATIENCE, lambda: False)
+        self.clients.consuming = False
+        self.clients.stop_workers()
+        until = self.baton.now + ENDING
+        while self.clients.workers and self.baton.now < until:
+            self.sleep(0.5)
+        for name in self.clients.workers:
+            self.oracles.found("workers stop", f"{name} was told to stop, and did not in {ENDING:g} s")
+        self.sleep(2 * DEADLINE)
+        left = [link.ends[0].process.name for link in self.net.links.values() if not link.closed[0]]
+        if left:
+            self.oracles.found("nothing is left over", f"connections of {', '.join(left)}")
+        store = self.server.store
+        if store is not None:
+            self.oracles.recovered(store, None)
+            self.oracles.replayed(store, self.server.replayed())
+
+    # ---- faults
+
+    def _faults(self) -> list[tuple[float, Callable[[], None]]]:
+        settings = self.settings
+        return [
+            (settings.crash_every, self._crash),
+            (settings.part_every, self._part),
+            (settings.cut_every, self.net.cut_all),
+            (settings.fill_every, self._fill),
+            (settings.evict_every, self.clients.evict),
+            (settings.stop_every, lambda: self.clients.replace_worker(False)),
+            (settings.kill_every, self._kill),
+        ]
+
+    def _repeat(self, every: float, act: Callable[[], None]) -> None:
+        while True:
+            self.sleep(self.chance.expovariate(1 / every))
+            if not self._failing:
+                return
+            act()
+
+    def _crash(self) -> None:
+        """Crash the server, and start it again after some time; a replica takes over sooner."""
+        how = self.chance.choice(self.settings.crashes)
+        down = self.chance.uniform(0.05, 2.0)
+        self.net.faulted(down + 1.0)
+        self.server.crash(how, down)
+
+    def _part(self) -> None:
+        name = self.chance.choice(self.names)
+        self.net.cut_off(name, self.chance.choice((0.3, 2.0, 6.0)) * self.chance.uniform(0.5, 1.5))
+
+    def _fill(self) -> None:
+        """Fill the disk for some time."""
+        disk = self.server.disk
+        disk.full = True
+        lasts = self.chance.uniform(0.1, 2.0)
+        self.net.faulted(lasts)
+        self.sleep(lasts)
+        disk.full = False
+        self.net.faulted()
+
+    def _kill(self) -> None:
+        self.net.faulted()
+        self.clients.replace_worker(True)
+
+    def _settle(self) -> None:
+        """Put what a lying disk has on the disk, from time to time."""
+        while self.settings.lies:
+            self.sleep(self.settings.tail * self.chance.uniform(0.5, 1.5))
+            self.server.disk.settle()
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let nothing outside the simulation decide anything: garbage is collected afterwards, and nobody logs."""
+    gc.collect()
+    gc.disable()
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        gc.enable()
+        gc.collect()
+
+
+def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = None) -> Result:
+    """Run a seed; with the settings that it draws, unless others are given. `dump` gets all packets."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-simulator-") as folder, _undisturbed():
+        world = World(seed, settings or drawn(seed), Path(folder), dump)
+        with runtime.replaced(world.machine()):
+            try:
+                world.run()
+            except ConnectError as error:
+                world.oracles.found("the run is whole", str(error))
+            finally:
+                world.baton.end()
+        for text in world.baton.errors:
+            world.oracles.found("no thread fails", text)
+        found, net = world.oracles, world.net
+        return Result(
+            seed, world.baton.now, net.digest, world.baton.switches, net.packets, found.counts, found.findings
+        )
+
+
+__all__ = ["PREFIX", "Result", "World", "run"]

@@ -1,0 +1,71 @@
+"""The simulator: a seed decides everything, and what breaks is noticed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from qmodel import runtime
+from qmodel.simulator.settings import Settings, drawn
+from qmodel.simulator.world import run
+from tests.simulator.planted import DEFECTS, FAULTS
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 100
+
+STORM = Settings(
+    seconds=10.0, pauses=0.1, workers=2, consumers=1, producers=2, slow_jobs=0.3, crash_every=2.0, part_every=4.0,
+    cut_every=5.0, evict_every=3.0, stop_every=5.0, kill_every=5.0,
+)  # fmt: skip
+
+
+def test_a_run_is_repeated_byte_for_byte() -> None:
+    first, again, other = BytesIO(), BytesIO(), BytesIO()
+    one = run("a", STORM, first)
+    run("b", STORM, other)
+    two = run("a", STORM, again)
+    assert one == two and first.getvalue() == again.getvalue()
+    assert one.packets > 100 and first.getvalue() != other.getvalue()
+
+
+def test_a_storm_breaks_nothing() -> None:
+    result = run("storm", STORM)
+    assert result.findings == []
+    assert (
+        result.counts["puts acknowledged"] > 10 and sum(result.counts[f"crashes: {how}"] for how in STORM.crashes) > 1
+    )
+
+
+def test_a_lying_disk_loses_puts_and_that_is_counted() -> None:
+    result = run("lies", STORM._replace(lies=True, tail=2.0, crashes=("tail", "failover"), crash_every=1.0))
+    assert result.findings == []
+    assert result.counts["puts lost by the failure model"] > 0
+
+
+def test_the_machine_is_given_back() -> None:
+    before = vars(runtime).copy()
+    run("c", Settings(seconds=1.0))
+    assert vars(runtime) == before
+
+
+def test_seeds_draw_different_settings() -> None:
+    found = [drawn(str(number)) for number in range(50)]
+    assert len(set(found)) == 50
+    assert any(not (one.crash_every or one.part_every or one.weather.lose) for one in found)
+    assert drawn("7") == drawn("7")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*DEFECTS, *FAULTS])
+def test_a_planted_fault_is_noticed(name: str) -> None:
+    """Each runs in a process of its own: the order of sets of strings is part of a run."""
+    seeds = 50 if name in DEFECTS else SEEDS
+    command = [sys.executable, "-m", "tests.simulator.planted", name, str(seeds)]
+    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
