@@ -26,6 +26,7 @@ OPS, RULES, STATE = (
 )
 
 LUA_FILES_ALONE = {
+    "ops/plain": "what the verbs do in the plain case, at once; tests/property/test_plain.py compares both",
     "state/intent": "a step of the model cannot fail in its middle",
     "state/keys": "the model has no keys",
     "state/repair": "the model's state is never damaged",
@@ -50,6 +51,7 @@ IN_LUA_ALONE = {
     "jobs.seen_at": "the model asks lifecycle.py",
     "messages.load": "the texts of messages are read only when somebody wants to know",
     "queues.is_late": "the time before which nothing is due is a cache of Lua's",
+    "queues.locks_key": "a plain operation adds to the leases by itself",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
@@ -60,6 +62,8 @@ IN_LUA_ALONE = {
     "queues.state_key": "what a queue's state says is kept from call to call",
     "queues.unknown": "what a queue's state says is kept from call to call",
     "queues.look_due": "a read must not set the due bound, which is a cache of Lua's",
+    "stats.ran_all": "durations of one operation are appended together",
+    "stats.waited_all": "durations of one operation are appended together",
     "stats.flush": "durations of one operation are appended together",
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
