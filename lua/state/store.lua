@@ -362,6 +362,11 @@ local function put_off_gathered()
   end
 end
 
+-- Buffer writes from now on.
+function store.gather()
+  store.many = true
+end
+
 -- Put off what is buffered, and buffer no more from now on: what follows may move a job twice.
 function store.gather_no_more()
   put_off_gathered()
