@@ -36,6 +36,7 @@ LUA_FILES_ALONE = {
 IN_LUA_ALONE = {
     "budget.reach": "the model need not read its jobs",
     "cascade.flush": "within an operation the cascade is a list of Lua's",
+    "completed.beyond": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
     "config.before": "a comparison; the model's names sort by themselves",

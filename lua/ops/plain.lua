@@ -13,6 +13,7 @@ local plain = {}
 plain.answer = false -- the reply, from the first write that lasts on
 
 local INLINE = 1024 -- the most bytes of data within a record
+local RETIRED = 100 -- the most jobs that one completion deletes
 local SHY = 16 -- how many pops leave a queue to the verb after a job that was not plain
 
 -- The number of stages after one more. A longer history may have to be trimmed.
@@ -22,6 +23,7 @@ local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t((%d+)\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local FEW_WAITING = '^waiting\t%d+\t[1-3]\t0\t'
+local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t0\t'
 local TAGS = '^0\t0\t%C*\t\t0\t\t0\t0\t0\t0\t\n'
 
 local shy_key, shy = false, 0 -- the order whose last job was not plain, and how many pops leave it to the verb
@@ -277,11 +279,42 @@ local function complete(id, stages, more, name, tries, retries, token, popped_at
     .. with_stage(text, at, more, 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n')
 end
 
--- Whether a completion that is event `seq` deletes nothing, and need not lower the bound of retention.
-local function deletes_nothing(now, seq)
-  local bounds = store.bounds()
-  return seq < bounds.sweep_seq and now < bounds.sweep_at and now + config.value('jobs-history') >= bounds.sweep_at
-    and (bounds.keeping == 0 or now + 1 < bounds.keeping)
+-- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
+-- bounds of retention, if they change. Nil, if that is not plain.
+local function retiring(now, more, seq, most)
+  local members, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
+  if not members or not members[1] then
+    return members, nil, sweep_seq, sweep_at
+  end
+  local job_keys = {}
+  for i = 1, #members do
+    job_keys[i] = keys.job(keys.jid_of(members[i]))
+  end
+  local texts = store.read_all(job_keys)
+  for i = 1, #members do
+    if not string.find(texts[i] or '', FEW_COMPLETE) then
+      return nil
+    end
+  end
+  return members, job_keys, sweep_seq, sweep_at
+end
+
+-- Delete complete jobs, and set the bounds of retention; give the last sequence as text.
+local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  if not sweep_seq then
+    return id
+  end
+  store.bound('sweep_seq', sweep_seq)
+  store.bound('sweep_at', sweep_at)
+  if job_keys then
+    local _
+    for i = 1, #members do
+      _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
+    end
+    writes.put_off_many('ZREM', keys.completed, members, #members)
+    writes.put_off_many('DEL', false, job_keys, #job_keys)
+  end
+  return id
 end
 
 -- Complete a job, without a result.
@@ -294,8 +327,11 @@ function plain.complete(now, moment, args, simulated)
   local quiet, text = store.open_plain(simulated, key)
   local seq, stages, more, name, tries, _, retries, worker, held, grant, popped_at, at = string.match(text or '', RUNNING)
   stages = NEXT[stages]
-  if not quiet or not stages or held ~= token or not has_few(text, more) or config.owns(name)
-    or not deletes_nothing(now, store.seq + 1) then
+  if not quiet or not stages or held ~= token or not has_few(text, more) or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  if not members then
     return nil
   end
 
@@ -303,8 +339,10 @@ function plain.complete(now, moment, args, simulated)
   stats.ran(now, name, run_ms)
   local _, id = store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t'
     .. store.text(run_ms))
+  text = complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at)
+  local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
-  store.write_plain(key, complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at), id)
+  store.write_plain(key, text, last)
   writes.last('ZREM', queues.locks_key(name), keys.member(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
   writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
@@ -377,11 +415,17 @@ function plain.complete_many(now, moment, args, simulated)
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
   local all, name, worker = held_together(found, tokens)
-  if not quiet or not all or config.owns(name) or not deletes_nothing(now, store.seq + #jids) then
+  if not quiet or not all or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at =
+    retiring(now, #jids, store.seq + #jids, math.floor((budget.UNITS - 2 * #jids) / 8))
+  if not members then
     return nil
   end
 
   local outcomes = complete_all(now, moment, name, worker, jids, wanted, found, all)
+  retire(moment, '', members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', outcomes}
   store.write_all_plain()
   store.end_plain(simulated)

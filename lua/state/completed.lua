@@ -47,10 +47,10 @@ local function oldest_beyond(surplus, too_old, most)
 end
 
 -- How many jobs are to be deleted because there are too many; 0 while the count is exceeded by few. And how many more may
--- complete before that.
-function completed.surplus_of()
+-- complete before that. If `more` is given, so many are about to be listed.
+function completed.surplus_of(more)
   local count = config.value('jobs-history-count')
-  local surplus = writes.fetch('ZCARD', keys.completed) - count
+  local surplus = writes.fetch('ZCARD', keys.completed) + (more or 0) - count
   local slack = math.min(math.floor(count / PART), MOST)
   return surplus > slack and surplus or 0, slack - surplus
 end
@@ -90,6 +90,31 @@ function completed.expired(now, most)
   store.bound('sweep_seq', store.last() + math.max(room + #expired, 0))
   store.bound('sweep_at', oldest[at] and tonumber(oldest[at + 1]) + age or NEVER)
   return expired
+end
+
+-- The members of the oldest jobs that are to be deleted because `more` complete now, the last as event `seq`; none
+-- mostly. Nil if there are more than `most`, or a job is past its retention. Give also the bounds to be set, if any.
+function completed.beyond(now, more, seq, most)
+  local bounds, age = store.bounds(), config.value('jobs-history')
+  if now >= bounds.sweep_at or now + age < bounds.sweep_at or bounds.keeping > 0 and now + 1 >= bounds.keeping then
+    return nil
+  elseif seq < bounds.sweep_seq then
+    return NONE
+  end
+  local surplus, room = completed.surplus_of(more)
+  if surplus > most then
+    return nil
+  end
+  local oldest = writes.fetch('ZRANGE', keys.completed, 0, surplus, 'WITHSCORES')
+  local members = {}
+  for i = 1, surplus do
+    members[i] = oldest[2 * i - 1]
+  end
+  local next_ = math.min(tonumber(oldest[2 * surplus + 2] or now), now)
+  if #members < surplus or surplus > 0 and tonumber(oldest[2 * surplus]) > now or next_ <= now - age then
+    return nil
+  end
+  return members, seq + math.max(room + surplus, 0), next_ + age
 end
 
 -- How many complete jobs there are, and a page of them, latest first.

@@ -487,6 +487,7 @@ end
 -- Write the record and the event of a plain operation; `id` is the sequence of the event, as text. What follows are
 -- calls of writes.last, and then store.end_plain.
 function store.write_plain(key, text, id)
+  known_bounds_text = store.bounds_text
   known_counters = id .. '\t' .. known_epoch .. '\t' .. known_bounds_text
   known_seq = store.seq
   local at = size

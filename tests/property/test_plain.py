@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from qmodel.conformance.compare import runner
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
-from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Operation
 from qmodel.model import engine
 from qmodel.model.state.store import Store
@@ -158,24 +156,29 @@ def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, 
             alike(both, now, op)
 
 
-def steps_of_a_life(count: int) -> Iterator[tuple[int, Operation]]:
-    """Plain calls for as many jobs, first one by one and then in batches."""
-    now = 10**12
-    yield now, ops.Put("q", "first", "K", "{}")
-    yield now, ops.Pop("q", "w", request="first")
-    yield now, ops.Complete("first", 2)
+def steps_of_a_life(count: int) -> list[Step]:
+    """Plain calls for as many jobs, first one by one and then in batches; most completions delete jobs."""
+    store, life = Store(), []
+
+    def play(op: Operation) -> Any:
+        life.append(Step(10**12, op))
+        return engine.step(store, *life[-1])
+
+    play(ops.ConfigSet("jobs-history-count", 100))
+    play(ops.Put("q", "first", "K", "{}"))
+    play(ops.Complete("first", play(ops.Pop("q", "w", request="first"))[0].token))
     for i in range(count):
-        yield now, ops.Put("q", f"a{i}", "K", "{}", request=f"a{i}")
-    for i in range(count):
-        yield now, ops.Pop("q", "w", request=f"b{i}")
-    for i in range(count):
-        yield now, ops.Complete(f"a{i}", 4 + count + i)
-    yield now, ops.PutMany(tuple(ops.Put("q", f"b{i}", "K", "{}") for i in range(count)), "c")
-    yield now, ops.Pop("q", "w", count, request="d")
-    yield now, ops.CompleteMany(tuple(ops.Complete(f"b{i}", 4 + 4 * count + i) for i in range(count)))
+        play(ops.Put("q", f"a{i}", "K", "{}", request=f"a{i}"))
+    held = [play(ops.Pop("q", "w", request=f"b{i}"))[0] for i in range(count)]
+    for job in held:
+        play(ops.Complete(job.jid, job.token))
+    play(ops.PutMany(tuple(ops.Put("q", f"b{i}", "K", "{}") for i in range(count)), "c"))
+    held = play(ops.Pop("q", "w", count, request="d"))
+    play(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held)))
+    return life
 
 
-def lines_of(subject: LuaSubject, steps: Iterator[tuple[int, Operation]]) -> set[int]:
+def lines_of(subject: LuaSubject, steps: list[Step]) -> set[int]:
     """The lines of the library that these steps run."""
     subject.host.coverage(True)
     for now, op in steps:
@@ -192,10 +195,10 @@ def test_a_plain_life_does_not_reach_the_verbs() -> None:
         next(i for i, line in enumerate(text, 1) if line.startswith(head))
         for head in ("function put.put_one(", "function pop.grant(", "function finish.complete(")
     ]
-    life = list(steps_of_a_life(MOST))
-    first = lines_of(subject, iter(life[:3]))
+    life = steps_of_a_life(200)
+    first = lines_of(subject, life[:4])
     assert all(first & set(range(at + 1, at + 9)) for at in verbs)
-    later = lines_of(subject, iter(life[3:]))
+    later = lines_of(subject, life[4:])
     assert not any(later & set(range(at + 1, at + 9)) for at in verbs)
 
 
