@@ -34,7 +34,7 @@ FILES = (
     "rules/failure", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation", "rules/stages",
     "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
     "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
-    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "wire/verbs", "wire/register",
+    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain", "wire/verbs", "wire/register",
 )  # fmt: skip
 """The engine."""
 
@@ -52,16 +52,16 @@ LIBRARIES = (
 )  # fmt: skip
 
 HOT = (
-    "redis.call", "string.find", "string.match", "string.sub", "string.format", "store.numbers", "store.seq",
-    "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts", "store.gone",
-    "store.added", "store.removed", "store.set", "store.dropped", "store.durations", "store.trims", "store.cascade",
-    "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text", "store.add",
-    "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event", "store.set_field",
-    "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config", "keys.events",
-    "keys.begin", "keys.job", "keys.member", "keys.worker", "records.begin", "records.get", "records.encode",
-    "records.flush", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.get", "jobs.lift",
-    "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "catalogue.most", "arguments.names",
-    "arguments.is_id", "refusals.raised",
+    "redis.call", "redis.pcall", "string.find", "string.match", "string.sub", "string.format", "store.numbers",
+    "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts",
+    "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations", "store.trims",
+    "store.cascade", "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text",
+    "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event",
+    "store.set_field", "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config",
+    "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker", "records.begin", "records.get",
+    "records.encode", "records.flush", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.get",
+    "jobs.lift", "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "catalogue.most",
+    "arguments.names", "arguments.is_id", "refusals.raised", "plain.answer",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

@@ -14,6 +14,7 @@ NAMES = (
     "commands",
     "memory",
     "server",
+    "instructions",
     "features",
     "model",
     "throughput",

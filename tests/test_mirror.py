@@ -26,6 +26,7 @@ OPS, RULES, STATE = (
 )
 
 LUA_FILES_ALONE = {
+    "ops/plain": "what the verbs do in the plain case, at once; tests/property/test_plain.py compares both",
     "state/intent": "a step of the model cannot fail in its middle",
     "state/keys": "the model has no keys",
     "state/repair": "the model's state is never damaged",
@@ -35,6 +36,7 @@ LUA_FILES_ALONE = {
 IN_LUA_ALONE = {
     "budget.reach": "the model need not read its jobs",
     "cascade.flush": "within an operation the cascade is a list of Lua's",
+    "completed.beyond": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
     "config.before": "a comparison; the model's names sort by themselves",
@@ -50,6 +52,7 @@ IN_LUA_ALONE = {
     "jobs.seen_at": "the model asks lifecycle.py",
     "messages.load": "the texts of messages are read only when somebody wants to know",
     "queues.is_late": "the time before which nothing is due is a cache of Lua's",
+    "queues.locks_key": "a plain operation adds to the leases by itself",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
     "queues.expect_runs": "the moment of the first recurring job is a cache of Lua's",
@@ -60,6 +63,8 @@ IN_LUA_ALONE = {
     "queues.state_key": "what a queue's state says is kept from call to call",
     "queues.unknown": "what a queue's state says is kept from call to call",
     "queues.look_due": "a read must not set the due bound, which is a cache of Lua's",
+    "stats.ran_all": "durations of one operation are appended together",
+    "stats.waited_all": "durations of one operation are appended together",
     "stats.flush": "durations of one operation are appended together",
     "tags.has": "the model asks the job's dictionary",
     "tags.of": "the model asks the job's dictionary",
@@ -113,7 +118,7 @@ STORAGE_CALLS = {
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
-    "options.of_any", "store.events_after", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
+    "options.of_any", "store.events_after", "store.gather", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
     "tags.has", "tags.of", "workers.expect",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""

@@ -28,6 +28,9 @@ end
 -- accumulate. Say whether there were any.
 local function retire(now, most)
   local found = completed.expired(now, most)
+  if #found > 1 then
+    store.gather()
+  end
   for i = 1, #found do
     local job = found[i]
     store.emit(now, 'retired', job.jid)

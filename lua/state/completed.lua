@@ -1,4 +1,4 @@
--- Complete jobs, and their retention.
+-- Complete jobs, and their retention. The rules are described in qmodel/model/state/completed.py.
 --
 -- The counters hold two bounds: a sequence and a time before which no job can be past retention. Every completion takes
 -- at least one sequence. So while there is room for n more jobs, there cannot be too many before n sequences have
@@ -8,6 +8,7 @@ local completed = {}
 
 local NEVER = 99999999999999
 local NONE = {} -- of jobs
+local PART, MOST = 16, 64
 
 -- List a complete job.
 function completed.add(job)
@@ -45,6 +46,24 @@ local function oldest_beyond(surplus, too_old, most)
   return oldest
 end
 
+-- How many jobs are to be deleted because there are too many; 0 while the count is exceeded by few. And how many more may
+-- complete before that. If `more` is given, so many are about to be listed.
+function completed.surplus_of(more)
+  local count = config.value('jobs-history-count')
+  local surplus = writes.fetch('ZCARD', keys.completed) + (more or 0) - count
+  local slack = math.min(math.floor(count / PART), MOST)
+  return surplus > slack and surplus or 0, slack - surplus
+end
+
+-- Read the next records of a list with one command.
+local function prefetch(oldest, first)
+  local jids = {}
+  for at = first, math.min(first + 2 * PART, #oldest) - 1, 2 do
+    jids[#jids + 1] = keys.jid_of(oldest[at])
+  end
+  records.prefetch(jids)
+end
+
 -- The oldest complete jobs that are past jobs-history or beyond jobs-history-count.
 function completed.expired(now, most)
   local bounds = store.bounds()
@@ -52,10 +71,13 @@ function completed.expired(now, most)
     return NONE
   end
   local age = config.value('jobs-history')
-  local surplus = writes.fetch('ZCARD', keys.completed) - config.value('jobs-history-count')
+  local surplus, room = completed.surplus_of()
   local oldest = oldest_beyond(surplus, now - age, most)
   local expired, at, kept = {}, 1, math.floor(budget.room() / 2)
   while #expired < most and oldest[at] and (#expired < surplus or tonumber(oldest[at + 1]) <= now - age) do
+    if at % (2 * PART) == 1 and oldest[at + 2] then
+      prefetch(oldest, at)
+    end
     local job = jobs.load(keys.jid_of(oldest[at]))
     local units = budget.weight(job)
     if expired[1] and not budget.fits(units, kept) then
@@ -65,9 +87,34 @@ function completed.expired(now, most)
     expired[#expired + 1] = job
     at = at + 2
   end
-  store.bound('sweep_seq', store.last() + math.max(#expired - surplus, 0))
+  store.bound('sweep_seq', store.last() + math.max(room + #expired, 0))
   store.bound('sweep_at', oldest[at] and tonumber(oldest[at + 1]) + age or NEVER)
   return expired
+end
+
+-- The members of the oldest jobs that are to be deleted because `more` complete now, the last as event `seq`; none
+-- mostly. Nil if there are more than `most`, or a job is past its retention. Give also the bounds to be set, if any.
+function completed.beyond(now, more, seq, most)
+  local bounds, age = store.bounds(), config.value('jobs-history')
+  if now >= bounds.sweep_at or now + age < bounds.sweep_at or bounds.keeping > 0 and now + 1 >= bounds.keeping then
+    return nil
+  elseif seq < bounds.sweep_seq then
+    return NONE
+  end
+  local surplus, room = completed.surplus_of(more)
+  if surplus > most then
+    return nil
+  end
+  local oldest = writes.fetch('ZRANGE', keys.completed, 0, surplus, 'WITHSCORES')
+  local members = {}
+  for i = 1, surplus do
+    members[i] = oldest[2 * i - 1]
+  end
+  local next_ = math.min(tonumber(oldest[2 * surplus + 2] or now), now)
+  if #members < surplus or surplus > 0 and tonumber(oldest[2 * surplus]) > now or next_ <= now - age then
+    return nil
+  end
+  return members, seq + math.max(room + surplus, 0), next_ + age
 end
 
 -- How many complete jobs there are, and a page of them, latest first.

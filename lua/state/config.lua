@@ -5,6 +5,8 @@ local config = {}
 
 local PER_QUEUE = 'heartbeat-'
 
+local known_text, known -- the text that was decoded last, and the options that it sets
+
 -- Find an option by name, or refuse.
 function config.option(name)
   if string.sub(name, 1, #PER_QUEUE) == PER_QUEUE and #name > #PER_QUEUE then
@@ -25,9 +27,10 @@ end
 -- The value that is set for an option, or nil.
 function config.get(name)
   if store.config then
-    local text = store.config
-    local _, stop = string.find('\n' .. text, '\n' .. name .. '\t', 1, true)
-    return stop and tonumber(string.match(text, '^%d+', stop))
+    if store.config ~= known_text then
+      known, known_text = config.all(), store.config
+    end
+    return known[name]
   end
 end
 

@@ -67,11 +67,19 @@ function queues.state_key(name)
   return queue.state_key
 end
 
--- Forget which states the previous operation has read; know one, if its text was read already.
+-- The key of a queue's leases.
+function queues.locks_key(name)
+  local queue = known[name] or create(name)
+  return queue.locks_key
+end
+
+-- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
   step = step + 1
   if name then
-    meet(known[name] or create(name), text)
+    local queue = known[name] or create(name)
+    meet(queue, text)
+    return queue
   end
 end
 

@@ -225,6 +225,22 @@ function stats.flush()
   end
 end
 
+-- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text.
+function stats.waited_all(now, queue, durations)
+  local day = now - now % DAY_MS
+  local size = writes.append(keys.pending('wait', day, queue), nil, durations)
+  appended('wait', day, queue, size, #durations)
+end
+
+function stats.ran_all(now, queue, durations)
+  local day, minute = now - now % DAY_MS, behind(now)
+  for i = 1, #durations do
+    durations[i] = durations[i] .. minute
+  end
+  local size = writes.append(keys.pending('run', day, queue), nil, durations)
+  appended('run', day, queue, size, #durations)
+end
+
 -- ---- counts
 
 local function count(at, queue, field, by)

@@ -27,23 +27,29 @@ local known = 0
 local written, size = {}, 0 -- keys and texts to write, and how many these are
 
 
--- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
-function store.begin(now, text, many)
+-- Forget what a plain operation would find of the one before (ops/plain.lua).
+function store.begin_plain(now, text)
   if known > KNOWN then
     store.numbers, known = {[0] = '0'}, 0
   end
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
   end
-  store.many = many -- whether writes are buffered
+  store.many = false -- whether writes are buffered
+  store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
   size = 0
   writes.begin()
+end
+
+-- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
+function store.begin(now, text, many)
+  store.begin_plain(now, text)
+  store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
   store.durations = false -- the buffer of state/stats.lua
-  store.trims = false -- whether the next event must trim the stream
   store.cascade = false -- failed jobs whose dependents are not processed yet (state/cascade.lua)
   store.seen = false -- the worker whose last-seen time was read
 end
@@ -93,19 +99,8 @@ local known_text, known_bounds -- the bounds decoded last
 
 store.NONE = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
 
--- Read the counters and the options, and one or two texts more, with one command; give those texts.
---
--- The guard is a key that never exists. While the slot of a cluster moves key by key, a node refuses to read several
--- keys of which one is missing. So no step begins on a part of its keys, even for a client that follows ASK.
-function store.open(one, two)
-  local found
-  if two then
-    found = redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
-  elseif one then
-    found = redis.call('MGET', keys.counters, keys.config, one, keys.guard)
-  else
-    found = redis.call('MGET', keys.counters, keys.config, keys.guard)
-  end
+-- Decode the counters and the options, which were read.
+local function meet(found)
   store.counters, store.config = found[1], found[2]
   if store.counters ~= known_counters or not store.counters then
     known_counters = store.counters
@@ -125,7 +120,56 @@ function store.open(one, two)
   if known_bounds_text ~= known_text then
     store.bounds()
   end
+end
+
+-- Whether an operation has nothing to do but its own task.
+local function is_quiet(simulated)
+  return not store.pending and not store.tracks and store.left == 0 and not (store.config and journal.is_on())
+    and (simulated or not epochs.is_foreign())
+end
+
+-- Read the counters and the options, and one or two texts more, with one command; give those texts.
+--
+-- The guard is a key that never exists. While the slot of a cluster moves key by key, a node refuses to read several
+-- keys of which one is missing. So no step begins on a part of its keys, even for a client that follows ASK.
+function store.open(one, two)
+  local found
+  if two then
+    found = redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
+  elseif one then
+    found = redis.call('MGET', keys.counters, keys.config, one, keys.guard)
+  else
+    found = redis.call('MGET', keys.counters, keys.config, keys.guard)
+  end
+  meet(found)
   return found[3], found[4]
+end
+
+-- Read the counters and the options, and further texts, with one command; give all of them. The texts stand from the
+-- fourth place on; the first three are for what every operation reads.
+function store.open_all(wanted)
+  wanted[1], wanted[2], wanted[3] = keys.counters, keys.config, keys.guard
+  local found = redis.call('MGET', unpack(wanted))
+  meet(found)
+  return found
+end
+
+-- Read like store.open for a plain operation; first say whether it has nothing to do but its own task.
+function store.open_plain(simulated, one, two)
+  local found
+  if two then
+    found = redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
+  else
+    found = redis.call('MGET', keys.counters, keys.config, one, keys.guard)
+  end
+  meet(found)
+  return is_quiet(simulated), found[3], found[4]
+end
+
+-- The same for many texts, as store.open_all.
+function store.open_all_plain(simulated, wanted)
+  local found = store.open_all(wanted)
+  return is_quiet(simulated), found
 end
 
 -- The sequence of the last event.
@@ -318,6 +362,11 @@ local function put_off_gathered()
   end
 end
 
+-- Buffer writes from now on.
+function store.gather()
+  store.many = true
+end
+
 -- Put off what is buffered, and buffer no more from now on: what follows may move a job twice.
 function store.gather_no_more()
   put_off_gathered()
@@ -339,6 +388,33 @@ local function more(a, b, c, d, e, f)
   return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
 end
 
+local function put_off_event(seq, id, said)
+  if store.epoch ~= suffix_for then
+    suffix_for = store.epoch
+    suffix = suffix_for == '0' and '' or '-' .. suffix_for
+  end
+  if seq % TRIM == 0 or store.trims then
+    local most = store.config and config.text('max-events') or DEFAULT_EVENTS
+    writes.put_off_event(id .. suffix, said, most)
+  else
+    writes.put_off_event(id .. suffix, said)
+  end
+end
+
+-- Append an event of a plain operation, which is text; give its sequence, and that as text.
+function store.tell(said)
+  local seq = store.seq + 1
+  store.seq = seq
+  local id = string.format('%d', seq)
+  store.numbers[seq], known = id, known + 1
+  if seq % TRIM == 0 or store.epoch ~= suffix_for then
+    put_off_event(seq, id, said)
+  else
+    writes.put_off_event(id .. suffix, said)
+  end
+  return seq, id
+end
+
 -- Append an event, and give its sequence.
 function store.emit(now, event, one, two, three, four, five, six, seven)
   local seq, numbers = store.seq + 1, store.numbers
@@ -350,17 +426,7 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   else
     said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
   end
-  if store.epoch ~= suffix_for then
-    suffix_for = store.epoch
-    suffix = suffix_for == '0' and '' or '-' .. suffix_for
-  end
-  local id = store.text(seq) .. suffix
-  if seq % TRIM == 0 or store.trims then
-    local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-    writes.put_off_event(id, said, most)
-  else
-    writes.put_off_event(id, said)
-  end
+  put_off_event(seq, store.text(seq), said)
   return seq
 end
 
@@ -416,6 +482,33 @@ function store.flush()
   if size > 4 then
     written = {}
   end
+end
+
+-- Write the record and the event of a plain operation; `id` is the sequence of the event, as text. What follows are
+-- calls of writes.last, and then store.end_plain.
+function store.write_plain(key, text, id)
+  known_bounds_text = store.bounds_text
+  known_counters = id .. '\t' .. known_epoch .. '\t' .. known_bounds_text
+  known_seq = store.seq
+  local at = size
+  written[at + 1], written[at + 2], written[at + 3], written[at + 4] = key, text, keys.counters, known_counters
+  size = at + 4
+  writes.begin_last(written, size)
+end
+
+-- The same for several records, which were saved.
+function store.write_all_plain()
+  flush_counters()
+  writes.begin_last(written, size)
+end
+
+-- End a plain operation.
+function store.end_plain(simulated)
+  writes.end_(written, size)
+  if size > 4 then
+    written = {}
+  end
+  epochs.remember(not simulated)
 end
 
 -- Forget what is known of the counters: they may not have been written.

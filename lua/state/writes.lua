@@ -69,21 +69,25 @@ function writes.put_off_many(command, key, values, most)
   end
 end
 
+local function put_off_gathered(all, command, key)
+  local values = all and all[key]
+  if values then
+    all[key] = nil
+    writes.put_off_many(command, key, values, #values)
+  end
+end
+
 -- Put off what is buffered for a key, before another write to it.
 local function gathered_first(key)
-  for _, way in ipairs({{store.removed, 'ZREM'}, {store.added, 'ZADD'}, {store.dropped, 'HDEL'}, {store.set, 'HSET'}}) do
-    local all, command = way[1], way[2]
-    local values = all and all[key]
-    if values then
-      all[key] = nil
-      writes.put_off_many(command, key, values, #values)
-    end
-  end
+  put_off_gathered(store.removed, 'ZREM', key)
+  put_off_gathered(store.added, 'ZADD', key)
+  put_off_gathered(store.dropped, 'HDEL', key)
+  put_off_gathered(store.set, 'HSET', key)
 end
 
 -- Put a write off until the end of the step.
 function writes.put_off(command, key, one, two, three)
-  if store.many and key then
+  if store.many and key and key ~= keys.events then
     gathered_first(key)
   end
   local at = count
@@ -213,6 +217,16 @@ function writes.pop_first(key, most)
   undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = 'ZPOPMIN', key, found, false
   undoings = at + 4
   return found
+end
+
+-- Put what was popped back, because the step begins anew.
+function writes.put_back(key, popped)
+  local values = {}
+  for i = 1, #popped, 2 do
+    values[i], values[i + 1] = popped[i + 1], popped[i]
+  end
+  redis.call('ZADD', key, unpack(values))
+  undoings = 0
 end
 
 -- Do writes of a command to a key now.
@@ -423,6 +437,55 @@ function writes.commit(written, size)
     else
       write_one(later[at + 1], key, one)
     end
+  end
+end
+
+-- ---- the end of a plain operation (ops/plain.lua)
+--
+-- Its last writes are tried at once, and only put off if they fail, so that writes.recover tries them again. If anything
+-- was put off before, these are put off too.
+
+local direct, fault = false, false -- whether the last writes are tried at once; the first error of them
+
+-- Write the texts and the event. What follows are calls of writes.last, and then writes.end_.
+function writes.begin_last(written, size)
+  direct = count == 0 and event_id
+  if direct then
+    texts, fault = true, false
+    flush_texts(written, size)
+    local reply = redis.pcall('XADD', keys.events, event_id, 'e', event)
+    done = 0
+    if type(reply) == 'table' then
+      fault, done = reply.err, -PLACES
+    end
+  end
+end
+
+-- Do one of the last writes; its reply is a number.
+function writes.last(command, key, one, two)
+  if not direct then
+    return writes.put_off(command, key, one, two)
+  end
+  local reply
+  if two then
+    reply = redis.pcall(command, key, one, two)
+  elseif type(one) == 'table' then
+    reply = redis.pcall(command, key, unpack(one))
+  else
+    reply = redis.pcall(command, key, one)
+  end
+  if reply ~= 1 and type(reply) == 'table' then
+    writes.put_off(command, key, one, two)
+    fault = fault or reply.err
+  end
+end
+
+-- Stop with the error of a write that has failed.
+function writes.end_(written, size)
+  if not direct then
+    writes.commit(written, size)
+  elseif fault then
+    error(fault, 0)
   end
 end
 

@@ -148,9 +148,22 @@ local function request_of(operation, spec, text)
   return text
 end
 
+-- Execute an operation in the plain case; say whether that was the case.
+local function is_plain(way, now, text, args, simulated)
+  store.begin_plain(now, text)
+  entered = true
+  way(now, text, args, simulated)
+  entered = plain.answer
+  return entered
+end
+
 local function execute(operation, args, simulated)
-  local spec = catalogue.operations[operation]
   local now, text = moment(operation, args[1] or '')
+  local way = plain.ways[operation]
+  if way and is_plain(way, now, text, args, simulated) then
+    return
+  end
+  local spec = catalogue.operations[operation]
   local op = spec.decode(operation, args, 3, #args)
   request = request_of(operation, spec, args[2])
   if spec.asks then
@@ -193,7 +206,7 @@ end
 -- that of the clock is simulated, unless a dialect says that it is not.
 function register.call(operation, prefix, args, real)
   keys.begin(prefix)
-  refusals.raised, understood, entered, answer = false, false, false, false
+  refusals.raised, understood, entered, answer, plain.answer = false, false, false, false, false
   local done, fault = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
   if not done and refusals.raised then
     answer = refusal()
@@ -213,5 +226,5 @@ function register.call(operation, prefix, args, real)
       return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
     end
   end
-  return answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
+  return answer or plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
 end

@@ -88,8 +88,13 @@ class Trial:
 
 
 def trials(histories: int) -> Iterator[Trial]:
+    return trials_of(bulk(histories))
+
+
+def trials_of(histories: list[list[Step]]) -> Iterator[Trial]:
+    """Every third step of some histories."""
     subject = LuaSubject()
-    for history in bulk(histories):
+    for history in histories:
         subject.reset()
         model = Store()
         for i, step in enumerate(history):

@@ -71,6 +71,32 @@ def test_the_general_retention_options_also_apply(scene: Played) -> None:
     assert not scene.store.keeping
 
 
+@pytest.mark.parametrize(("count", "slack"), [(0, 0), (15, 0), (16, 1), (40, 2)])
+def test_complete_jobs_beyond_the_count_are_deleted_together(scene: Played, count: int, slack: int) -> None:
+    scene(ops.ConfigSet("jobs-history-count", count))
+    for n in range(count + slack):
+        ended(scene, f"a{n}")
+    assert not scene.events("retired")
+    for again in range(1, 4):
+        ended(scene, f"b{again}")
+        assert len(scene.events("retired")) == again * (slack + 1)
+        assert scene(ops.Completed()).total == count
+        for n in range(slack):
+            ended(scene, f"c{again}{n}")
+    assert scene(ops.Completed()).total == count + slack
+
+
+def test_many_complete_jobs_exceed_their_count_by_at_most_64(scene: Played) -> None:
+    scene(ops.ConfigSet("jobs-history-count", 1100))
+    most = 0
+    for part in range(30):
+        scene(ops.PutMany(tuple(ops.Put("q", f"{part}.{n}", "k", "") for n in range(50))))
+        scene(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in scene.pop(count=50))))
+        most = max(most, scene(ops.Completed()).total)
+    assert most == 1150
+    assert scene(ops.Completed()).total <= 1164
+
+
 def test_a_job_with_dependents_is_kept_until_it_has_none(scene: Played) -> None:
     token = scene.running(keep_failed_ms=0)
     scene.put("b", depends=("a",))

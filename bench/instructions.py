@@ -1,0 +1,216 @@
+"""Count the machine instructions that a job's life costs the server, with valgrind's callgrind.
+
+Instructions do not depend on the machine's load, so that two versions of the library can be compared where time cannot
+be measured. They are those of the whole server process in user mode: parsing, Lua, commands and replies, without the
+kernel. A figure is the mean over 1,000 jobs, after 500 others. The floor is that of `server`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench import Options
+from bench.lifecycle import (
+    DATA,
+    KLASS,
+    QUEUE,
+    SPAN,
+    WORKER,
+    Batches,
+    Caller,
+    Floor,
+    FloorBatches,
+    Held,
+    Single,
+    Stages,
+    Way,
+    fill,
+    held,
+    jid,
+    request,
+)
+from bench.machine import candidates
+from bench.report import Report, Table, Verdict
+from qmodel.contract.operations import ConfigSet, Operation, Pop, Put, RequestAdd, RequestOpen, ThrottleSet
+from tests.servers import Candidate, Server, running
+
+WARM, COUNTED = 5, 10
+DEPTH, CAP = 100_000, 1_000
+_NUMBERS = itertools.count()
+
+
+class Counted(NamedTuple):
+    """A server that runs under callgrind."""
+
+    server: Server
+    folder: Path
+    pid: int
+
+    def instructions(self) -> int:
+        """The instructions since the last call."""
+        ask = ["vgdb", f"--vgdb-prefix={self.folder}/vgdb", f"--pid={self.pid}", "dump"]
+        subprocess.run(ask, check=True, capture_output=True)
+        found = 0
+        for path in self.folder.glob("callgrind.out.*"):
+            with path.open() as file:
+                found += sum(int(line.split()[1]) for line in file if line.startswith("totals:"))
+            path.unlink()
+        return found
+
+
+@contextmanager
+def counted(candidate: Candidate) -> Iterator[Counted]:
+    """Start a server under callgrind."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as name:
+        folder, wrapper = Path(name), Path(name, "server")
+        wrapper.write_text(
+            f"#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.out"
+            f' --vgdb-prefix={folder}/vgdb {candidate.program} "$@"\n'
+        )
+        wrapper.chmod(0o700)
+        with running(candidate._replace(program=str(wrapper))) as server, server.client() as client:
+            yield Counted(server, folder, int(client.info("server")["process_id"]))
+
+
+def per_job(server: Counted, way: Way) -> Stages:
+    """Count the instructions of each stage per job."""
+    spent = [0, 0, 0]
+    for i in range(WARM + COUNTED):
+        server.instructions()
+        way.put()
+        put = server.instructions()
+        popped = way.pop()
+        pop = server.instructions()
+        way.complete(popped)
+        if i >= WARM:
+            for stage, count in enumerate((put, pop, server.instructions())):
+                spent[stage] += count
+    return Stages(*(count / COUNTED / SPAN / 1000 for count in spent))
+
+
+class Varied(Single):
+    """Jobs whose id, queue, worker and job type, and further arguments, are drawn anew for each."""
+
+    def __init__(self, url: str, prefix: str, *before: Operation, turns: int = 1, **more: Callable[[], Any]) -> None:
+        super().__init__(Caller(url, prefix))
+        if before:
+            self.caller.execute(before)
+        self.turns, self.more = turns, more
+
+    def _name(self, name: str, i: int) -> str:
+        return name if i % self.turns == 0 else f"{name}-{i % self.turns}"
+
+    def _new(self, i: int, asked: str) -> Put:
+        more = {name: value() for name, value in self.more.items()}
+        one = more.pop("jid", jid)
+        return Put(self._name(QUEUE, i), one if isinstance(one, str) else one(), self._name(KLASS, i), DATA,
+                   request=asked, **more)  # fmt: skip
+
+    def put(self) -> None:
+        self._execute([self._new(i, request()) for i in range(SPAN)])
+
+    def pop(self) -> list[Held]:
+        asked = [Pop(self._name(QUEUE, i), self._name(WORKER, i), request=request()) for i in range(SPAN)]
+        return [held(jobs[0]) for jobs in self._execute(asked)]
+
+
+class Requested(Varied):
+    """Jobs that are added to an open request one by one."""
+
+    def put(self) -> None:
+        self._execute([RequestAdd("r", (self._new(i, ""),), request()) for i in range(SPAN)])
+
+
+def _key() -> str:
+    return f"k{next(_NUMBERS)}"
+
+
+def _capped(url: str, prefix: str, way: Callable[[Caller], Way]) -> Way:
+    """A namespace that has as many complete jobs as it keeps."""
+    caller = Caller(url, prefix)
+    caller.execute([ConfigSet("jobs-history-count", CAP)])
+    batches = Batches(caller)
+    for _ in range(2 * CAP // SPAN):
+        batches.put()
+        batches.complete(batches.pop())
+    return way(caller)
+
+
+def _deep(url: str, prefix: str, way: Callable[[Caller], Way]) -> Way:
+    caller = Caller(url, prefix)
+    fill(caller, DEPTH)
+    return way(caller)
+
+
+def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
+    """The ways to be measured, each made when its turn comes."""
+    found: dict[str, Callable[[], Way]] = {
+        "floor, one a call": lambda: Floor(url).load(),
+        "floor, batches": lambda: FloorBatches(url),
+        "one a call": lambda: Varied(url, "plain:"),
+        "batches": lambda: Batches(Caller(url, "batches:")),
+        "at the cap": lambda: _capped(url, "cap:", Single),
+        "at the cap, batches": lambda: _capped(url, "caps:", Batches),
+    }
+    if quick:
+        return found
+    return found | {
+        "ids as UUIDs with hyphens": lambda: Varied(url, "uuid:", jid=lambda: str(uuid.uuid4())),
+        "an option is set": lambda: Varied(url, "option:", ConfigSet("heartbeat", 30_000)),
+        "a second queue, worker and type in turn": lambda: Varied(url, "turns:", turns=2),
+        "a tag": lambda: Varied(url, "tag:", tags=lambda: ("blue",)),
+        "a throttle": lambda: Varied(url, "throttle:", ThrottleSet("t", 1000), throttles=lambda: ("t",)),
+        "unique": lambda: Varied(url, "unique:", unique=_key),
+        "of a request": lambda: Requested(url, "request:", RequestOpen("r", QUEUE, 1000)),
+        f"{DEPTH:,} waiting": lambda: _deep(url, "deep:", Single),
+        f"{DEPTH:,} waiting, batches": lambda: _deep(url, "deeps:", Batches),
+    }
+
+
+BOUNDS = {
+    "at the cap": 1.1, "ids as UUIDs with hyphens": 1.1, "an option is set": 1.1,
+    "a second queue, worker and type in turn": 1.1, "a tag": 1.3, "a throttle": 1.5, "unique": 1.5, "of a request": 1.5,
+    f"{DEPTH:,} waiting": 1.05,
+}  # fmt: skip
+"""The most times the cost of a plain job."""
+
+
+def run(options: Options) -> Report:
+    """Count on each requested server."""
+    if not shutil.which("valgrind"):
+        raise SystemExit("bench instructions needs valgrind (apt install valgrind)")
+    tables, verdicts, versions = [], [], []
+    for candidate in candidates(options.server):
+        with counted(candidate) as server:
+            said = server.server.client().info("server")
+            kind = "Valkey" if "valkey_version" in said else "Redis"
+            version = f"{kind} {said.get('valkey_version', said['redis_version'])}"
+            Caller(server.server.url).load()
+            found: dict[str, Stages] = {}
+            table = Table(
+                f"Thousands of instructions of {version} a job",
+                ["", "put", "pop", "complete", "all", "times the floor", "times a plain job"],
+            )
+            for name, made in ways(server.server.url, options.quick).items():
+                found[name] = stages = per_job(server, made())
+                batch = ", batches" if "batches" in name else ""
+                floor, plain = found[f"floor{batch or ', one a call'}"], found.get("batches" if batch else "one a call")
+                beside = f"{stages.total / plain.total:.2f}" if plain else ""
+                table.add(name, *stages, stages.total, f"{stages.total / floor.total:.2f}", beside)
+            tables.append(table)
+            versions.append(version)
+            verdicts += [
+                Verdict(f"{version}: {name} / a plain job", found[name].total / found["one a call"].total, most)
+                for name, most in BOUNDS.items()
+                if name in found
+            ]
+    return Report("instructions", "python -m bench instructions", " ".join(str(__doc__).split()), tables, verdicts,
+                  versions)  # fmt: skip

@@ -1,0 +1,437 @@
+-- Plain jobs: put, pop and complete where nothing special is asked for, is set, or is due.
+--
+-- Most calls are plain, and for them the verbs decide hundreds of things that are known beforehand. So each function here
+-- does one operation in the plain case, and writes the same texts as its verb. It leaves the reply in plain.answer, or
+-- nothing where anything is not plain: then it has changed nothing, and the verb does the operation.
+-- tests/property/test_plain.py compares the keys that both leave, byte for byte.
+--
+-- A function here never refuses: a call that must be refused is not plain. A command that fails is undone or completed as
+-- in a verb (state/writes.lua).
+
+local plain = {}
+
+plain.answer = false -- the reply, from the first write that lasts on
+
+local INLINE = 1024 -- the most bytes of data within a record
+local RETIRED = 100 -- the most jobs that one completion deletes
+local SHY = 16 -- how many pops leave a queue to the verb after a job that was not plain
+
+-- The number of stages after one more. A longer history may have to be trimmed.
+local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
+
+-- Records without a rare part, or with tags alone in it (state/records.lua).
+local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t((%d+)\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+local FEW_WAITING = '^waiting\t%d+\t[1-3]\t0\t'
+local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t0\t'
+local TAGS = '^0\t0\t%C*\t\t0\t\t0\t0\t0\t0\t\n'
+
+local shy_key, shy = false, 0 -- the order whose last job was not plain, and how many pops leave it to the verb
+
+-- Whether a record has no rare part but tags; `more` is its length.
+local function has_few(text, more)
+  return more == '0' or string.find(text, TAGS, -more) ~= nil
+end
+
+-- The part of a record from klass on, with one stage more.
+local function with_stage(text, at, more, stage)
+  if more == '0' then
+    return string.sub(text, at) .. stage
+  end
+  return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
+end
+
+-- The time from a moment, which is text, until now.
+local function since(now, moment)
+  local ms = now - moment
+  return ms > 0 and ms or 0
+end
+
+-- ---- put
+
+-- The record of a new job, as a put with this sequence writes it.
+local function waiting(id, name, moment, klass, request, data)
+  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
+end
+
+-- Put a new job into a listed queue for which no worker waits.
+function plain.put(_, moment, args, simulated)
+  local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
+  local names = arguments.names
+  if args[7] or not data or #data > INLINE or not names[name] or not names[klass] or not arguments.is_id(jid, 128)
+    or request ~= '' and not arguments.is_id(request, 64) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
+  local queue = queues.begin(name, state)
+  if not quiet or found or queue.first_seen == '' or queue.idle ~= '0' then
+    return nil
+  end
+
+  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  plain.answer = {'OK', jid}
+  store.write_plain(key, waiting(id, name, moment, klass, request, data), id)
+  writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
+  store.end_plain(simulated)
+end
+
+-- The ids of the jobs of a batch, or nil if they are not plain jobs for one queue. A job is `jobs 4 queue jid klass data`.
+-- The keys of the jobs are added to a list.
+local function new_jids(args, name, wanted)
+  local jids, met, count, names = {}, {}, 0, arguments.names
+  for at = 3, #args, 6 do
+    local jid, data = args[at + 3], args[at + 5]
+    if args[at] ~= 'jobs' or args[at + 1] ~= '4' or args[at + 2] ~= name or not names[args[at + 4]] or not data
+      or #data > INLINE or met[jid] or not arguments.is_id(jid, 128) then
+      return nil
+    end
+    count = count + 1
+    met[jid] = true
+    jids[count], wanted[count + 4] = jid, keys.job(jid)
+  end
+  return count <= catalogue.most and jids
+end
+
+-- Read what a batch of puts needs; give the queue, or nil if the puts are not plain.
+local function open_puts(name, count, wanted, simulated)
+  wanted[4] = queues.state_key(name)
+  local quiet, found = store.open_all_plain(simulated, wanted)
+  local queue = queues.begin(name, found[4])
+  if not quiet or queue.first_seen == '' or queue.idle ~= '0' then
+    return nil
+  end
+  for i = 1, count do
+    if found[i + 4] then
+      return nil
+    end
+  end
+  return queue
+end
+
+-- Put new jobs into a listed queue for which no worker waits.
+function plain.put_many(_, moment, args, simulated)
+  local request, name, wanted = args[2], args[5], {false, false, false, false}
+  if not name or not arguments.names[name] or request ~= '' and not arguments.is_id(request, 64) then
+    return nil
+  end
+  local jids = new_jids(args, name, wanted)
+  local queue = jids and open_puts(name, #jids, wanted, simulated)
+  if not queue then
+    return nil
+  end
+
+  local members, head = {}, moment .. '\tput\t'
+  for i = 1, #jids do
+    local jid, klass, data = jids[i], args[6 * i + 1], args[6 * i + 2]
+    local _, id = store.tell(head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+    members[2 * i - 1], members[2 * i] = '0', keys.ready_member(moment, id, jid)
+    store.save(wanted[i + 4], waiting(id, name, moment, klass, request, data))
+  end
+  writes.put_off_many('ZADD', queue.work_key, members, #members)
+  plain.answer = {'OK', jids}
+  store.write_all_plain()
+  store.end_plain(simulated)
+end
+
+-- ---- pop
+
+-- The record of a job that is leased.
+local function running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
+    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t'
+    .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
+end
+
+-- How many jobs a pop asks for at most; nil, if it asks for anything else.
+local function count_of(args)
+  local count = 1
+  for at = 5, #args, 2 do
+    if args[at] == 'count' then
+      count = arguments.whole(args[at + 1], 1, catalogue.most)
+    elseif args[at] ~= 'wait' or args[at + 1] ~= '1' and args[at + 1] ~= '0' then
+      return nil
+    end
+  end
+  return count
+end
+
+-- Whether a queue has nothing but leases and ready jobs, and a lease until `expires` would not be the first to end.
+local function is_calm(now, queue, name, expires)
+  return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
+    and not config.owns(name)
+end
+
+-- Leave a queue to the verb for a while, whose first job is not plain.
+local function leave(work_key, popped)
+  shy_key, shy = work_key, SHY
+  writes.put_back(work_key, popped)
+end
+
+-- Lease the first job of a queue to a worker.
+local function lease(now, moment, queue, worker, request, ends, simulated)
+  local popped = writes.pop_first(queue.work_key, '1')
+  local member = popped[1]
+  if not member then
+    return nil
+  end
+  local jid = keys.ready_jid_of(member)
+  local key = keys.job(jid)
+  local text = writes.fetch('GET', key)
+  local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
+  stages = NEXT[stages]
+  if not stages or not has_few(text, more) then
+    return leave(queue.work_key, popped)
+  end
+
+  local name, wait_ms = queue.name, since(now, ready_at)
+  workers.seen(now, worker)
+  stats.waited(now, name, wait_ms)
+  local seq, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t'
+    .. store.text(wait_ms))
+  local token = epochs.token(seq)
+  text = running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  plain.answer = {'OK', {{jid, 'running', text}}}
+  store.write_plain(key, text, id)
+  writes.last('ZADD', queue.locks_key, ends, keys.member(id, jid))
+  writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
+  store.end_plain(simulated)
+end
+
+-- Take the first jobs of an order; give their ids, keys and records, or nil if one of them is not plain.
+local function take_many(work_key, count)
+  local popped = writes.pop_first(work_key, store.text(count))
+  if not popped[1] then
+    return nil
+  end
+  local jids, job_keys = {}, {}
+  for i = 1, #popped, 2 do
+    local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
+    jids[at], job_keys[at] = jid, keys.job(jid)
+  end
+  local texts = store.read_all(job_keys)
+  for i = 1, #jids do
+    if not string.find(texts[i] or '', FEW_WAITING) then
+      return leave(work_key, popped)
+    end
+  end
+  return jids, job_keys, texts
+end
+
+-- Lease the first jobs of a queue to a worker.
+local function lease_many(now, moment, queue, worker, request, ends, simulated, count)
+  local jids, job_keys, texts = take_many(queue.work_key, count)
+  if not jids then
+    return nil
+  end
+
+  workers.seen(now, worker)
+  local name, locks, fields, waits, shown = queue.name, {}, {}, {}, {}
+  local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
+  for i = 1, #jids do
+    local jid, text = jids[i], texts[i]
+    local stages, more, tries, ready_at, at = string.match(text, WAITING)
+    waits[i] = store.text(since(now, ready_at))
+    local seq, id = store.tell(head .. jid .. facts .. waits[i])
+    locks[2 * i - 1], locks[2 * i] = ends, keys.member(id, jid)
+    fields[2 * i - 1], fields[2 * i] = 'j' .. jid, id
+    text = running(id, NEXT[stages], more, name, tries, worker, epochs.token(seq), request, moment, ends, text, at)
+    store.save(job_keys[i], text)
+    shown[i] = {jid, 'running', text}
+  end
+  stats.waited_all(now, name, waits)
+  fields[#fields + 1], fields[#fields + 2] = 'r' .. request, table.concat(jids, ' ')
+  writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
+  writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
+  plain.answer = {'OK', shown}
+  store.write_all_plain()
+  store.end_plain(simulated)
+end
+
+-- Lease the first jobs of a queue to a worker.
+function plain.pop(now, moment, args, simulated)
+  local request, name, worker = args[2], args[3], args[4]
+  local names, count = arguments.names, args[5] and count_of(args) or not args[5] and 1
+  if not names[name] or not names[worker] or not count or not arguments.is_id(request, 64) then
+    return nil
+  end
+  local quiet, state = store.open_plain(simulated, queues.state_key(name))
+  local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
+  if not quiet or not is_calm(now, queue, name, expires) then
+    return nil
+  elseif shy > 0 and queue.work_key == shy_key then
+    shy = shy - 1
+    return nil
+  elseif workers.granted(worker, request)[1] then
+    return nil
+  end
+  local way = count == 1 and lease or lease_many
+  way(now, moment, queue, worker, request, store.text(expires), simulated, count)
+end
+
+-- ---- complete
+
+-- The record of a job that is complete.
+local function complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at)
+  return 'complete\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t'
+    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t'
+    .. with_stage(text, at, more, 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n')
+end
+
+-- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
+-- bounds of retention, if they change. Nil, if that is not plain.
+local function retiring(now, more, seq, most)
+  local members, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
+  if not members or not members[1] then
+    return members, nil, sweep_seq, sweep_at
+  end
+  local job_keys = {}
+  for i = 1, #members do
+    job_keys[i] = keys.job(keys.jid_of(members[i]))
+  end
+  local texts = store.read_all(job_keys)
+  for i = 1, #members do
+    if not string.find(texts[i] or '', FEW_COMPLETE) then
+      return nil
+    end
+  end
+  return members, job_keys, sweep_seq, sweep_at
+end
+
+-- Delete complete jobs, and set the bounds of retention; give the last sequence as text.
+local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  if not sweep_seq then
+    return id
+  end
+  store.bound('sweep_seq', sweep_seq)
+  store.bound('sweep_at', sweep_at)
+  if job_keys then
+    local _
+    for i = 1, #members do
+      _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
+    end
+    writes.put_off_many('ZREM', keys.completed, members, #members)
+    writes.put_off_many('DEL', false, job_keys, #job_keys)
+  end
+  return id
+end
+
+-- Complete a job, without a result.
+function plain.complete(now, moment, args, simulated)
+  local jid, token = args[3], args[4]
+  if args[5] or not arguments.is_id(jid, 128) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, text = store.open_plain(simulated, key)
+  local seq, stages, more, name, tries, _, retries, worker, held, grant, popped_at, at = string.match(text or '', RUNNING)
+  stages = NEXT[stages]
+  if not quiet or not stages or held ~= token or not has_few(text, more) or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  if not members then
+    return nil
+  end
+
+  local run_ms = since(now, popped_at)
+  stats.ran(now, name, run_ms)
+  local _, id = store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t'
+    .. store.text(run_ms))
+  text = complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at)
+  local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  plain.answer = {'OK', 'complete'}
+  store.write_plain(key, text, last)
+  writes.last('ZREM', queues.locks_key(name), keys.member(seq, jid))
+  writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
+  writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
+  store.end_plain(simulated)
+end
+
+-- The ids and tokens of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`. The keys of
+-- the jobs are added to a list.
+local function leases(args, wanted)
+  local jids, tokens, met, count = {}, {}, {}, 0
+  for at = 3, #args, 4 do
+    local jid, token = args[at + 2], args[at + 3]
+    if args[at] ~= 'jobs' or args[at + 1] ~= '2' or not token or met[jid] or not arguments.is_id(jid, 128) then
+      return nil
+    end
+    count = count + 1
+    met[jid] = true
+    jids[count], tokens[count], wanted[count + 3] = jid, token, keys.job(jid)
+  end
+  if count > 0 and count <= catalogue.most then
+    return jids, tokens
+  end
+end
+
+-- Take apart the records of jobs that one worker holds in one queue under these tokens; nil, if they are others.
+local function held_together(found, tokens)
+  local all, name, worker = {}, nil, nil
+  for i = 1, #tokens do
+    local one = {string.match(found[i + 3] or '', RUNNING)}
+    name, worker = name or one[4], worker or one[8]
+    if not NEXT[one[2]] or one[3] ~= '0' or one[9] ~= tokens[i] or one[4] ~= name or one[8] ~= worker then
+      return nil
+    end
+    all[i] = one
+  end
+  return all, name, worker
+end
+
+-- Complete these jobs; give the outcomes.
+local function complete_all(now, moment, name, worker, jids, wanted, found, all)
+  local locks, fields, runs, ended, outcomes, last = {}, {}, {}, {}, {}, nil
+  local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
+  for i = 1, #jids do
+    local jid, one = jids[i], all[i]
+    runs[i] = store.text(since(now, one[11]))
+    locks[i], fields[#fields + 1] = keys.member(one[1], jid), 'j' .. jid
+    if one[10] ~= last then
+      last = one[10]
+      fields[#fields + 1] = 'r' .. last
+    end
+    local _, id = store.tell(head .. jid .. facts .. one[9] .. '\t' .. runs[i])
+    ended[2 * i - 1], ended[2 * i] = moment, keys.member(id, jid)
+    store.save(wanted[i + 3],
+      complete(id, NEXT[one[2]], '0', name, one[5], one[7], one[9], one[11], moment, found[i + 3], one[12]))
+    outcomes[i] = 'complete'
+  end
+  stats.ran_all(now, name, runs)
+  writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
+  writes.put_off_many('HDEL', keys.worker(worker), fields, #fields)
+  writes.put_off_many('ZADD', keys.completed, ended, #ended)
+  return outcomes
+end
+
+-- Complete jobs that one worker holds in one queue, without results.
+function plain.complete_many(now, moment, args, simulated)
+  local wanted = {false, false, false}
+  local jids, tokens = leases(args, wanted)
+  if not jids then
+    return nil
+  end
+  local quiet, found = store.open_all_plain(simulated, wanted)
+  local all, name, worker = held_together(found, tokens)
+  if not quiet or not all or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at =
+    retiring(now, #jids, store.seq + #jids, math.floor((budget.UNITS - 2 * #jids) / 8))
+  if not members then
+    return nil
+  end
+
+  local outcomes = complete_all(now, moment, name, worker, jids, wanted, found, all)
+  retire(moment, '', members, job_keys, sweep_seq, sweep_at)
+  plain.answer = {'OK', outcomes}
+  store.write_all_plain()
+  store.end_plain(simulated)
+end
+
+-- The operations that have a plain case.
+plain.ways = {
+  put = plain.put, pop = plain.pop, complete = plain.complete, put_many = plain.put_many, complete_many = plain.complete_many,
+}

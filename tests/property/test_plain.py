@@ -1,0 +1,227 @@
+"""The functions for plain jobs leave the same keys as the verbs, byte for byte, and give the same replies.
+
+The library runs twice in this process, once with these functions (lua/ops/plain.lua) and once without. Both execute the
+same histories: those of the conformance suite, and others in which most calls are plain and some are nearly so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from qmodel.backends import bundle
+from qmodel.conformance.compare import runner
+from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.lua import LuaSubject
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.model import engine
+from qmodel.model.state.store import Store
+from tests.property.support import bulk
+from tests.property.test_inner_errors import Denying, trials_of
+
+WITHOUT = {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
+HISTORIES, STEPS = 100, 120
+
+QUEUES, WORKERS, KLASSES = ("q", "r"), ("v", "w"), ("K", "L")
+OPTIONS = (
+    ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33), ("jobs-history", 1000),
+    ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
+)  # fmt: skip
+
+
+class Drawer:
+    """Draws calls, of which most are plain; it knows from the replies what is leased."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(f"plain.{seed}")
+        self.now = 10**12
+        self.leases: list[tuple[str, int]] = []
+        self.jids = 0
+        self.last: Operation | None = None
+
+    def rarely(self, one_of: int) -> bool:
+        return self.chance.randrange(one_of) == 0
+
+    def request(self) -> str:
+        return "" if self.rarely(12) else f"r{self.chance.randrange(10**9)}"
+
+    def put(self) -> ops.Put:
+        self.jids += not self.rarely(20)
+        more: dict[str, Any] = {}
+        if self.rarely(8):
+            more = self.chance.choice(
+                [{"tags": ("a", "b")}, {"priority": 3}, {"delay_ms": 40}, {"retries": 1}, {"ttl_ms": 50},
+                 {"throttles": ("t",)}, {"unique": "u"}, {"depends": (f"j{self.jids - 1}",)}, {"lease_ms": 9},
+                 {"keep_complete_ms": 20}]
+            )  # fmt: skip
+        data = "x" * self.chance.choice((0, 2, 2, 2, 1024, 1025)) if self.rarely(6) else "{}"
+        jid = f"j{self.jids}" if not self.rarely(30) else f"{self.jids}-data"
+        queue, klass = self.chance.choice(QUEUES), self.chance.choice(KLASSES)
+        return ops.Put(queue, jid, klass, data, request=self.request(), **more)
+
+    def put_many(self) -> ops.PutMany:
+        first = self.put()
+        jobs = [ops.Put(first.queue, first.jid, first.klass, first.data)]
+        for _ in range(self.chance.randrange(20)):
+            one = self.put()
+            more = {"tags": one.tags} if self.rarely(9) else {}
+            jobs.append(
+                ops.Put(first.queue if not self.rarely(40) else one.queue, one.jid, one.klass, one.data, **more)
+            )
+        return ops.PutMany(tuple(jobs), self.request())
+
+    def pop(self) -> ops.Pop:
+        count = 1 if self.chance.randrange(3) else self.chance.choice((2, 5, 150))
+        return ops.Pop(self.chance.choice(QUEUES), self.chance.choice(WORKERS), count, wait=self.rarely(4),
+                       request=self.request())  # fmt: skip
+
+    def lease(self) -> tuple[str, int]:
+        if not self.leases or self.rarely(20):
+            return f"j{self.jids}", 1
+        return self.leases.pop(self.chance.randrange(len(self.leases)) if self.rarely(3) else 0)
+
+    def complete(self) -> ops.Complete:
+        more: dict[str, Any] = {}
+        if self.rarely(12):
+            more = self.chance.choice([{"result": "done"}, {"next": "r"}, {"data": "new"}])
+        return ops.Complete(*self.lease(), **more)
+
+    def complete_many(self) -> ops.CompleteMany:
+        return ops.CompleteMany(tuple(ops.Complete(*self.lease()) for _ in range(self.chance.randrange(1, 12))))
+
+    def other(self) -> Operation:
+        queue, worker = self.chance.choice(QUEUES), self.chance.choice(WORKERS)
+        option, value = self.chance.choice(OPTIONS)
+        jid, token = self.lease()
+        return self.chance.choice([
+            ops.ConfigSet(option, value), ops.ConfigUnset(option), ops.ConfigUnset(option), ops.Pause((queue,)),
+            ops.Unpause((queue,)), ops.Unpause((queue,)), ops.Track(f"j{self.jids}"), ops.Untrack(f"j{self.jids}"),
+            ops.ThrottleSet("t", 1), ops.ThrottleSet(f"queue/{queue}", 2), ops.ThrottleUnset(f"queue/{queue}"),
+            ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token), ops.Cancel((jid,)), ops.Events(0, 5),
+            ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4),
+        ])  # fmt: skip
+
+    def draw(self) -> tuple[int, Operation]:
+        if not self.rarely(3):
+            self.now += self.chance.choice((0, 1, 1, 7, 40, 300, 1500) if not self.rarely(40) else (61_000, 86_400_000))
+        if self.last and self.rarely(15):
+            return self.now, self.last
+        ways = [self.put, self.pop, self.complete, self.put_many, self.complete_many]
+        way = self.other if self.rarely(12) else self.chance.choices(ways, (6, 8, 8, 2, 2))[0]
+        self.last = way()
+        return self.now, self.last
+
+    def hear(self, reply: Any) -> None:
+        if isinstance(self.last, ops.Pop) and isinstance(reply, tuple):
+            self.leases += [(job.jid, job.token) for job in reply]
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[LuaSubject, LuaSubject]:
+    """The library with the functions for plain jobs, and without."""
+    return LuaSubject(), LuaSubject(WITHOUT)
+
+
+def alike(both: tuple[LuaSubject, LuaSubject], now: int, op: Operation) -> Any:
+    """Execute a step on both; give the reply."""
+    replies = [subject.step(now, op) for subject in both]
+    assert replies[0] == replies[1], op
+    ours, theirs = (subject.host.keyspace.dump() for subject in both)
+    assert ours == theirs, (now, op, [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)])
+    return replies[0]
+
+
+def test_plain_calls_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for seed in range(HISTORIES):
+        for subject in both:
+            subject.reset()
+        for step in drawn(seed, STEPS):
+            alike(both, *step)
+
+
+def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for seed in range(0, HISTORIES, 4):
+        assert runner.first_difference(drawn(seed, STEPS), both[0], 10) is None
+
+
+def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for history in bulk(60):
+        for subject in both:
+            subject.reset()
+        for now, op in history:
+            alike(both, now, op)
+
+
+def steps_of_a_life(count: int) -> list[Step]:
+    """Plain calls for as many jobs, first one by one and then in batches; most completions delete jobs."""
+    store, life = Store(), []
+
+    def play(op: Operation) -> Any:
+        life.append(Step(10**12, op))
+        return engine.step(store, *life[-1])
+
+    play(ops.ConfigSet("jobs-history-count", 100))
+    play(ops.Put("q", "first", "K", "{}"))
+    play(ops.Complete("first", play(ops.Pop("q", "w", request="first"))[0].token))
+    for i in range(count):
+        play(ops.Put("q", f"a{i}", "K", "{}", request=f"a{i}"))
+    held = [play(ops.Pop("q", "w", request=f"b{i}"))[0] for i in range(count)]
+    for job in held:
+        play(ops.Complete(job.jid, job.token))
+    play(ops.PutMany(tuple(ops.Put("q", f"b{i}", "K", "{}") for i in range(count)), "c"))
+    held = play(ops.Pop("q", "w", count, request="d"))
+    play(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held)))
+    return life
+
+
+def lines_of(subject: LuaSubject, steps: list[Step]) -> set[int]:
+    """The lines of the library that these steps run."""
+    subject.host.coverage(True)
+    for now, op in steps:
+        subject.step(now, op)
+    (lines,) = subject.host.lines().values()
+    subject.host.coverage(False)
+    return lines
+
+
+def test_a_plain_life_does_not_reach_the_verbs() -> None:
+    subject = LuaSubject()
+    text = bundle.library().split("\n")
+    verbs = [
+        next(i for i, line in enumerate(text, 1) if line.startswith(head))
+        for head in ("function put.put_one(", "function pop.grant(", "function finish.complete(")
+    ]
+    life = steps_of_a_life(200)
+    first = lines_of(subject, life[:4])
+    assert all(first & set(range(at + 1, at + 9)) for at in verbs)
+    later = lines_of(subject, life[4:])
+    assert not any(later & set(range(at + 1, at + 9)) for at in verbs)
+
+
+def test_each_write_of_a_plain_step_that_fails_leaves_the_state_before_or_the_state_after() -> None:
+    ends: Counter[str] = Counter()
+    for trial in trials_of([drawn(seed) for seed in range(12)]):
+        trial.run(whole := Denying())
+        for nth in range(1, whole.writes + 1):
+            error = trial.run(Denying(nth))
+            end = trial.ends()
+            assert end == "after" if error is None else end != "half", (trial.at, nth)
+            ends[end] += 1
+    assert min(ends["before"], ends["after"]) > 50
+
+
+def drawn(seed: int, steps: int = 40) -> list[Step]:
+    """Draw a history in which most calls are plain."""
+    drawer, store = Drawer(seed), Store()
+    history = [Step(drawer.now, ops.Put(queue, f"first-{queue}", "K", "{}")) for queue in QUEUES]
+    for step in history:
+        drawer.hear(engine.step(store, *step))
+    for _ in range(steps):
+        step = Step(*drawer.draw())
+        drawer.hear(engine.step(store, *step))
+        history.append(step)
+    return history
