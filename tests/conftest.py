@@ -6,6 +6,7 @@ shrinker. They are left out while the tester is the one that they passed with la
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections.abc import Iterator
 
@@ -17,8 +18,13 @@ from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, runn
 FIRST = ("test_scenarios.py", "test_historical_faults.py", "test_coverage.py", "test_reference.py", "test_dialects.py")
 """Files with long tests. They start first, so that no process waits for one at the end."""
 
-TOGETHER = ("test_historical_faults.py", "test_coverage.py")
-"""Files whose tests share a long first step: one process runs all of them. A test of another file says so itself."""
+TOGETHER = (
+    "test_historical_faults.py", "test_coverage.py", "test_wheel.py", "test_made.py", "test_clients.py",
+    "test_browser.py",
+)  # fmt: skip
+"""Files whose tests share a long first step, such as an installation or the start of a browser: one process runs all of
+them. A test of another file says so itself.
+"""
 
 pytest_plugins = ["pytester", "qmodel.testing.plugin"]
 
@@ -61,6 +67,15 @@ def url(place: Server) -> str:
     return f"memory://{name}" if place.name == "memory" else f"{place.url}?prefix={name}:"
 
 
+# ---- the memory
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage seldom, and never what was loaded so far: it took a fifth of the processor's time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+
+
 # ---- the order of the tests
 
 
@@ -70,7 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path.name not in FIRST)
     for item in items:
         if item.path.name in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+            item.add_marker(pytest.mark.xdist_group("/".join(item.path.parts[-2:])))
     if any(".py" in argument for argument in config.invocation_params.args) or tester.is_due():
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("tester")])
