@@ -6,8 +6,10 @@ shrinker. They are left out while the tester is the one that they passed with la
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +17,15 @@ from tests import tester
 from tests.servers import NOTHING_FOUND, Candidate, Server, chosen_servers, running
 
 FIRST = ("test_scenarios.py", "test_historical_faults.py", "test_coverage.py", "test_reference.py", "test_dialects.py")
-"""Files with long tests. They start first, so that no process waits for one at the end."""
+"""Files with long tests. They start first, after those on Spark, so that no process waits for one at the end."""
 
-TOGETHER = ("test_historical_faults.py", "test_coverage.py")
-"""Files whose tests share a long first step: one process runs all of them. A test of another file says so itself."""
+TOGETHER = (
+    "test_historical_faults.py", "test_coverage.py", "test_wheel.py", "test_made.py", "test_clients.py",
+    "test_browser.py",
+)  # fmt: skip
+"""Files whose tests share a long first step, such as an installation or the start of a browser: one process runs all of
+them. A test of another file says so itself.
+"""
 
 pytest_plugins = ["pytester", "qmodel.testing.plugin"]
 
@@ -61,17 +68,39 @@ def url(place: Server) -> str:
     return f"memory://{name}" if place.name == "memory" else f"{place.url}?prefix={name}:"
 
 
+# ---- the memory
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage seldom, and never what was loaded so far: it took a fifth of the processor's time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+
+
 # ---- the order of the tests
+
+
+def _tests_the_tester(config: pytest.Config) -> bool:
+    return any(".py" in argument for argument in config.invocation_params.args) or tester.is_due()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even load files whose tests are all left out: some of them compute what they test first."""
+    if not collection_path.name.startswith("test_") or not tester.is_of_the_tester(collection_path):
+        return None
+    return None if _tests_the_tester(config) else True
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the long files; leave out the tests of a verified tester, unless a file of theirs was named."""
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.path.name not in FIRST))
     for item in items:
-        if item.path.name in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-    if any(".py" in argument for argument in config.invocation_params.args) or tester.is_due():
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one session, which takes half a gigabyte
+        elif item.path.name in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group("/".join(item.path.parts[-2:])))
+    if _tests_the_tester(config):
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("tester")])
     items[:] = [item for item in items if not item.get_closest_marker("tester")]

@@ -2,13 +2,15 @@
 
 The tests of the tester (the marker `tester`) take minutes and depend on the tester, hardly on the product. So a run
 leaves them out while the digest in `tests/tester.sha256` is the tester's. `./dev test --all` runs them, and records the
-digest when all tests passed.
+digest when all tests passed: `python -m tests.tester` is pytest, and does that at its end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -35,5 +37,20 @@ def runs_everything() -> bool:
     return "QMODEL_TEST_ALL" in os.environ
 
 
-if __name__ == "__main__" and runs_everything():
-    RECORD.write_text(digest() + "\n", encoding="utf-8")
+def is_of_the_tester(path: Path) -> bool:
+    """Whether all tests of a file are tests of the tester, as its `pytestmark` says."""
+    return re.search(r"^pytestmark = .*\bmark\.tester\b", path.read_text(encoding="utf-8"), re.M) is not None
+
+
+def main(arguments: list[str]) -> int:
+    """Run pytest; record the digest if everything was to run and passed."""
+    import pytest
+
+    status = int(pytest.main(arguments))
+    if status == 0 and runs_everything():
+        RECORD.write_text(digest() + "\n", encoding="utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -5,12 +5,16 @@ the library packs and unpacks would hide itself. Every key under the prefix must
 operations are found. It only reads.
 
 The raw form of a key is `(type, content)`, as `Keyspace.dump` and `dump.py` give it.
+
+A comparison reads the same namespace after each step, and a step changes few keys. So what is parsed from short texts
+alone is remembered: jobs, samples and ids.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from qmodel.contract.settings import OPTIONS
@@ -43,6 +47,15 @@ def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
     return _Reader(raw, prefix).snapshot()
 
 
+_KIND = re.compile(r"rq-|\w+:")
+"""How the names of keys of a kind begin."""
+
+QUEUE_PARTS = frozenset((
+    "work", "scheduled", "depends", "locks", "throttled", "expires", "recur", "gates", "state", "pauses", "wake",
+))  # fmt: skip
+"""The keys of a queue: `q:<name>-<part>`."""
+
+
 def _score(score: float) -> float:
     return int(score) if score == score and abs(score) != float("inf") else score
 
@@ -54,6 +67,11 @@ class _Reader:
         self.runs: dict[str, list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str], int] = {}
         self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
+        self.kinds: dict[str, list[str]] = {}
+        for name in self.left:
+            kind = _KIND.match(name)
+            if kind is not None:
+                self.kinds.setdefault(kind[0], []).append(name)
 
     def take(self, name: str, kind: str, default: Any) -> Any:
         found = self.left.pop(name, None)
@@ -67,13 +85,15 @@ class _Reader:
         return str(self.take(name, "string", default.encode()).decode())
 
     def members(self, name: str) -> list[tuple[float, str]]:
+        if name not in self.left:
+            return []
         return [(_score(score), member.decode()) for member, score in self.take(name, "zset", [])]
 
     def fields(self, name: str) -> dict[str, str]:
         return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
 
     def names(self, begin: str, end: str = "") -> list[str]:
-        found = (name for name in self.left if name.startswith(begin) and name.endswith(end))
+        found = (name for name in self.kinds.get(begin, ()) if name in self.left and name.endswith(end))
         return [name[len(begin) : len(name) - len(end)] for name in found]
 
     def places(self, name: str) -> tuple[tuple[float, int, str], ...]:
@@ -193,12 +213,8 @@ class _Reader:
 
     def queues(self) -> dict[str, Record]:
         listed = {name: int(score) for score, name in self.members("queues")}
-        found = set(listed)
-        for end in (
-            "-work", "-scheduled", "-depends", "-locks", "-throttled", "-expires", "-recur", "-gates", "-state",
-            "-pauses", "-wake",
-        ):  # fmt: skip
-            found.update(self.names("q:", end))
+        parts = (name.rpartition("-") for name in self.names("q:"))
+        found = {*listed, *(name for name, dash, part in parts if dash and part in QUEUE_PARTS)}
         records = {name: self.queue(name, listed.get(name)) for name in found}
         return {name: record for name, record in records.items() if record != DEFAULT_QUEUE}
 
@@ -387,18 +403,9 @@ class _Reader:
         return [duration for duration, *_ in pending]
 
     def sample(self, kind: str, member: str) -> Record:
-        count, mean, squares, bins = self.text(f"s:{kind}:{member}", "0\t0\t0\t").split("\t")
-        sample: Record = {"count": int(count), "mean": float(mean), "squares": float(squares), "bins": {}}
-        for part in bins.split():
-            index, size = part.split(":")
-            sample["bins"][int(index)] = int(size)
-        for duration in self.durations(kind, member):
-            sample["count"] += 1
-            delta = duration - sample["mean"]
-            sample["mean"] += delta / sample["count"]
-            sample["squares"] += delta * (duration - sample["mean"])
-            sample["bins"][bin_of(duration)] = sample["bins"].get(bin_of(duration), 0) + 1
-        return sample
+        folded = self.text(f"s:{kind}:{member}", "0\t0\t0\t")
+        sample = _sample(folded, tuple(self.durations(kind, member)))
+        return {**sample, "bins": dict(sample["bins"])}
 
     # ---- requests
 
@@ -441,37 +448,68 @@ class _Reader:
         return tuple(one for _, one in sorted(found))
 
     def job(self, jid: str, tagged: dict[str, int]) -> Record:
-        head, _, rest = self.take(f"j:{jid}", "string", b"").partition(b"\n")
-        f = dict(zip(FIELDS, head.decode().split("\t"), strict=True))
-        size, stop = int(f["data_size"]), len(rest) - int(f["more"])
-        more, texts = _more(jid, rest[stop:])
-        stages = codec.history(rest[size:stop])
+        raw = self.take(f"j:{jid}", "string", b"")
+        record, more, counted, names = (_job if len(raw) <= SHORT else _job.__wrapped__)(jid, raw)
         edges = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependencies")}
         marked = {member: int(mark) for mark, member in self.members(f"j:{jid}-dependents")}
         self.marks |= {(jid, other): mark for other, mark in edges.items()}
         self.marked |= {(other, jid): mark for other, mark in marked.items()}
         dependencies, dependents = tuple(sorted(edges)), tuple(sorted(marked))
-        counts = (len(dependencies), len(dependents), len(stages))
-        counted = (int(more["waits"]), int(more["waited_for"]), int(f["stages"]))
+        counts = (len(dependencies), len(dependents), len(record["history"]))
         if counts != counted:
             raise Corrupt(f"job {jid}: dependencies, dependents, stages are counted as {counted}, {counts} are found")
-        names = [tag.decode() for tag in more["tags"].split(b"\xff")] if more["tags"] else []
-        if set(names) != set(tagged):
-            raise Corrupt(f"job {jid} has the tags {names}, but is listed under {sorted(tagged)}")
+        if set(names) != tagged.keys():
+            raise Corrupt(f"job {jid} has the tags {[*names]}, but is listed under {sorted(tagged)}")
         return {
-            **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
-            **{name: int(f[name]) for name in NUMBERS},
-            "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else rest[:size].decode(),
+            **record,
+            "data": self.text(f"j:{jid}-data") if more["apart"] == b"1" else record["data"],
             "tags": tuple((tag, tagged[tag]) for tag in names),
-            "result": texts[0],
-            "progress": texts[1],
-            "failure": _failure(more, texts[2]),
             "dependencies": dependencies,
             "dependents": dependents,
             "marks": tuple(sorted((other, mark) for other, mark in edges.items() if mark)),
-            "history": tuple((stage.what, stage.at, stage.facts) for stage in stages),
-            "options": codec.options(more["options"]),
         }
+
+
+SHORT = 2000
+"""The bytes of a job's record up to which what is parsed from it is remembered."""
+
+
+@lru_cache(4096)
+def _job(jid: str, raw: bytes) -> tuple[Record, dict[str, bytes], tuple[int, int, int], tuple[str, ...]]:
+    """Read the record of a job, without its other keys: fields, rare fields, counts, tags."""
+    head, _, rest = raw.partition(b"\n")
+    f = dict(zip(FIELDS, head.decode().split("\t"), strict=True))
+    size, stop = int(f["data_size"]), len(rest) - int(f["more"])
+    more, texts = _more(jid, rest[stop:])
+    record: Record = {
+        **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
+        **{name: int(f[name]) for name in NUMBERS},
+        "data": rest[:size].decode(),
+        "result": texts[0],
+        "progress": texts[1],
+        "failure": _failure(more, texts[2]),
+        "history": tuple((stage.what, stage.at, stage.facts) for stage in codec.history(rest[size:stop])),
+        "options": codec.options(more["options"]),
+    }
+    names = tuple(tag.decode() for tag in more["tags"].split(b"\xff")) if more["tags"] else ()
+    return record, more, (int(more["waits"]), int(more["waited_for"]), int(f["stages"])), names
+
+
+@lru_cache(4096)
+def _sample(folded: str, pending: tuple[int, ...]) -> Record:
+    """Read a sample, and fold in the pending durations."""
+    count, mean, squares, bins = folded.split("\t")
+    sample: Record = {"count": int(count), "mean": float(mean), "squares": float(squares), "bins": {}}
+    for part in bins.split():
+        index, size = part.split(":")
+        sample["bins"][int(index)] = int(size)
+    for duration in pending:
+        sample["count"] += 1
+        delta = duration - sample["mean"]
+        sample["mean"] += delta / sample["count"]
+        sample["squares"] += delta * (duration - sample["mean"])
+        sample["bins"][bin_of(duration)] = sample["bins"].get(bin_of(duration), 0) + 1
+    return sample
 
 
 def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:
@@ -548,10 +586,12 @@ def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] 
     return more["group"].decode(), message, int(more["failed_at"]), more["failed_worker"].decode()
 
 
+@lru_cache(1 << 16)
 def _id(text: bytes) -> int:
     return int(text.partition(b"-")[0])
 
 
+@lru_cache(1 << 16)
 def _epoch(text: bytes) -> int:
     """Read the epoch of an event or of an entry of the journal: the second part of its id."""
     return int(text.partition(b"-")[2])

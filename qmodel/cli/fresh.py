@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +49,7 @@ def command(seconds: float, subjects: tuple[str, ...], seed: str | None, keep: P
     if not at.json:
         click.echo(f"Seed {seed}: {format_duration(seconds * 1000)} on each of {', '.join(names)}")
     found = []
-    for campaigns in spread(fresh.Work(seed, seconds), names, min(len(names), os.cpu_count() or 1)):
+    for campaigns in spread(fresh.Work(seed, seconds), names, len(names)):  # each waits for a server at times
         found.append(campaigns)
         if not at.json:
             _show(campaigns)

@@ -33,13 +33,17 @@ def _same(value: Any) -> Any:
 
 
 def _dictionary(value: dict[Any, Any]) -> dict[Any, Any]:
-    copied = dict(value)
+    copied = value.copy()
     for key, one in value.items():
         copier = COPIERS[type(one)]
         if copier is _same:
             continue
         copied[key] = copier(one)
     return copied
+
+
+def _sorted(value: SortedDict[Any, Any]) -> SortedDict[Any, Any]:
+    return SortedDict(_dictionary(dict(value))) if value else SortedDict()
 
 
 SHALLOW = ("requests", "config", "settings", "tracked")
@@ -53,9 +57,10 @@ def _object(cls: type[Any]) -> Copier:
     lines = ["def copy(given):", " made = new(cls)"]
     for slot in cls.__slots__:
         shallow = cls is Store and slot in SHALLOW
-        copied = "value.copy()" if shallow else "copiers[type(value)](value)"
-        lines.append(f" value = given.{slot}; made.{slot} = {copied}")
-    known: dict[str, Any] = {"cls": cls, "new": object.__new__, "copiers": COPIERS}
+        copied = "value.copy()" if shallow else "value if copier is same else copier(value)"
+        found = "" if shallow else "copier = copiers[type(value)]; "
+        lines.append(f" value = given.{slot}; {found}made.{slot} = {copied}")
+    known: dict[str, Any] = {"cls": cls, "new": object.__new__, "copiers": COPIERS, "same": _same}
     exec("\n".join([*lines, " return made"]), known)
     made: Copier = known["copy"]
     return made
@@ -76,7 +81,7 @@ class _Copiers(dict[type[Any], Copier]):
 
 COPIERS = _Copiers(dict.fromkeys(UNCHANGING, _same))
 COPIERS[dict] = _dictionary
-COPIERS[SortedDict] = lambda value: SortedDict(_dictionary(value))
+COPIERS[SortedDict] = _sorted
 COPIERS[Nothing] = COPIERS[Put] = _same
 for _list in (list, set, deque, Ordered):
     COPIERS[_list] = _list.copy

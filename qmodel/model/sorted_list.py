@@ -145,9 +145,9 @@ class Ordered(Generic[T]):
 
     def copy(self) -> Ordered[T]:
         """Make another list of the same entries."""
-        made: Ordered[T] = Ordered()
-        made._blocks, made._lasts, made.size = list(map(list.copy, self._blocks)), self._lasts.copy(), self.size
-        made._tail = made._blocks[-1]
+        made: Ordered[T] = Ordered.__new__(Ordered)
+        made._blocks = [block[:] for block in self._blocks]
+        made._tail, made._lasts, made.size = made._blocks[-1], self._lasts[:], self.size
         return made
 
     def clear(self) -> None:

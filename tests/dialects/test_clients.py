@@ -53,9 +53,9 @@ def python_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     client = PYTHON[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     python = str(folder / "bin/python")
-    run(sys.executable, "-m", "venv", str(folder))
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
     wanted = f"{client.package}=={client.version}"
-    words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted]
+    words = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wanted]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"{wanted} cannot be had here: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")

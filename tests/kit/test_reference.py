@@ -54,6 +54,7 @@ def test_two_bindings_agree_on_one_namespace(there: Namespaces) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.tester
 def test_the_python_driver_conforms_in_full(there: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "GENERATED", 50)
     with Driver(PYTHON) as driver:

@@ -23,18 +23,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     from qmodel.pipeline.spark import session
 
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-        environment.setenv("PYSPARK_PYTHON", sys.executable)
-        folder = tmp_path_factory.mktemp("spark")
-        with chosen_master(folder) as (master, given):
-            builder = SparkSession.builder.master(master)
-            for name, value in (options(folder) | given).items():
-                builder = builder.config(name, value)
+    folder = tmp_path_factory.mktemp("spark")
+    with chosen_master(folder) as (master, given):
+        builder = SparkSession.builder.master(master)
+        for name, value in (options(folder) | given).items():
+            builder = builder.config(name, value)
+        with pytest.MonkeyPatch.context() as environment:  # Java keeps it, and gives it to its processes
+            environment.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+            environment.setenv("PYSPARK_PYTHON", sys.executable)
             builder.getOrCreate()
             made = session("qmodel")
-            yield made
-            made.stop()
+        yield made
+        made.stop()
 
 
 @contextmanager

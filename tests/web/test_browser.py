@@ -66,8 +66,10 @@ NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hi
 
 PALE = """() => {
   const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const rgba = (color) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = color; pen.fillRect(0, 0, 1, 1);
+  const painted = (color) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = color; pen.fillRect(0, 0, 1, 1);
     return [...pen.getImageData(0, 0, 1, 1).data]; };
+  const known = new Map();
+  const rgba = (color) => known.get(color) || known.set(color, painted(color)).get(color);
   const behind = (one) => { for (; one; one = one.parentElement) {
     const found = rgba(getComputedStyle(one).backgroundColor); if (found[3] === 255) return found; }
     return [255, 255, 255]; };

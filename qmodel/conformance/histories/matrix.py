@@ -130,6 +130,8 @@ def _effect(cell: Cell) -> str:
 class _Node(NamedTuple):
     history: tuple[Step, ...]
     now: int
+    store: Store
+    """After the history; whoever goes on from here makes a copy."""
 
 
 def _replayed(history: History) -> Store:
@@ -204,11 +206,11 @@ def _moves(store: Store) -> Iterator[Operation]:
 def _nodes() -> Iterator[_Node]:
     """Find every reachable situation with a shortest history; there are about 6000."""
     seen = set()
-    level = [_Node((), 0)]
+    level = [_Node((), 0, Store())]
     while level:
         found = []
         for node in level:
-            store = _replayed(node.history)
+            store = node.store
             moments = [node.now + wait for wait in _WAITS]
             for op in list(_moves(store)):
                 after = copy(store)
@@ -218,7 +220,7 @@ def _nodes() -> Iterator[_Node]:
                 for moment, key in zip(moments, _keys(after, moments), strict=True):
                     if key not in seen:
                         seen.add(key)
-                        found.append(_Node((*node.history, Step(node.now, op)), moment))
+                        found.append(_Node((*node.history, Step(node.now, op)), moment, after))
         yield from level
         level = found
 
@@ -231,7 +233,7 @@ def scenarios() -> dict[Cell, Scenario]:
     found: dict[Cell, Scenario] = {}
     seen: set[tuple[Any, ...]] = set()
     for node in _nodes():
-        before = _replayed(node.history)
+        before = node.store
         tried = list(resends(before))
         both = _situations(before, node.now)
         circumstances = _lasting(before), both
