@@ -310,6 +310,7 @@ def script(texts: dict[str, str] | None = None) -> str:
     return (
         body(texts)
         + f"bound() epochs.forget()\nif ARGV[1] == 'mark' then {_mark()}end\n"
+        + "if ARGV[1] == 'examine' or ARGV[1] == 'mend' then return repair[ARGV[1]](KEYS[1]) end\n"
         + "local args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
         + "return register.call(ARGV[1], KEYS[1], args)\n"
     )

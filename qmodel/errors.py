@@ -75,7 +75,9 @@ class CorruptError(ConnectError):
         self.kept = what.startswith("the step is kept")
         super().__init__(
             f"The key {key} cannot be used: {what.rstrip('.')}.",
-            "Run `qmodel doctor`; `qmodel doctor --resolve` mends it.",
+            "Use the version of qmodel that wrote it, or restore a backup."
+            if what.startswith("its text is not")
+            else "Run `qmodel doctor`; `qmodel doctor --resolve` mends it.",
         )
 
     def __reduce__(self) -> tuple[type[CorruptError], tuple[str, str]]:

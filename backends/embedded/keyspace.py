@@ -1032,11 +1032,6 @@ class Keyspace:
             return _with_scores(entries)
         return tuple([member for _, member in entries])
 
-    def _zremrangebyrank(self, key: bytes, start: bytes, stop: bytes) -> int:
-        low, high = integer(start), integer(stop)
-        found = self._read(key, SortedSet)
-        return 0 if found is None else self._cut(key, found, _slice(low, high, len(found.entries)))
-
     def _zremrangebyscore(self, key: bytes, low: bytes, high: bytes) -> int:
         bounds = score_bound(low), score_bound(high)
         found = self._read(key, SortedSet)
@@ -1208,7 +1203,7 @@ HINCRBY 3 w value; RPUSH 2+ w value; LLEN 1 r value; LRANGE 3 r list; LPOP 1-2 w
 LTRIM 3 w value; SADD 2+ w value; SREM 2+ w value; SMEMBERS 1 r list; SISMEMBER 2 r value;
 SCARD 1 r value; ZADD 3+ w value; ZREM 2+ w value; ZCARD 1 r value; ZSCORE 2 r value;
 ZMSCORE 2+ r list; ZCOUNT 3 r value; ZINCRBY 3 w value; ZRANK 2 r value; ZPOPMIN 1-2 w list;
-ZRANGE 3+ r list; ZRANGEBYSCORE 3+ r list; ZREVRANGE 3+ r list; ZREMRANGEBYRANK 3 w value;
+ZRANGE 3+ r list; ZRANGEBYSCORE 3+ r list; ZREVRANGE 3+ r list;
 ZREMRANGEBYSCORE 3 w value; XADD 4+ w value; XTRIM 3-4 w value; XLEN 1 r value; XRANGE 3+ r tree; XREVRANGE 3+ r tree;
 INFO 0-1 r value
 """

@@ -349,17 +349,22 @@ class AsyncRedisBackend:
             line = self._line
             connection = self._open(line, line.idle)
             try:
-                async with asyncio.timeout(self._timeout) as limit:
-                    await connection.send_packed_command(packed, check_health=False)
-                    raw = []
-                    for _ in range(count):
-                        raw.append(await _reply(connection))
-                        limit.reschedule(asyncio.get_running_loop().time() + self._timeout)
+                raw = await self._exchange(connection, packed, count)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
             await self._keep(line, connection)
             return raw
+
+    async def _exchange(self, connection: Any, packed: bytes, count: int) -> list[Any]:
+        """Send commands, and give their replies; the timeout holds for each of them."""
+        async with asyncio.timeout(self._timeout) as limit:
+            await connection.send_packed_command(packed, check_health=False)
+            raw = []
+            for _ in range(count):
+                raw.append(await _reply(connection))
+                limit.reschedule(asyncio.get_running_loop().time() + self._timeout)
+        return raw
 
     async def _converse(self, talk: Packets) -> None:
         """Send what `talk` gives, on one connection, and send it the replies."""
@@ -369,13 +374,7 @@ class AsyncRedisBackend:
             try:
                 packed, count = next(talk)
                 while True:
-                    async with asyncio.timeout(self._timeout) as limit:
-                        await connection.send_packed_command(packed, check_health=False)
-                        raw = []
-                        for _ in range(count):
-                            raw.append(await _reply(connection))
-                            limit.reschedule(asyncio.get_running_loop().time() + self._timeout)
-                    packed, count = talk.send(raw)
+                    packed, count = talk.send(await self._exchange(connection, packed, count))
             except StopIteration:
                 await self._keep(line, connection)
             except BaseException:

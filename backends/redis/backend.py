@@ -107,10 +107,10 @@ class RedisBackend:
         self._closed = runtime.Event()
         _OPEN.add(self)
         self._dialect = Dialect(options.prefix, options.functions)
-        self._found = self._connect()
-        self.warnings = self._found.warnings
-        if self._found.functions != options.functions:
-            self._dialect = Dialect(options.prefix, self._found.functions)
+        self.found = self._connect()
+        self.warnings = self.found.warnings
+        if self.found.functions != options.functions:
+            self._dialect = Dialect(options.prefix, self.found.functions)
 
     @property
     def at(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class RedisBackend:
     def confirming(self, replicas: int = 0, local: bool = False) -> Confirming:
         """Give a backend on the same connections that confirms each call: by replicas, or by the server's disk."""
         confirm = asked(replicas, local)
-        check_confirm(confirm, self._found.facts, self.options.where)
+        check_confirm(confirm, self.found.facts, self.options.where)
         return Confirming(self, confirm)
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:

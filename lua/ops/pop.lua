@@ -51,20 +51,22 @@ local function fitting(found, some)
   return #found
 end
 
+-- Whether this pop admits no further parked job.
+local function all_admitted(now, queue, through)
+  return through == catalogue.most or budget.is_cut() or #parked.due(queue, now, 1) == 0
+end
+
 -- Take ready jobs that have not expired and that pass their throttles, as far as the budget goes. It examines about 1000
 -- others at most.
 local function ready(now, queue, count, passed)
-  local taken, closed, through, own = {}, 0, 0, throttles.own(queue)
-  local left = count
+  local taken, closed, through, left, own = {}, 0, 0, count, throttles.own(queue)
   while left > 0 and closed < catalogue.most do
     if queues.has_parked(queue) then
       through = through + admission.admit_parked(now, queue, passed, catalogue.most - through)
     end
     local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
-    if own then
-      budget.spend(budget.ALONE)
-    end
+    budget.spend(own and budget.ALONE or 0)
     local fit = fitting(found, taken[1] ~= nil or closed > 0)
     local others = {unpack(found, fit + 1)}
     local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})
@@ -80,8 +82,7 @@ local function ready(now, queue, count, passed)
     end
     left = count - #taken
     closed = closed + #found - (before - left)
-    local over = through == catalogue.most or budget.is_cut() or #parked.due(queue, now, 1) == 0
-    if left > 0 and #found < math.max(wanted, 1) and over then
+    if left > 0 and #found < math.max(wanted, 1) and all_admitted(now, queue, through) then
       break
     end
   end

@@ -64,14 +64,20 @@ function concurrency.ending(job)
   return units
 end
 
+-- How many of some jobs each key has.
+local function count_of(found)
+  local counts = {}
+  for _, job in ipairs(found) do
+    local name = concurrency_keys.of(job) or ''
+    counts[name] = (counts[name] or 0) + 1
+  end
+  return counts
+end
+
 -- The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
 -- taken slots of each key.
 local function slots_filled_by(now, ended, taken)
-  local through, order, ahead, gone, ends = {}, {}, {}, {}, {}
-  for _, job in ipairs(ended) do
-    local name = concurrency_keys.of(job) or ''
-    ends[name] = (ends[name] or 0) + 1
-  end
+  local through, order, ahead, gone, ends = {}, {}, {}, {}, count_of(ended)
   for _, job in ipairs(ended) do
     local name = concurrency_keys.of(job)
     gone[job.jid] = true

@@ -99,6 +99,11 @@ local known_text, known_bounds -- the bounds decoded last
 
 store.NONE = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
 
+-- End the call with an error: the counters cannot be read.
+local function refuse_counters()
+  writes.fail(keys.counters, 'its text is not that of counters of this version')
+end
+
 -- Decode the counters and the options, which were read.
 local function meet(found)
   store.counters, store.config = found[1], found[2]
@@ -108,7 +113,7 @@ local function meet(found)
     mark, known_seq, known_epoch, known_bounds_text =
       string.match(known_counters or store.NONE, '^(!?)(%d+)\t(%d+)\t(.*)$')
     if not known_bounds_text then
-      writes.fail(keys.counters, 'its text is not that of counters')
+      refuse_counters()
     end
     store.pending = mark == '!' -- whether writes of earlier steps are kept (state/intent.lua)
     known_seq = tonumber(known_seq)
@@ -191,6 +196,9 @@ function store.bounds()
   if store.bounds_text ~= known_text then
     local tracked, first_event, sweep_seq, sweep_at, cascade_, keeping_ =
       string.match(store.bounds_text, '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$')
+    if not keeping_ then
+      refuse_counters()
+    end
     known_text = store.bounds_text
     known_bounds = {
       tracked = tonumber(tracked), first_event = tonumber(first_event),

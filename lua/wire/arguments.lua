@@ -100,10 +100,6 @@ function arguments.is_digits(value)
   return value and #value <= 30 and (value == '0' or string.find(value, '^[1-9]%d*$')) and true or false
 end
 
-function accept.digits(_, value)
-  return arguments.is_digits(value) and value or nil
-end
-
 function accept.flag(_, value)
   if value == '1' or value == '0' then
     return value == '1'

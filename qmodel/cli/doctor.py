@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import click
 
 from qmodel.cli.session import Session, common, session
-from qmodel.doctor import CHECKS, FAIL, OK, WARN, Finding, examine
+from qmodel.doctor import CHECKS, FAIL, OK, SKIP, WARN, Finding, examine
 
-COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
+COLORS = {OK: "green", SKIP: "cyan", WARN: "yellow", FAIL: "red"}
 
 
 @click.command("doctor")
@@ -25,7 +25,8 @@ def command(resolve: bool, keys: bool, app: str | None) -> None:
     or to retry a failed job; the next pop takes the jobs of lost workers; and of two keys that contradict each other
     none is known to be right.
 
-    Exit code 1 if a check fails; warnings alone are not a failure.
+    What could not be checked, or was not asked for, is named as SKIP. Exit code 1 if a check fails; warnings alone are
+    not a failure.
     """
     at = session()
     at.look_at_keys = keys

@@ -1,4 +1,5 @@
-"""The checks of `qmodel doctor` and of the web pages. Each check yields findings: OK, WARN or FAIL, and what to do.
+"""The checks of `qmodel doctor` and of the web pages. Each check yields findings: OK, WARN or FAIL, and what to do;
+or SKIP for what it did not check, and why.
 
 A check is a function in `CHECKS`; the checks run in that order. An exception in a check becomes a finding. The problems
 that a backend noticed when it connected are in its `warnings`.
@@ -11,10 +12,10 @@ from collections.abc import Iterator
 from qmodel.doctor import copies, damage, environment, jobs
 from qmodel.doctor import journal as recorded
 from qmodel.doctor.environment import invariants
-from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Check, Finding
+from qmodel.doctor.findings import FAIL, OK, SKIP, WARN, Asked, Check, Finding
 from qmodel.errors import ConnectError
 
-__all__ = ["BEFORE", "CHECKS", "FAIL", "OK", "WARN", "Asked", "Check", "Finding", "examine", "invariants"]
+__all__ = ["BEFORE", "CHECKS", "FAIL", "OK", "SKIP", "WARN", "Asked", "Check", "Finding", "examine", "invariants"]
 
 BEFORE: tuple[Check, ...] = (environment.python, environment.packages, environment.url)
 CHECKS: tuple[Check, ...] = (

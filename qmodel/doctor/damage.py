@@ -7,8 +7,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from qmodel.backends import bundle
-from qmodel.doctor.environment import SERVERS, connection
-from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding, first
+from qmodel.doctor.environment import SERVERS, connection, is_serve
+from qmodel.doctor.findings import FAIL, OK, SKIP, WARN, Asked, Finding, first
+
+
+class NotChecked(Exception):
+    """Raised where the check cannot run. The text says why."""
 
 
 class Problem(NamedTuple):
@@ -51,7 +55,11 @@ def damage(at: Asked) -> Iterator[Finding]:
     call = _caller(at)
     if call is None:
         return
-    found = _problems(call("examine"))
+    try:
+        found = _problems(call("examine"))
+    except NotChecked as why:
+        yield Finding(SKIP, f"damage to single keys was not checked: {why}")
+        return
     if not found:
         yield Finding(OK, "no key is damaged, and no step waits for its completion")
         return
@@ -74,7 +82,7 @@ def _problems(reply: Any) -> list[Problem]:
 
 
 def _caller(at: Asked) -> Callable[[str], Any] | None:
-    """Give what calls one of the two functions; nothing for a backend that has no keys, or no functions."""
+    """Give what calls one of the two functions; nothing for a backend that has no keys."""
     backend: Any = at.client.backend
     if type(backend).__module__ == "qmodel.backends.embedded.backend":
         return lambda name: backend.namespace.call(f"{bundle.LIBRARY}_{name}", [])
@@ -84,11 +92,22 @@ def _caller(at: Asked) -> Callable[[str], Any] | None:
 
     def call(name: str) -> Any:
         with connection(backend) as server:
+            if is_serve(server):
+                raise NotChecked("qmodel serve has none; it checks the files of its data folder when it starts")
             try:
-                return server.execute_command("FCALL", f"{bundle.LIBRARY}_{name}", 1, backend.options.prefix)
+                return server.execute_command(*_words(backend, name))
             except redis.ResponseError as error:
-                if "unction" in str(error) or "unknown command" in str(error):  # qmodel serve, or a server before 7.0
-                    return []
+                if "unction" in str(error) or str(error).startswith("NOSCRIPT"):
+                    raise NotChecked(f"the server does not have the library of this version ({error})") from None
                 raise
 
     return call
+
+
+def _words(backend: Any, name: str) -> tuple[str | int, ...]:
+    """The command that calls one of the two functions, or the same in the script."""
+    from qmodel.backends.redis.setup import script_digest
+
+    if backend.found.functions:
+        return "FCALL", f"{bundle.LIBRARY}_{name}", 1, backend.options.prefix
+    return "EVALSHA", script_digest(), 1, backend.options.prefix, name

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qmodel.backends import BUILT_IN, without_password
-from qmodel.doctor.findings import FAIL, OK, WARN, Asked, Finding
+from qmodel.doctor.findings import FAIL, OK, SKIP, WARN, Asked, Finding
 from qmodel.present.durations import format_duration
 from qmodel.present.numbers import format_size
 from qmodel.version import __version__
@@ -57,7 +57,7 @@ def _package(name: str, extra: str | None) -> Finding:
 def url(at: Asked) -> Iterator[Finding]:
     """Show the URL of the backend, and the source of that URL."""
     found = f"URL {without_password(at.url)}, from {at.url_from}"
-    if at.url == "memory://":
+    if at.url.partition("://")[0] in ("memory", "embedded"):
         fix = "For jobs that outlive this process: export QMODEL_URL=redis://localhost:6379/0"
         yield Finding(WARN, f"{found}: a store in this process only", fix)
     else:
@@ -95,8 +95,22 @@ def server(at: Asked) -> Iterator[Finding]:
     if warnings is not None:
         for one in warnings:
             yield Finding(WARN, one.sentence, one.next_step)
+        skipped = list(_not_read(at.client.backend))
         if not warnings:
-            yield Finding(OK, "the settings of the server are correct")
+            yield Finding(OK, f"the settings {'that were read' if skipped else 'of the server'} are correct")
+        yield from (Finding(SKIP, what) for what in skipped)
+
+
+def _not_read(backend: Any) -> Iterator[str]:
+    """Name what a backend cannot know of its server."""
+    found = getattr(backend, "found", None)
+    if found is None:
+        return
+    facts = found.facts
+    if facts.get("aof_enabled") == "1" and not facts.get("appendfsync"):
+        yield "appendfsync was not checked: the server denies CONFIG GET"
+    if not found.functions:
+        yield "the user's rights to single commands were not checked: the library runs as a script, which cannot ask"
 
 
 def memory(at: Asked) -> Iterator[Finding]:
@@ -109,7 +123,10 @@ def memory(at: Asked) -> Iterator[Finding]:
         with connection(at.client.backend) as server:
             info: Any = server.info("memory")
     except redis.ResponseError as error:
-        yield Finding(OK, f"the server does not show how much memory it uses: {error}")
+        yield Finding(SKIP, f"the server's memory was not checked: {error}")
+        return
+    if not info.get("used_memory"):
+        yield Finding(SKIP, "the server's memory was not checked: the server does not count it")
         return
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     shown = format_size(used) + (f" of {format_size(most)}" if most else ", without a limit")
@@ -124,9 +141,14 @@ def invariants(at: Asked) -> Iterator[Finding]:
     """Check the invariants of the model in all keys."""
     read = _STATES.get(type(at.client.backend).__module__)
     if read is None:
+        yield Finding(
+            SKIP, f"the invariants were not checked: nothing reads the state of {at.url.partition('://')[0]}://"
+        )
         return
     if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
-        yield Finding(OK, "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile")
+        yield Finding(
+            SKIP, "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile"
+        )
         return
     from qmodel.backends.redis.raw_keys import Corrupt
     from qmodel.model.invariants import check
@@ -166,10 +188,18 @@ def _state_of_server(backend: Any) -> Any:
     """Read all keys of the prefix at one time, by one script."""
     from qmodel.backends.redis import raw_keys
     from qmodel.backends.redis.dump import dump_command, dump_of
+    from qmodel.model import restore
 
     with connection(backend) as server:
+        if is_serve(server):
+            return restore.loads(server.execute_command("DEBUG", "QMODEL", "SNAPSHOT", backend.options.prefix))
         raw: Any = server.execute_command(*dump_command(backend.options.prefix))
     return raw_keys.decode(dump_of(raw), backend.options.prefix)
+
+
+def is_serve(server: Any) -> bool:
+    """Whether a connection leads to `qmodel serve`, which runs the model and has no keys."""
+    return bool(server.info("server").get("server_name") == "qmodel")
 
 
 def connection(backend: Any) -> Any:

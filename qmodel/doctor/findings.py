@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from qmodel.client.sync import Client
 
-OK, WARN, FAIL = "OK", "WARN", "FAIL"
+OK, SKIP, WARN, FAIL = "OK", "SKIP", "WARN", "FAIL"
+"""The levels. SKIP names what was not checked, and why."""
 
 FEW = 10
 """The maximum number of findings of one kind that are shown."""

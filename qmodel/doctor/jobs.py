@@ -102,7 +102,10 @@ def workers(at: Asked) -> Iterator[Finding]:
     """Check that no worker is silent."""
     now = _now()
     listed = at.client.workers.counts(0, MOST)
-    yield Finding(OK, f"{counted(len(listed), 'worker')}, holding {counted(sum(one.jobs for one in listed), 'job')}")
+    more = " or more; the first were checked" if len(listed) == MOST else ""
+    yield Finding(
+        OK, f"{counted(len(listed), 'worker')}{more}, holding {counted(sum(one.jobs for one in listed), 'job')}"
+    )
     silent = [one for one in listed if now - one.seen_at > SILENT_MS and not one.jobs and not one.stalled]
     yield from first((_silent(at, one, now) for one in silent), "silent workers")
 

@@ -138,7 +138,7 @@ def _concurrency_key(record: Record) -> ConcurrencyKey:
 
 
 def _request(id: str, record: Record) -> Request:
-    made: Request = _with(Request(id, "", 0, 0, 0), record, REQUEST)
+    made: Request = _with(Request(id, "", 0, 0, 0), {"reached": None, **record}, REQUEST)  # older ones have none
     made.unfinished, made.ended = dict.fromkeys(record["unfinished"]), dict.fromkeys(record["ended"])
     return made
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,16 +18,27 @@ from qmodel.backends.redis.resend import ServerError
 from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
-from qmodel.doctor import damage
+from qmodel.doctor import damage, environment
+from qmodel.doctor.copies import copies
 from qmodel.errors import ConnectError, CorruptError, RefusedError
 from qmodel.model.invariants import check
 from qmodel.pipeline.audit.replay import Audit, differences
 from qmodel.pipeline.journal.pages import entries
 from tests.backends.helpers import Private, Starter
+from tests.servers import serving
 
 pytestmark = pytest.mark.server
 
 WRITES = ("mset", "zadd", "zrem", "hset", "hdel", "xadd", "rpush", "zpopmin", "zincrby", "del")
+
+
+class Patient(NamedTuple):
+    """The subject of checks."""
+
+    url: str
+    client: Client
+    look_at_keys: bool = False
+    url_from: str = "here"
 
 
 class World:
@@ -229,6 +240,47 @@ def test_a_key_of_a_wrong_type_is_named_and_put_aside(world: World) -> None:
     assert "renamed ql:q:q-work to ql:aside:q:q-work" in done[0]
     assert world.redis.get("ql:aside:q:q-work") == b"foreign"
     assert [job.jid for job in world.app.execute(ops.Pop("q", "w", count=9))] == ["late"]
+
+
+@pytest.mark.parametrize("functions", ["yes", "no"])
+@pytest.mark.parametrize("key", ["ql:counters", "ql:j:j0"])
+def test_keys_of_another_version_are_refused_with_their_name(private: Starter, functions: str, key: str) -> None:
+    """Each time: nothing of what was read is remembered as if it were right."""
+    with private() as server:
+        world = World(server, functions)
+        for text in ("51", "51\t0\t0\t1\t0\t0\t0", "51\t0\t0\t1\t0\t0\t0\t0\t7", "waiting\t1\t2", ""):
+            world.fresh()
+            world.redis.set(key, text)
+            for op in (ops.Put("q", "j0", "K", ""), ops.Get("j0"), ops.Put("q", "j0", "K", "")):
+                with pytest.raises(CorruptError, match="its text is not that of") as raised:
+                    world.app.execute(op)
+                assert (raised.value.key, raised.value.kept) == (key, False)
+                assert raised.value.next_step == "Use the version of qmodel that wrote it, or restore a backup."
+        world.close()
+
+
+@pytest.mark.parametrize("functions", ["yes", "no"])
+def test_damage_is_found_and_mended_with_functions_and_as_a_script(private: Starter, functions: str) -> None:
+    with private() as server:
+        world = World(server, functions)
+        world.client = Client(world.app)
+        world.fresh()
+        assert [finding.level for finding in damage.damage(world)] == ["OK"]
+        world.redis.delete("ql:j:j4")
+        (found,) = damage.damage(world)
+        assert found.level == "FAIL" and found.resolve is not None and "dropped" in found.resolve()
+        assert [finding.level for finding in damage.damage(world)] == ["OK"]
+        world.close()
+
+
+def test_what_is_not_checked_is_not_called_fine() -> None:
+    """`qmodel serve` has no keys, no replicas, and no measure of its memory; its state can be read."""
+    with serving() as server, Client(server.url) as client:
+        asked = Patient(server.url, client)
+        checks = (environment.memory, copies, damage.damage)
+        assert [[finding.level for finding in check(asked)] for check in checks] == [["SKIP"]] * 3
+        assert [finding.level for finding in environment.invariants(asked)] == ["SKIP"]
+        assert [finding.level for finding in environment.invariants(asked._replace(look_at_keys=True))] == ["OK"]
 
 
 def test_a_missing_job_does_not_stop_its_queue(world: World) -> None:

@@ -72,6 +72,22 @@ def test_all_at_once_tuned_and_refused(client: qmodel.Client) -> None:
         client.requests["S"].add_many([queue.new("K", jid="mine")])
 
 
+def test_a_large_request_is_tuned_and_canceled_in_parts_by_one_call(client: qmodel.Client) -> None:
+    """Jobs with so many tags that one step changes about thirty of them."""
+    queue = client.queues["q"]
+    request = client.requests.open("R", "q", limit=100)
+    tags = [f"t{n}" for n in range(1000)]
+    for first in range(0, 120, 3):
+        request.add_many(queue.new("K", jid=f"R:{n}", tags=tags) for n in range(first, first + 3))
+    request.tune(limit=120, priority=-3)
+    assert request.get().limit == 120
+    found = client.jobs.get_many([f"R:{n}" for n in range(120)])
+    assert [(job.priority, job.state) for job in found] == [(-3, "waiting")] * 120
+    assert len([*queue.pop(1), *queue.pop(1)]) == 2
+    request.cancel()
+    assert (request.get().canceled, request.get().running) == (118, 2)
+
+
 def test_who_waits_learns_of_the_end_that_comes_while_he_waits(client_url: str) -> None:
     url = f"memory://{time.monotonic_ns()}" if client_url == "memory://" else client_url
     with qmodel.Client(url) as client, qmodel.Client(url) as other:

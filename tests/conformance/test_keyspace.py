@@ -232,7 +232,6 @@ FAMILIES: dict[str, dict[str, Draw]] = {
         "ZRANGE": zrange_words,
         "ZRANGEBYSCORE": lambda r: (bound(r), bound(r), *maybe(r, b"WITHSCORES"), *limit(r)),
         "ZREVRANGE": lambda r: (number(r), number(r), *maybe(r, b"WITHSCORES")),
-        "ZREMRANGEBYRANK": lambda r: (number(r), number(r)),
         "ZREMRANGEBYSCORE": lambda r: (bound(r), bound(r)),
     },
     # By member only what has one score: the rest Redis leaves undefined, and replies are odd.

@@ -94,7 +94,7 @@ class RequestTune(Operation):
 
     A lower limit does not affect sub-requests that are running or in the queue's order; a higher one admits more at
     once. Replies how many sub-requests are left to change: beyond its budget, a call gives the new priority to a part
-    of those that were admitted, or raises the limit by a part. Repeat the call until none are left.
+    of the admitted sub-requests, or raises the limit by a part. Repeat the call until none are left.
     """
 
     id: RequestName

@@ -221,8 +221,7 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
-        if own:
-            budget.spend(store, budget.ALONE)
+        budget.spend(store, budget.ALONE if own else 0)
         fit = _fitting(store, found, bool(taken) or closed > 0)
         before = left
         for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:
@@ -233,10 +232,14 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
             break
         left = count - len(taken)
         closed += len(found) - (before - left)
-        over = through == MOST or budget.is_cut(store) or not parked.due(queue_state, now, 1)
-        if left > 0 and len(found) < max(wanted, 1) and over:
+        if left > 0 and len(found) < max(wanted, 1) and _all_admitted(store, now, queue_state, through):
             break
     return taken
+
+
+def _all_admitted(store: Store, now: int, queue: Queue, through: int) -> bool:
+    """Whether this pop admits no further parked job."""
+    return through == MOST or budget.is_cut(store) or not parked.due(queue, now, 1)
 
 
 def _fitting(store: Store, found: list[Job], some: bool) -> int:

@@ -80,6 +80,11 @@ def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]
     return found
 
 
+def _count_of(found: list[Job]) -> Counter[str | None]:
+    """How many of some jobs each key has."""
+    return Counter(concurrency_keys.of(job) for job in found)
+
+
 def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, int]) -> list[Job]:
     """The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
     taken slots of each key.
@@ -87,7 +92,7 @@ def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, 
     through: dict[str, Job] = {}
     ahead: dict[str, list[str]] = {}
     gone = set()
-    ends = Counter(map(concurrency_keys.of, ended))
+    ends = _count_of(ended)
     for job in ended:
         name = concurrency_keys.of(job)
         gone.add(job.jid)

@@ -120,8 +120,8 @@ class ConcurrencyKey:
 
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
-    since. `reached` is the last sub-request, by id, that a change of those with a slot has reached, or None if none is
-    under way.
+    since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
+    reached; otherwise None.
     """
 
     __slots__ = (
