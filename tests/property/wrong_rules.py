@@ -146,21 +146,24 @@ WRONG = (
         "the job has all of them again when it is put, completed, sent on, or retried after a failure",
         "model/rules/stages",
         "    job.queue = queue\n    job.remaining = job.retries\n",
-        '    job.queue = queue\n    job.remaining = job.remaining if job.failure and job.state == "" else job.retries\n',
+        "    job.queue = queue\n"
+        '    job.remaining = job.remaining if job.failure and job.state == "" else job.retries\n',
     ),
     Wrong(
         "a job sent on has the retries that were left",
         "the job has all of them again when it is put, completed, sent on, or retried after a failure",
         "model/ops/finish",
         "    enter(store, now, job, op.next, op.delay_ms)\n",
-        "    remaining = job.remaining\n    enter(store, now, job, op.next, op.delay_ms)\n    job.remaining = remaining\n",
+        "    remaining = job.remaining\n    enter(store, now, job, op.next, op.delay_ms)\n"
+        "    job.remaining = remaining\n",
     ),
     Wrong(
         "a release counts as a retry",
         "`release` gives a job back without counting.",
         "model/ops/finish",
         '    history.add(store, now, job, "released", job.token, state)\n    emit',
-        '    history.add(store, now, job, "released", job.token, state)\n    job.remaining = max(job.remaining - 1, 0)\n'
+        '    history.add(store, now, job, "released", job.token, state)\n'
+        "    job.remaining = max(job.remaining - 1, 0)\n"
         "    emit",
     ),
     Wrong(
@@ -183,7 +186,8 @@ WRONG = (
         "leaves a *dead letter* there when it fails for good, for any reason",
         "model/rules/failure",
         "    clean_up(store, now, job)\n    _write_letter(store, now, job)\n",
-        '    clean_up(store, now, job)\n    if not group.startswith("expired-"):\n        _write_letter(store, now, job)\n',
+        '    clean_up(store, now, job)\n    if not group.startswith("expired-"):\n'
+        "        _write_letter(store, now, job)\n",
     ),
     Wrong(
         "a replay does not give the dead queue back",
@@ -199,7 +203,8 @@ WRONG = (
         "is not retried.",
         "model/ops/finish",
         '    if is_revoked(job):\n        history.add(store, now, job, "released", job.token, "failed")',
-        '    if is_revoked(job) and not op.delay_ms:\n        history.add(store, now, job, "released", job.token, "failed")',
+        "    if is_revoked(job) and not op.delay_ms:\n"
+        '        history.add(store, now, job, "released", job.token, "failed")',
     ),
     Wrong(
         "a heartbeat does not tell that a job was revoked",
@@ -212,7 +217,8 @@ WRONG = (
         "a revoked job fails into the group of its worker",
         "the job fails in that group and is not retried",
         "model/ops/finish",
-        "    if is_revoked(job):\n        fail_revoked(store, now, job, op.message, job.token)\n    else:\n        fail_job",
+        "    if is_revoked(job):\n        fail_revoked(store, now, job, op.message, job.token)\n    else:\n"
+        "        fail_job",
         "    if False:\n        fail_revoked(store, now, job, op.message, job.token)\n    else:\n        fail_job",
     ),
     # ---- time to live
@@ -463,7 +469,8 @@ WRONG = (
         "a silent worker is removed with its leases",
         "A silent worker is removed with its leases. (34) | It stays as long as it holds any.",
         "model/state/workers",
-        "        if store.workers[name].held:\n            passed += 1\n        else:\n            deregister(store, name)",
+        "        if store.workers[name].held:\n            passed += 1\n        else:\n"
+        "            deregister(store, name)",
         "        deregister(store, name)",
     ),
 )

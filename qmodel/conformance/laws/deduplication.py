@@ -26,10 +26,10 @@ def _holder(ghost: Ghost, key: str, now: int) -> Held | None:
 
 @law_of_histories
 def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """While another job holds the key, nothing is put; the reply is the holder. `pending`, `debounce` and `again` hold the
-    key until their job is complete, failed or deleted (`pending` at most for `unique_ms`), `window` for `unique_ms` from
-    the put, however the job ends; dropped puts do not extend it. Only `again` puts a job while another that has begun
-    holds the key: it waits until that one has ended, and then holds it.
+    """While another job holds the key, nothing is put; the reply is the holder. `pending`, `debounce` and `again` hold
+    the key until their job is complete, failed or deleted (`pending` at most for `unique_ms`), `window` for
+    `unique_ms` from the put, however the job ends; dropped puts do not extend it. Only `again` puts a job while
+    another that has begun holds the key: it waits until that one has ended, and then holds it.
     """
     for event in m.events:
         if event.event == "unique_released":
@@ -109,9 +109,9 @@ def _dropped(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
 
 @law
 def a_dropped_put_changes_the_holder_only_as_its_mode_says(m: Moment) -> Iterator[str]:
-    """A dropped put changes nothing in the modes `pending` and `window`. In `debounce` and `again` the holder gets its data
-    while it has not begun; in `debounce` its delay starts again, at most until `unique_max_ms` after its own put. A job
-    that waits for a retry has begun: it is neither changed nor replaced.
+    """A dropped put changes nothing in the modes `pending` and `window`. In `debounce` and `again` the holder gets its
+    data while it has not begun; in `debounce` its delay starts again, at most until `unique_max_ms` after its own put.
+    A job that waits for a retry has begun: it is neither changed nor replaced.
     """
     for one in m.told("deduplicated"):
         before, after = m.before.jobs.get(one.jid), m.after.jobs.get(one.jid)

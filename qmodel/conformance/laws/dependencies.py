@@ -234,9 +234,10 @@ def a_job_that_fails_with_a_dependency_names_it(m: Moment) -> Iterator[str]:
         ended = {e.jid for e in m.told("failed", "canceled")} | {
             jid for jid, job in m.before.jobs.items() if job["state"] == "failed"
         }
-        if after["failure"][0] == one.facts["group"] and not any(f" {jid} " in message for jid in ended):
-            if "about to be canceled" not in message:
-                yield f"{one.jid} failed with the message {message!r}"
+        if (after["failure"][0] == one.facts["group"] and not any(f" {jid} " in message for jid in ended)) and (
+            "about to be canceled" not in message
+        ):
+            yield f"{one.jid} failed with the message {message!r}"
 
 
 @law
@@ -265,10 +266,8 @@ def results_of_named_edges_are_kept(m: Moment) -> Iterator[str]:
 @law
 def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
     """Dependencies on unknown jobs are refused, and so are cycles: no job waits for itself, directly or not."""
-    if (
-        m.refused
-        or m.before.jobs.keys() == m.after.jobs.keys()
-        and not any(m.told("blocked", "put", "released", "advanced"))
+    if m.refused or (
+        m.before.jobs.keys() == m.after.jobs.keys() and not any(m.told("blocked", "put", "released", "advanced"))
     ):
         return
     if not m.few:

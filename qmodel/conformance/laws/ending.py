@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmodel.conformance.laws.law import Moment, law, law_of_histories, Ghost
+from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories
 from qmodel.conformance.laws.leases import lapses
 from qmodel.conformance.laws.order import is_over
 from qmodel.conformance.laws.told import PENDING, Told
@@ -66,8 +66,8 @@ def a_failure_of_its_worker_keeps_the_message(m: Moment) -> Iterator[str]:
 
 @law
 def an_expired_job_is_never_handed_out(m: Moment) -> Iterator[str]:
-    """A job with a `ttl` may start until that long after the put, including that moment, and never later: an expired job
-    fails at the next pop or fire of its queue, before any job is handed out.
+    """A job with a `ttl` may start until that long after the put, including that moment, and never later: an expired
+    job fails at the next pop or fire of its queue, before any job is handed out.
     """
     for one in m.told("popped"):
         if one.was is not None and is_over(one.was, m.now):
@@ -82,9 +82,10 @@ def an_expired_job_is_never_handed_out(m: Moment) -> Iterator[str]:
         if m.pops() and not m.becomes and m.outcome and m.name != "complete_and_pop":
             continue  # the grant of an earlier call
         after = m.after.jobs.get(jid)
-        if after is not None and after["state"] in PENDING and jid not in m.becomes:
-            if m.name != "complete_and_pop" or handed:
-                yield f"{jid} has expired, and is {after['state']} after a {m.name}"
+        if (after is not None and after["state"] in PENDING and jid not in m.becomes) and (
+            m.name != "complete_and_pop" or handed
+        ):
+            yield f"{jid} has expired, and is {after['state']} after a {m.name}"
 
 
 @law
@@ -117,8 +118,8 @@ def a_job_that_has_begun_has_no_time_to_live(m: Moment, ghost: Ghost) -> Iterato
 
 @law
 def a_revoked_job_ends_failed(m: Moment) -> Iterator[str]:
-    """However the lease of a revoked job ends (complete, retry, release, fail, timeout, or expiry), the job fails and is
-    not retried; `complete` then replies `failed`.
+    """However the lease of a revoked job ends (complete, retry, release, fail, timeout, or expiry), the job fails and
+    is not retried; `complete` then replies `failed`.
     """
     for jid, before in m.before.jobs.items():
         if "revoked" not in dict(before["options"]) or before["state"] != "running":
@@ -126,12 +127,14 @@ def a_revoked_job_ends_failed(m: Moment) -> Iterator[str]:
         tale = [one for one in m.tale if one.jid == jid]
         kinds = [one.event.event for one in tale]
         after = m.after.jobs.get(jid)
-        if {"completed", "advanced", "retried", "released", "popped"} & set(kinds) and "put" not in kinds:
-            if "failed" not in kinds:
-                yield f"{jid} was revoked, and {kinds}"
-        if after is not None and after["state"] == "running" and "revoked" not in dict(after["options"]):
-            if "put" not in kinds and "unfailed" not in kinds:
-                yield f"{jid} was revoked, and goes on"
+        if ({"completed", "advanced", "retried", "released", "popped"} & set(kinds) and "put" not in kinds) and (
+            "failed" not in kinds
+        ):
+            yield f"{jid} was revoked, and {kinds}"
+        if (after is not None and after["state"] == "running" and "revoked" not in dict(after["options"])) and (
+            "put" not in kinds and "unfailed" not in kinds
+        ):
+            yield f"{jid} was revoked, and goes on"
         if after is not None and after["state"] not in ("running", "failed") and not {"put", "unfailed"} & set(kinds):
             yield f"{jid} was revoked, and is {after['state']}"
         if m.name == "complete" and m.op.jid == jid and "failed" in kinds and m.outcome != "failed":
@@ -140,8 +143,8 @@ def a_revoked_job_ends_failed(m: Moment) -> Iterator[str]:
 
 @law
 def revoking_fails_what_is_not_running(m: Moment) -> Iterator[str]:
-    """`revoke` fails a job that is not running at once, and ends its dependencies; a running one is marked, and keeps its
-    lease. Revoking twice changes nothing; complete and failed jobs stay as they are. It replies the states.
+    """`revoke` fails a job that is not running at once, and ends its dependencies; a running one is marked, and keeps
+    its lease. Revoking twice changes nothing; complete and failed jobs stay as they are. It replies the states.
     """
     if m.name != "revoke" or m.refused:
         return
@@ -183,8 +186,8 @@ def a_dead_letter_is_written_in_the_same_step(m: Moment) -> Iterator[str]:
     for one in m.told("failed"):
         assert one.becomes is not None
         to = one.becomes["options"].get("dead_queue")
-        letter = f"{one.jid[:100]}-dead-{one.event.seq}"
-        if to is not None and one.jid not in letters and letter not in m.before.jobs:
+        wanted = f"{one.jid[:100]}-dead-{one.event.seq}"
+        if to is not None and one.jid not in letters and wanted not in m.before.jobs:
             yield f"{one.jid} failed, and has no letter in {to}"
         if to is None and one.jid in letters:
             yield f"{one.jid} has no dead queue, and a letter"
@@ -240,8 +243,9 @@ def a_replay_puts_the_job_again_from_its_letter(m: Moment) -> Iterator[str]:
 
 @law
 def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
-    """Retention deletes only complete and failed jobs: complete ones past `jobs-history` or beyond `jobs-history-count`,
-    failed ones past `failed-history` or beyond `failed-history-count`, or either past the job's own retention.
+    """Retention deletes only complete and failed jobs: complete ones past `jobs-history` or beyond
+    `jobs-history-count`, failed ones past `failed-history` or beyond `failed-history-count`, or either past the job's
+    own retention.
     """
     if m.name in ("clean", "obliterate"):
         return
@@ -267,15 +271,16 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
             yield f"{one.jid} ended at {was['ended_at']}, and was deleted at {m.now}"
         if was["state"] == "failed" and (was["dependents"] or was["dependencies"]) and one.jid in m.before.jobs:
             known = m.before.jobs[one.jid]
-            if known["state"] == "failed" and (known["dependents"] or known["dependencies"]):
-                if one.jid in m.after.jobs:
-                    yield f"{one.jid} was deleted, and has {known['dependents']}, {known['dependencies']}"
+            if (known["state"] == "failed" and (known["dependents"] or known["dependencies"])) and (
+                one.jid in m.after.jobs
+            ):
+                yield f"{one.jid} was deleted, and has {known['dependents']}, {known['dependencies']}"
 
 
 @law
 def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
-    """Of complete jobs, those that ended first are deleted first; after a completion, none past its retention is left, up
-    to a hundred.
+    """Of complete jobs, those that ended first are deleted first; after a completion, none past its retention is left,
+    up to a hundred.
     """
     if m.name not in ("complete", "complete_many", "complete_and_pop") or not any(m.told("completed")) or not m.few:
         return
@@ -289,9 +294,8 @@ def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
             and not own
             and kept
             and min(kept) < (was["ended_at"], was["seq"])
-        ):
-            if was["ended_at"] > m.now - m.option("jobs-history"):
-                yield f"{one.jid} was deleted, and older ones are kept"
+        ) and was["ended_at"] > m.now - m.option("jobs-history"):
+            yield f"{one.jid} was deleted, and older ones are kept"
     retired = sum(1 for _ in m.told("retired"))
     last = m.now - m.option("jobs-history")
     if retired < 50 and any(ended <= last for ended, _ in kept):
@@ -319,8 +323,8 @@ def what_is_kept_for_nothing_is_deleted_at_once(m: Moment) -> Iterator[str]:
 
 @law
 def an_unfailed_job_leaves_its_group(m: Moment) -> Iterator[str]:
-    """A failed job stays in its group until it is retried, put or canceled, and is then in none; a job that is retried is
-    back in its own queue, or in the one that `retry_many` names.
+    """A failed job stays in its group until it is retried, put or canceled, and is then in none; a job that is retried
+    is back in its own queue, or in the one that `retry_many` names.
     """
     for group, places in m.after.groups.items():
         for _, _, jid in places:
@@ -338,7 +342,7 @@ def an_unfailed_job_leaves_its_group(m: Moment) -> Iterator[str]:
 
 @law
 def taking_back_is_counted_once(m: Moment) -> Iterator[str]:
-    """A lease that has lapsed is taken back once, and the job is then handed out again, parked or failed in that step."""
+    """A lease that has lapsed is taken back once, and the job is handed out again, parked or failed in that step."""
     for one in lapses(m):
         after = m.after.jobs.get(one.jid)
         if after is not None and after["state"] == "running" and after["token"] == one.facts["token"]:

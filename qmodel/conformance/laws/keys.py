@@ -25,16 +25,18 @@ def ordered_jobs_run_one_after_the_other(m: Moment, ghost: Ghost) -> Iterator[st
             ghost[one.jid] = key
         elif held is None:
             continue
-        elif one.becomes is None or one.event.event in ("completed", "failed", "put"):
-            del ghost[one.jid]
-        elif one.event.event in ("advanced", "released") and one.facts["state"] == "depends":
+        elif (
+            one.becomes is None
+            or one.event.event in ("completed", "failed", "put")
+            or (one.event.event in ("advanced", "released") and one.facts["state"] == "depends")
+        ):
             del ghost[one.jid]
 
 
 @law
 def a_key_that_is_free_goes_on_in_the_same_step(m: Moment) -> Iterator[str]:
-    """When the job that holds an ordered key ends in any way, the next one proceeds in the same step: no job is parked at
-    a key that nobody holds, and a key without jobs leaves nothing behind.
+    """When the job that holds an ordered key ends in any way, the next one proceeds in the same step: no job is parked
+    at a key that nobody holds, and a key without jobs leaves nothing behind.
     """
     for name, key in m.after.lines.items():
         holders = [jid for jid in key["active"] if jid in m.after.jobs]
@@ -96,8 +98,8 @@ def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
 
 @law
 def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
-    """A sub-request ends as done, failed or canceled, and is counted once, in the step in which it ends; an ended request
-    never changes.
+    """A sub-request ends as done, failed or canceled, and is counted once, in the step in which it ends; an ended
+    request never changes.
     """
     for id, before in m.before.requested.items():
         after = m.after.requested.get(id)
@@ -131,8 +133,8 @@ def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
 
 @law_of_histories
 def a_request_ends_once_and_only_when_it_is_closed(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """A request ends once: the step in which the last sub-request ends also produces the event `request_done`, only when
-    the request is closed or canceled, with the counts of its sub-requests.
+    """A request ends once: the step in which the last sub-request ends also produces the event `request_done`, only
+    when the request is closed or canceled, with the counts of its sub-requests.
     """
     closed = {str(event.facts[0]) for event in m.events if event.event in ("request_closed", "request_canceled")}
     for event in m.events:
@@ -171,7 +173,9 @@ def a_request_ends_once_and_only_when_it_is_closed(m: Moment, ghost: Ghost) -> I
 
 @law
 def a_sub_request_is_added_once(m: Moment) -> Iterator[str]:
-    """A sub-request that is added again is skipped, even if its job is no longer kept; the reply says how many are new."""
+    """A sub-request that is added again is skipped, even if its job is no longer kept; the reply says how many are
+    new.
+    """
     if m.name != "request_add" or m.refused or m.op.id not in m.before.requested:
         return
     request = m.before.requested[m.op.id]
@@ -185,8 +189,8 @@ def a_sub_request_is_added_once(m: Moment) -> Iterator[str]:
 
 @law
 def canceling_a_request_hands_out_no_more(m: Moment) -> Iterator[str]:
-    """`request_cancel` hands out no more jobs of the request, deletes those that are not running, and revokes the running
-    ones.
+    """`request_cancel` hands out no more jobs of the request, deletes those that are not running, and revokes the
+    running ones.
     """
     for one in m.told("popped"):
         request = one.was and one.was["options"].get("request")

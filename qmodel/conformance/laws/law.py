@@ -126,6 +126,10 @@ def _weight(snapshot: Snapshot) -> int:
     return schedules + sum(1 + len(job["tags"]) // 2 + len(job["data"]) // 8192 for job in snapshot.jobs.values())
 
 
+Edge = Callable[[Moment], Iterator[str]]
+Path = Callable[[Moment, Ghost], Iterator[str]]
+
+
 class Law(NamedTuple):
     """A claim about steps: its name, its sentence, what checks it, and what it needs.
 
@@ -138,7 +142,7 @@ class Law(NamedTuple):
 
     name: str
     sentence: str
-    check: Callable[[Moment, Ghost], Iterator[str]]
+    check: Path
     history: bool
     events: bool
 
@@ -154,26 +158,28 @@ class Broken(NamedTuple):
     detail: str
 
 
-def law(check: Callable[[Moment], Iterator[str]]) -> Callable[[Moment], Iterator[str]]:
+def law(check: Edge) -> Edge:
     """Register a law of single steps, under the name of the function that checks it."""
-    return _register(check, lambda moment, ghost: check(moment), history=False, events=True)
+    _register(check, lambda moment, ghost: check(moment), history=False, events=True)
+    return check
 
 
-def law_of_reads(check: Callable[[Moment], Iterator[str]]) -> Callable[[Moment], Iterator[str]]:
+def law_of_reads(check: Edge) -> Edge:
     """Register a law of single steps that does not look at events."""
-    return _register(check, lambda moment, ghost: check(moment), history=False, events=False)
+    _register(check, lambda moment, ghost: check(moment), history=False, events=False)
+    return check
 
 
-def law_of_histories(check: Callable[[Moment, Ghost], Iterator[str]]) -> Callable[[Moment, Ghost], Iterator[str]]:
+def law_of_histories(check: Path) -> Path:
     """Register a law that remembers earlier steps in its ghost."""
-    return _register(check, check, history=True, events=True)
+    _register(check, check, history=True, events=True)
+    return check
 
 
-def _register(function: Any, check: Any, history: bool, events: bool) -> Any:
+def _register(function: Any, check: Path, history: bool, events: bool) -> None:
     name = function.__name__
     assert name not in LAWS and function.__doc__, name
     LAWS[name] = Law(name, " ".join(function.__doc__.split()), check, history, events)
-    return function
 
 
 class Observer:

@@ -36,8 +36,8 @@ def a_claim_leases_the_job_under_a_new_token(m: Moment) -> Iterator[str]:
 
 @law
 def a_lease_ends_when_settings_job_and_claim_say(m: Moment) -> Iterator[str]:
-    """A lease lasts as long as the job's `lease`, or else the queue's heartbeat, from its claim or its last renewal, and
-    never beyond the job's `timeout` after the claim; nothing else moves its end.
+    """A lease lasts as long as the job's `lease`, or else the queue's heartbeat, from its claim or its last renewal,
+    and never beyond the job's `timeout` after the claim; nothing else moves its end.
     """
     for jid, job in m.after.jobs.items():
         wanted = m.becomes[jid] if jid in m.becomes else m.before.jobs.get(jid)
@@ -152,9 +152,10 @@ def a_job_that_is_given_back_has_no_worker(m: Moment) -> Iterator[str]:
     """A job that is given back has no worker, no end of a lease, and no grant; only a running job has these."""
     for jid in m.becomes:
         job = m.after.jobs.get(jid)
-        if job is not None and job["state"] in (*PENDING, "stalled", "complete", "failed"):
-            if job["worker"] or job["expires_at"] or job["grant"]:
-                yield f"{jid} is {job['state']}: worker {job['worker']!r}, until {job['expires_at']}, {job['grant']!r}"
+        if (job is not None and job["state"] in (*PENDING, "stalled", "complete", "failed")) and (
+            job["worker"] or job["expires_at"] or job["grant"]
+        ):
+            yield f"{jid} is {job['state']}: worker {job['worker']!r}, until {job['expires_at']}, {job['grant']!r}"
 
 
 @law
@@ -236,10 +237,11 @@ def a_finished_call_replies_what_became_of_the_job(m: Moment) -> Iterator[str]:
 @law
 def tokens_grow_within_a_history(m: Moment) -> Iterator[str]:
     """Tokens are whole numbers that grow, and an epoch stands before the sequence."""
+    known = max((job["token"] for job in m.before.jobs.values()), default=0)
     for one in m.told("popped"):
-        token = m.after.jobs[one.jid]["token"] if one.jid in m.after.jobs else one.becomes and one.becomes["token"]
-        known = max((job["token"] for job in m.before.jobs.values()), default=0)
-        if token is not None and token <= known and one.jid in m.after.jobs:
-            yield f"{one.jid} has the token {token}, and {known} was issued before"
-        if token is not None and token // TOKEN_EPOCH > m.after.epoch:
-            yield f"{one.jid} has the token {token} in epoch {m.after.epoch}"
+        if one.jid in m.after.jobs:
+            token = m.after.jobs[one.jid]["token"]
+            if token <= known:
+                yield f"{one.jid} has the token {token}, and {known} was issued before"
+            if token // TOKEN_EPOCH > m.after.epoch:
+                yield f"{one.jid} has the token {token} in epoch {m.after.epoch}"

@@ -90,8 +90,8 @@ def ended_jobs_are_listed_latest_first(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def tags_are_listed_in_order(m: Moment) -> Iterator[str]:
-    """The jobs of a tag are listed in the order in which they were tagged; the tags of at least two jobs most used first,
-    then by name.
+    """The jobs of a tag are listed in the order in which they were tagged; the tags of at least two jobs most used
+    first, then by name.
     """
     if m.refused:
         return
@@ -134,8 +134,8 @@ def _leases(m: Moment, worker: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @law_of_reads
 def queues_are_listed_by_their_first_use(m: Moment) -> Iterator[str]:
-    """Queues are listed in the order of their first use, and counts are true at this moment: a due job counts as waiting,
-    an expired lease as stalled, an ended pause as none.
+    """Queues are listed in the order of their first use, and counts are true at this moment: a due job counts as
+    waiting, an expired lease as stalled, an ended pause as none.
     """
     if m.refused or m.name not in ("queues", "queue", "length"):
         return
@@ -208,7 +208,7 @@ def options_are_listed_with_their_values(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def a_search_finds_what_matches(m: Moment) -> Iterator[str]:
-    """A search shows only jobs that match all its filters, each once; without a cursor in call and reply, all of them."""
+    """A search shows only jobs that match all its filters, each once; without a cursor in call or reply, all."""
     if m.refused or m.name != "search":
         return
     op, shown = m.op, [job.jid for job in m.outcome.jobs]

@@ -61,7 +61,7 @@ def jobs_with_an_ended_lease_come_first(m: Moment) -> Iterator[str]:
 
 def _has_looked(m: Moment, queue: str) -> bool:
     """Whether a pop has examined all ended leases of a queue: it examines as many as it may give."""
-    return sum(1 for jid in _ended(m, queue) if jid in m.becomes) < m.op.count
+    return sum(1 for jid in _ended(m, queue) if jid in m.becomes) < int(m.op.count)
 
 
 def _ended(m: Moment, queue: str) -> Iterator[str]:
@@ -75,9 +75,9 @@ def _ended(m: Moment, queue: str) -> Iterator[str]:
 
 @law
 def ready_jobs_come_by_priority_readiness_and_sequence(m: Moment) -> Iterator[str]:
-    """Ready jobs are handed out by priority (lower runs sooner); within a priority `lifo` jobs first, newest first; then
-    by the moment when they became ready, then by sequence. No job that stays in the order stands before one that was
-    handed out.
+    """Ready jobs are handed out by priority (lower runs sooner); within a priority `lifo` jobs first, newest first;
+    then by the moment when they became ready, then by sequence. No job that stays in the order stands before one that
+    was handed out.
     """
     for queue in m.pops():
         _, ready = _granted(m, queue)

@@ -1,4 +1,4 @@
-"""Laws of queues and of the namespace: pauses, wake-ups, workers, options, metadata, the journal, requests sent again."""
+"""Laws of queues and of the namespace: pauses, wake-ups, workers, options, metadata, journal, requests sent again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ REMEMBERED = 1000
 
 @law
 def a_paused_queue_hands_out_nothing(m: Moment) -> Iterator[str]:
-    """A paused queue hands out nothing from the moment of the call, and takes nothing back; leased jobs may be finished."""
+    """A paused queue hands out nothing from the moment of the call, and takes nothing back; leased jobs may be
+    finished.
+    """
     for one in m.told("popped"):
         if m.is_paused(str(one.facts["queue"])):
             yield f"{one.jid} was handed out of {one.facts['queue']}, which is paused"
@@ -23,8 +25,8 @@ def a_paused_queue_hands_out_nothing(m: Moment) -> Iterator[str]:
 @law
 def each_pause_ends_alone(m: Moment) -> Iterator[str]:
     """A queue is paused while any reason is left: each reason has its own end, a second pause with the same reason
-    replaces the first, and the end of one ends no other. A pause with `for_ms` ends by itself, at that moment; `unpause`
-    ends one, or all.
+    replaces the first, and the end of one ends no other. A pause with `for_ms` ends by itself, at that moment;
+    `unpause` ends one, or all.
     """
     for name in {*m.before.queues, *m.after.queues}:
         wanted = dict(m.queue(name)["pauses"])
@@ -67,8 +69,8 @@ def a_pop_removes_ended_pauses(m: Moment) -> Iterator[str]:
 
 @law
 def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
-    """Each job that becomes ready turns one idle worker of its queue into a wake-up; idle workers and wake-ups change by
-    nothing else but a pop that waits, the end of a pause, and what may have opened a throttle or changed a time.
+    """Each job that becomes ready turns one idle worker of its queue into a wake-up; idle workers and wake-ups change
+    by nothing else but a pop that waits, the end of a pause, and what may have opened a throttle or changed a time.
     """
     for name in {*m.before.queues, *m.after.queues}:
         before, after = m.queue(name), m.queue(name, before=False)
@@ -76,7 +78,7 @@ def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
             continue
         waits = m.pops() and m.op.wait and name in m.pops()
         if after["idle"] + after["wakes"] != before["idle"] + before["wakes"] and not waits:
-            yield f"{name} had {before['idle']} idle and {before['wakes']} woken, now {after['idle']} and {after['wakes']}"
+            yield f"{name} had {before['idle']}, {before['wakes']} idle, woken; now {after['idle']}, {after['wakes']}"
         if after["idle"] > before["idle"] and not waits:
             yield f"{name} had {before['idle']} idle workers, and has {after['idle']}"
         ready = {
@@ -99,7 +101,7 @@ def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
         quiet = not (m.before.throttles or m.after.throttles or m.before.schedules or m.after.schedules)
         quiet = quiet and not any(event.event == "unpaused" for event in m.events)
         if not waits and quiet and before["idle"] - after["idle"] > len(ready) + scheduled:
-            yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {len(ready)} jobs became ready"
+            yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {len(ready)} became ready"
         if not waits and m.few and after["idle"] > max(before["idle"] - woken, 0):
             yield f"{name} has {after['idle']} of {before['idle']} idle workers, and {woken} jobs became ready"
 
@@ -148,9 +150,8 @@ def a_worker_is_seen_when_it_pops_or_renews(m: Moment) -> Iterator[str]:
     for name in seen if m.option("max-worker-age") else ():
         at = m.after.workers.get(name, {"seen_at": None})["seen_at"]
         again = m.name == "complete_and_pop" or m.name == "pop_any"
-        if at is None or not at <= m.now < at + 1000:
-            if not again or at is None:
-                yield f"{name} is seen at {m.now}, and was last seen at {at}"
+        if (at is None or not at <= m.now < at + 1000) and (not again or at is None):
+            yield f"{name} is seen at {m.now}, and was last seen at {at}"
     for name, before in m.before.workers.items():
         after = m.after.workers.get(name, {"seen_at": None})
         if before["seen_at"] is None or after["seen_at"] is not None:
@@ -225,8 +226,8 @@ def the_journal_records_each_call(m: Moment) -> Iterator[str]:
 
 @law_of_histories
 def a_request_that_is_sent_again_replies_the_same(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """The namespace remembers the replies of the last 1000 requests of its operations: sent again, they reply the same and
-    change nothing. A put is recognised by its job, until that is put by another request.
+    """The namespace remembers the replies of the last 1000 requests of its operations: sent again, they reply the same
+    and change nothing. A put is recognised by its job, until that is put by another request.
     """
     request = getattr(m.op, "request", "")
     if m.refused or not request:
@@ -282,8 +283,8 @@ def an_obliterated_queue_leaves_nothing(m: Moment) -> Iterator[str]:
 
 @law
 def drain_cancels_what_has_not_started(m: Moment) -> Iterator[str]:
-    """`drain` cancels jobs of a queue that have not started and have no dependents, and replies how many, and how many are
-    left.
+    """`drain` cancels jobs of a queue that have not started and have no dependents, and replies how many, and how many
+    are left.
     """
     if m.name != "drain" or m.refused or not m.events or m.before.cascade:
         return

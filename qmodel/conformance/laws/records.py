@@ -86,7 +86,7 @@ def a_sequence_is_that_of_the_event_that_placed_the_job(m: Moment) -> Iterator[s
         return
     for jid, job in m.after.jobs.items():
         before = m.before.jobs.get(jid)
-        wanted = m.becomes[jid] if jid in m.becomes else before
+        wanted = m.becomes.get(jid, before)
         if wanted is not None and job["seq"] != wanted["seq"]:
             yield f"{jid} has sequence {job['seq']}, but was placed by event {wanted['seq']}"
 
@@ -149,7 +149,7 @@ def a_put_states_anew_how_a_job_runs(m: Moment) -> Iterator[str]:
 
 @law
 def a_failure_records_group_time_and_worker(m: Moment) -> Iterator[str]:
-    """Every failure records its group, its time and its worker; a completed job has none, and nothing else changes it."""
+    """Every failure records its group, its time and its worker; a completed job has none; nothing else changes it."""
     for jid, job in m.after.jobs.items():
         wanted = m.becomes[jid] if jid in m.becomes else m.before.jobs.get(jid)
         if m.refused or wanted is None or wanted.get("source") in ("letter", "unknown"):
@@ -283,9 +283,10 @@ def a_history_gains_the_stages_of_its_events(m: Moment) -> Iterator[str]:
         wanted = [stages[one.event.event] for one in m.tale if one.jid == jid and one.event.event in stages]
         wanted = wanted[1:] if len(history) > 1 and history[0][0] == "spawned" and before is None else wanted
         newest = [stage[0] for stage in history]
-        if wanted and newest[-1] not in ("lapsed", "timed_out") and newest[-1] != wanted[-1]:
-            if not (wanted[-1] == "completed" or any(e.event.event == "advanced" for e in m.tale if e.jid == jid)):
-                yield f"{jid} ends in the stage {newest[-1]}, after {wanted[-1]}"
+        if (wanted and newest[-1] not in ("lapsed", "timed_out") and newest[-1] != wanted[-1]) and (
+            not (wanted[-1] == "completed" or any(e.event.event == "advanced" for e in m.tale if e.jid == jid))
+        ):
+            yield f"{jid} ends in the stage {newest[-1]}, after {wanted[-1]}"
         if before is not None and before["history"][:1] != history[:1] and before["state"] in PENDING:
             yield f"{jid} has lost its first stage"
 

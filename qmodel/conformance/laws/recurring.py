@@ -81,7 +81,7 @@ def _has_ended(m: Moment, schedule: str) -> bool:
 
 @law
 def only_pops_and_fire_make_runs(m: Moment) -> Iterator[str]:
-    """Runs are made by pops and `fire`, of the queue, unless it is paused for the pop; `recur_now` makes one at once."""
+    """Runs are made by `fire`, and by pops of the queue unless it is paused; `recur_now` makes one at once."""
     for event in m.events:
         if event.event != "fired":
             continue
@@ -99,9 +99,9 @@ def only_pops_and_fire_make_runs(m: Moment) -> Iterator[str]:
 
 @law
 def a_run_is_the_job_that_its_schedule_says(m: Moment) -> Iterator[str]:
-    """A run is an ordinary job, named `<jid>-<number>` with the next number, with klass, data, priority, retries and tags
-    of its recurring job, put and ready as of its due time; its history begins with `spawned`. No job is overwritten: if
-    the id is taken, the run gets the next number.
+    """A run is an ordinary job, named `<jid>-<number>` with the next number, with klass, data, priority, retries and
+    tags of its recurring job, put and ready as of its due time; its history begins with `spawned`. No job is
+    overwritten: if the id is taken, the run gets the next number.
     """
     numbers: dict[str, int] = {}
     for event in m.events:
@@ -109,7 +109,7 @@ def a_run_is_the_job_that_its_schedule_says(m: Moment) -> Iterator[str]:
             continue
         schedule, run = str(event.facts[0]), str(event.facts[2])
         one = m.before.schedules[schedule]
-        numbers[schedule] = numbers.get(schedule, one["runs"]) + 1
+        numbers[schedule] = numbers.get(schedule, int(one["runs"])) + 1
         if run != f"{schedule}-{numbers[schedule]}":
             yield f"the run {numbers[schedule]} of {schedule} is {run}"
         gone = any(e.jid == run and e.becomes is None and e.event.seq < event.seq for e in m.tale)
@@ -167,8 +167,8 @@ def due_times_do_not_drift(m: Moment) -> Iterator[str]:
 
 @law
 def no_run_is_due_while_another_is_unfinished(m: Moment) -> Iterator[str]:
-    """With `overlap` set to `skip`, no run is due while another run is unfinished, and those missed meanwhile are skipped
-    when it ends. Unfinished runs are counted: a failed run has ended.
+    """With `overlap` set to `skip`, no run is due while another run is unfinished, and those missed meanwhile are
+    skipped when it ends. Unfinished runs are counted: a failed run has ended.
     """
     for schedule, after in m.after.schedules.items():
         before = m.before.schedules.get(schedule)
@@ -213,8 +213,8 @@ def a_recurring_job_keeps_to_its_bounds(m: Moment) -> Iterator[str]:
 
 @law
 def schedules_change_as_they_are_told(m: Moment) -> Iterator[str]:
-    """`recur`, `recur_update`, `recur_tag` and `recur_untag` change what they name, and keep the number of the last run;
-    `recur_pause` and `recur_unpause` pause. Nothing else changes a recurring job, and existing runs stay.
+    """`recur`, `recur_update`, `recur_tag` and `recur_untag` change what they name, and keep the number of the last
+    run; `recur_pause` and `recur_unpause` pause. Nothing else changes a recurring job, and existing runs stay.
     """
     fields = (
         "queue",

@@ -6,6 +6,7 @@ the sum of squares of all durations of a day, as whole numbers, and the bins fro
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ an hour up to three days, 27 of a day, and one for all beyond thirty days."""
 class Sums(NamedTuple):
     """The durations of a kind on a day: how many, their sum, the sum of their squares, and how many in each bin."""
 
-    count: int = 0
+    number: int = 0
     total: int = 0
     squares: int = 0
     bins: tuple[tuple[int, int], ...] = ()
@@ -45,7 +46,7 @@ class Sums(NamedTuple):
         bins = dict(self.bins)
         place = bisect_right(LIMITS, duration) - 1
         bins[place] = bins.get(place, 0) + 1
-        return Sums(self.count + 1, self.total + duration, self.squares + duration**2, tuple(sorted(bins.items())))
+        return Sums(self.number + 1, self.total + duration, self.squares + duration**2, tuple(sorted(bins.items())))
 
 
 def _midnight(moment: int) -> int:
@@ -54,11 +55,11 @@ def _midnight(moment: int) -> int:
 
 def _differs(sums: Sums, sample: Record) -> str:
     """How a sample differs from exact sums; empty if it does not."""
-    if sample["count"] != sums.count or tuple(sorted(sample["bins"].items())) != sums.bins:
-        return f"{sample['count']} in {sample['bins']}, not {sums.count} in {dict(sums.bins)}"
-    if sums.count == 0:
+    if sample["count"] != sums.number or tuple(sorted(sample["bins"].items())) != sums.bins:
+        return f"{sample['count']} in {sample['bins']}, not {sums.number} in {dict(sums.bins)}"
+    if sums.number == 0:
         return ""
-    mean = Fraction(sums.total, sums.count)
+    mean = Fraction(sums.total, sums.number)
     squares = sums.squares - mean * sums.total
     if not math.isclose(sample["mean"], float(mean), rel_tol=1e-9, abs_tol=1e-6):
         return f"mean {sample['mean']}, not {float(mean)}"
@@ -70,9 +71,9 @@ def _differs(sums: Sums, sample: Record) -> str:
 
 @law_of_histories
 def durations_are_counted_exactly(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """For each queue and UTC day: count, mean and sum of squared deviations of waiting and running times, and a histogram
-    of each, in which every time has a bin. The wait is recorded at each claim, from the moment when the job was ready;
-    the run when it completes, from its last claim.
+    """For each queue and UTC day: count, mean and sum of squared deviations of waiting and running times, and a
+    histogram of each, in which every time has a bin. The wait is recorded at each claim, from the moment when the job
+    was ready; the run when it completes, from its last claim.
     """
     if not m.events:
         return
@@ -98,8 +99,8 @@ def durations_are_counted_exactly(m: Moment, ghost: Ghost) -> Iterator[str]:
 
 @law
 def durations_are_counted_when_they_end(m: Moment) -> Iterator[str]:
-    """A wait is counted for each claim, and a run for each completion, on the day and for the queue of the event, and for
-    nothing else.
+    """A wait is counted for each claim, and a run for each completion, on the day and for the queue of the event, and
+    for nothing else.
     """
     today = _midnight(m.now)
     wanted: dict[tuple[int, str, str], int] = {}
@@ -110,7 +111,7 @@ def durations_are_counted_when_they_end(m: Moment) -> Iterator[str]:
         for kind in ("wait", "run"):
             before = m.before.days.get((day, queue), {kind: {"count": 0}})[kind]["count"]
             if after[kind]["count"] - before != wanted.get((day, queue, kind), 0):
-                yield f"{after[kind]['count'] - before} {kind}s of {queue} are counted, not {wanted.get((day, queue, kind), 0)}"
+                yield f"{after[kind]['count'] - before} {kind}s of {queue} are counted, not {wanted}"
 
 
 @law
@@ -179,7 +180,7 @@ def minutes_are_counted(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def statistics_show_what_is_kept(m: Moment) -> Iterator[str]:
-    """`stats` shows the day of its moment, for `stats-history` days, with its histograms for `histogram-history` days."""
+    """`stats` shows the day of its moment, for `stats-history` days, its histograms for `histogram-history` days."""
     if m.name != "stats" or m.refused:
         return
     at = _midnight(m.now if m.op.at is None else m.op.at)
@@ -211,7 +212,7 @@ def metrics_show_minutes_without_gaps(m: Moment) -> Iterator[str]:
         return
     last = m.now if m.op.at is None else m.op.at
     moments = [one[0] for one in m.outcome]
-    if moments != sorted(moments) or any(b - a != MINUTE_MS for a, b in zip(moments, moments[1:], strict=False)):
+    if moments != sorted(moments) or any(b - a != MINUTE_MS for a, b in itertools.pairwise(moments)):
         yield f"the minutes are {moments}"
     if len(moments) > m.op.count or (moments and moments[-1] != last - last % MINUTE_MS):
         yield f"{len(moments)} minutes are shown, up to {moments[-1]}"

@@ -45,7 +45,8 @@ def _tokens(ghost: Ghost, name: str, now: int) -> Fraction:
     limits: Limits = ghost["limits", name]
     level, at = ghost["bucket", name]
     gained = Fraction(max(now - at, 0) * limits.refill, limits.refill_ms)
-    return min(level + gained, Fraction(limits.capacity))
+    filled: Fraction = level + gained
+    return min(filled, Fraction(limits.capacity))
 
 
 def _limit(m: Moment, ghost: Ghost, facts: dict[str, Any], now: int) -> None:
@@ -70,7 +71,7 @@ def _charge(ghost: Ghost, name: str, job: Record, now: int) -> None:
     if limits is None:
         return
     if limits.rate:
-        ghost["claims", name] = tuple(at for at in ghost["claims", name] if at > now - limits.rate_ms) + (now,)
+        ghost["claims", name] = (*tuple(at for at in ghost["claims", name] if at > now - limits.rate_ms), now)
     if limits.capacity:
         level = _tokens(ghost, name, now) - min(cost(job), limits.capacity)
         ghost["bucket", name] = level, max(now, ghost["bucket", name][1])
@@ -184,8 +185,8 @@ def only_a_throttle_that_a_job_names_parks_it(m: Moment) -> Iterator[str]:
 
 @law
 def parked_jobs_are_let_through_in_their_turn(m: Moment) -> Iterator[str]:
-    """Parked jobs are let through by priority, then in the order of arrival; later jobs of the same queue and priority do
-    not overtake a parked one.
+    """Parked jobs are let through by priority, then in the order of arrival; later jobs of the same queue and priority
+    do not overtake a parked one.
     """
     turns: dict[tuple[str, str], tuple[int, int]] = {}
     for one in m.told("unthrottled"):
@@ -201,9 +202,10 @@ def parked_jobs_are_let_through_in_their_turn(m: Moment) -> Iterator[str]:
             if other["queue"] != place[0] or other["state"] != "throttled" or jid in m.becomes:
                 continue
             also = dict(other["options"])
-            if also.get("gate") == place[1] and m.after.jobs.get(jid, {}).get("state") == "throttled":
-                if (other["priority"], int(also["parked"])) < turn:
-                    yield f"{one.jid} was let through at {place[1]}, and {jid} waits there before it"
+            if (also.get("gate") == place[1] and m.after.jobs.get(jid, {}).get("state") == "throttled") and (
+                (other["priority"], int(also["parked"])) < turn
+            ):
+                yield f"{one.jid} was let through at {place[1]}, and {jid} waits there before it"
         if place in turns and turns[place] > turn:
             yield f"{one.jid} was let through at {place[1]} out of its turn"
         turns[place] = turn
