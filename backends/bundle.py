@@ -41,7 +41,7 @@ FILES = (
 DIALECTS = (
     "dialects/qless_texts", "dialects/qless_session", "dialects/qless_shapes", "dialects/qless_arguments",
     "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless_recurring",
-    "dialects/qless", "dialects/qless_documents",
+    "dialects/qless_throttles", "dialects/qless", "dialects/qless_documents",
 )  # fmt: skip
 """The dialects, which use the engine. The script for servers without functions leaves them out, because every call runs
 the whole script."""

@@ -7,7 +7,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job, QueueCounts, Sample, Stats
-from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
 from qmodel.dialects.qless.jobs import tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
@@ -24,6 +24,8 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     if most < 1:
         return shapes.granted(session, ())
 
+    if session.reqless:
+        throttles.end_throttles(session)
     if session.is_paused(queue):
         return shapes.granted(session, ())
     bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
@@ -64,6 +66,9 @@ def _tell_popped(session: Session, event: Event) -> None:
 def peek(session: Session, queue: str | None = None, count: str | None = None, limit: str | None = None) -> Reply:
     """Show the jobs that a pop would give next. With three arguments, the second is the number of jobs to skip."""
     queue = need_queue(queue)
+    if session.reqless and (texts.number(count) is None or texts.number(limit) is None):
+        name, given = ("limit", limit) if texts.number(count) is not None else ("offset", count)
+        raise QlessError(f'Peek(): Arg "{name}" missing or not a number: {texts.shown(given)}')
     skip = 0 if limit is None else max(_count_of("Peek", count), 0)
     most = _count_of("Peek", count if limit is None else limit)
     if most < 1:
@@ -112,6 +117,10 @@ def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
         if state == "scheduled":
             session.notice("Jobs", queue, MOST)
         listed = LISTS.get(state, ops.Throttled)
+        if state == "throttled":
+            offset, count = window("Jobs", "offset", "count", *arguments[1:3])
+            jids = throttles.kept_back(session, queue)
+            return jids[offset : offset + count] if offset >= 0 else []
         page = session.ask("Jobs", listed(queue, *window("Jobs", "offset", "count", *arguments[1:3])))
     else:
         raise QlessError(f'Jobs(): Unknown type "{texts.shown(state)}"')
@@ -138,11 +147,23 @@ def queues(session: Session, queue: str | None = None) -> Reply:
     """Count the jobs of all queues, or of one."""
     if queue is not None:
         session.notice("Queues", queue, MOST)
-        return shapes.queue(session, session.ask("Queues", ops.Queue(queue)))
+        return _counts(session, queue)
     listed = session.listed()
     for name in listed:
         session.notice("Queues", name, MOST)
-    return texts.listed(shapes.queue(session, session.ask("Queues", ops.Queue(name))) for name in listed)
+    return texts.listed(_counts(session, name) for name in listed)
+
+
+def _counts(session: Session, name: str) -> texts.Raw:
+    """Write the counts of a queue."""
+    of: QueueCounts = session.ask("Queues", ops.Queue(name))
+    free = len(throttles.let_through(session, name)) if of.throttled and session.reqless else 0
+    return shapes.queue(session, of, free)
+
+
+def names(session: Session) -> Reply:
+    """List the queues."""
+    return texts.dump(session.listed())
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
