@@ -217,34 +217,41 @@ function qless_queues.stats(queue, date)
   return qless_shapes.stats(ask('Stats', 'stats', {queue, 'at', moment}))
 end
 
--- Leave out the jobs whose holder was told that it lost them; the latest end of a lease first.
-local function untold(jids)
-  local held, names = {}, {}
-  for _, jid in ipairs(jids) do
-    local job = records.get(jid)
-    if not options.get(job, 'told') then
-      held[#held + 1] = {tonumber(job.expires_at), jid}
+-- A worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end comes
+-- first. Jobs whose holder was told that it lost them are left out.
+local function leases(worker)
+  local both, held, running, lapsed = ask('Workers', 'worker', {worker}), {}, {}, {}
+  for _, jids in ipairs(both) do
+    for _, jid in ipairs(jids) do
+      local job = records.get(jid)
+      if not options.get(job, 'told') then
+        held[#held + 1] = {tonumber(job.expires_at), jid}
+      end
     end
   end
   table.sort(held, function(a, b)
     return a[1] > b[1] or a[1] == b[1] and config.before(b[2], a[2])
   end)
-  for i, one in ipairs(held) do
-    names[i] = one[2]
+  for _, one in ipairs(held) do
+    if one[1] >= qless_session.now then
+      running[#running + 1] = one[2]
+    end
+    if one[1] <= qless_session.now then
+      lapsed[#lapsed + 1] = one[2]
+    end
   end
-  return names
+  return running, lapsed
 end
 
 -- Count the jobs of all workers, or list the jobs of one worker.
 function qless_queues.workers(worker)
   if worker ~= nil then
-    local held = ask('Workers', 'worker', {worker})
-    local valid, lapsed = untold(held[1]), untold(held[2])
-    return qless_texts.record({'jobs', qless_texts.quoted(valid), 'stalled', qless_texts.quoted(lapsed)})
+    local running, lapsed = leases(worker)
+    return qless_texts.record({'jobs', qless_texts.quoted(running), 'stalled', qless_texts.quoted(lapsed)})
   end
   return each(ask('Workers', 'workers', {'offset', '0', 'count', '1000'}), function(one)
-    local held = ask('Workers', 'worker', {one[1]})
-    return qless_shapes.worker(one[1], #untold(held[1]), #untold(held[2]))
+    local running, lapsed = leases(one[1])
+    return qless_shapes.worker(one[1], #running, #lapsed)
   end)
 end
 

@@ -186,19 +186,24 @@ def stats(session: Session, queue: str | None = None, date: str | None = None) -
 def workers(session: Session, worker: str | None = None) -> Reply:
     """Count the jobs of all workers, or list the jobs of one worker."""
     if worker is not None:
-        held = session.ask("Workers", ops.Worker(worker))
-        return texts.record((("jobs", _untold(session, held.jobs)), ("stalled", _untold(session, held.stalled))))
+        running, lapsed = _leases(session, worker)
+        return texts.record((("jobs", running), ("stalled", lapsed)))
     counts = []
     for one in session.ask("Workers", ops.Workers(0, MOST)):
-        held = session.ask("Workers", ops.Worker(one.name))
-        counts.append(shapes.worker(one.name, len(_untold(session, held.jobs)), len(_untold(session, held.stalled))))
+        running, lapsed = _leases(session, one.name)
+        counts.append(shapes.worker(one.name, len(running), len(lapsed)))
     return texts.listed(counts)
 
 
-def _untold(session: Session, jids: tuple[str, ...]) -> list[str]:
-    """Leave out the jobs whose holder was told that it lost them; the latest end of a lease first."""
-    held = [job for jid in jids if (job := session.stored(jid)) is not None and "told" not in job.options]
-    return [job.jid for job in sorted(held, key=lambda job: (job.expires_at, job.jid), reverse=True)]
+def _leases(session: Session, worker: str) -> tuple[list[str], list[str]]:
+    """Find a worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end
+    comes first. Jobs whose holder was told that it lost them are left out.
+    """
+    both = session.ask("Workers", ops.Worker(worker))
+    held = [job for jid in both.jobs + both.stalled if (job := session.stored(jid)) and "told" not in job.options]
+    held.sort(key=lambda job: (job.expires_at, job.jid), reverse=True)
+    running = [job.jid for job in held if job.expires_at >= session.now]
+    return running, [job.jid for job in held if job.expires_at <= session.now]
 
 
 # ---- changing
