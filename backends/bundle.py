@@ -267,7 +267,7 @@ def _quoted(text: str) -> str:
 
 
 OF_REQLESS = "if ARGV[1] == 'config.get' then ARGV[1] = 'reqless.config.get' end\n"
-"""What makes our script one for the bindings of reqless: this command has the same name in qless, and other defaults."""
+"""What makes our script one for the bindings of reqless: in qless this command has the same name, and other replies."""
 
 
 def qless_script(
