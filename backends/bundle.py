@@ -41,7 +41,7 @@ FILES = (
 DIALECTS = (
     "dialects/qless_texts", "dialects/qless_session", "dialects/qless_shapes", "dialects/qless_arguments",
     "dialects/qless_jobs", "dialects/qless_queues", "dialects/qless_settings", "dialects/qless_recurring",
-    "dialects/qless", "dialects/qless_documents",
+    "dialects/qless_throttles", "dialects/qless", "dialects/qless_documents",
 )  # fmt: skip
 """The dialects, which use the engine. The script for servers without functions leaves them out, because every call runs
 the whole script."""
@@ -266,7 +266,13 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None, simulated: bool = False) -> str:
+OF_REQLESS = "if ARGV[1] == 'config.get' then ARGV[1] = 'reqless.config.get' end\n"
+"""What makes our script one for the bindings of reqless: in qless this command has the same name, and other replies."""
+
+
+def qless_script(
+    prefix: str = "ql:", texts: dict[str, str] | None = None, simulated: bool = False, reqless: bool = False
+) -> str:
     """The script that a binding of qless loads in place of its own qless.lua: EVALSHA <sha> 0 <command> <now> ...
 
     The place before a sentence is the one that bindings look for, to tell it from an error of Redis. With `simulated`,
@@ -277,6 +283,7 @@ def qless_script(prefix: str = "ql:", texts: dict[str, str] | None = None, simul
         + body(texts, (*FILES, *(name for name in DIALECTS if name != "dialects/qless_documents")))
         + "bound() epochs.forget()\n"
         + "if #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
+        + (OF_REQLESS if reqless else "")
         + f"local reply, sentence = dialects.qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )

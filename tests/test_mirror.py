@@ -245,7 +245,7 @@ def test_a_missing_call_is_noticed(line: str) -> None:
 
 # ---- dialects
 
-QLESS = ("arguments", "jobs", "queues", "recurring", "settings", "shapes", "texts", "session")
+QLESS = ("arguments", "jobs", "queues", "recurring", "settings", "shapes", "texts", "throttles", "session")
 
 QLESS_ALONE = {
     "arguments": ({"first"}, {"add", "add_list", "fail"}),

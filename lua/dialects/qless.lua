@@ -22,6 +22,15 @@ local COMMANDS = {
   ['recur.untag'] = qless_recurring.recur_untag,
   ['config.get'] = qless_settings.config_get, ['config.set'] = qless_settings.config_set,
   ['config.unset'] = qless_settings.config_unset,
+  ['queue.throttle.get'] = qless_throttles.queue_throttle_get, -- from here on, what only reqless has
+  ['queue.throttle.set'] = qless_throttles.queue_throttle_set,
+  ['queueIdentifierPatterns.getAll'] = qless_throttles.identifiers_get,
+  ['queueIdentifierPatterns.setAll'] = qless_throttles.identifiers_set,
+  ['queuePriorityPatterns.getAll'] = qless_throttles.priorities_get,
+  ['queuePriorityPatterns.setAll'] = qless_throttles.priorities_set,
+  ['queues.names'] = qless_queues.names, ['throttle.delete'] = qless_throttles.throttle_delete,
+  ['throttle.get'] = qless_throttles.throttle_get, ['throttle.locks'] = qless_throttles.throttle_locks,
+  ['throttle.pending'] = qless_throttles.throttle_pending, ['throttle.set'] = qless_throttles.throttle_set,
 }
 
 -- reqless's names: the command, and words to insert before its arguments, or after the first few of them. (Made on
@@ -42,7 +51,7 @@ local function reqless()
     ['queue.unfail'] = {'unfail'}, ['queue.unpause'] = {'unpause'}, ['queues.counts'] = {'queues'},
     ['queue.recurAtInterval'] = {'recur', 4, 'interval'}, ['recurringJob.addTag'] = {'recur.tag'},
     ['recurringJob.cancel'] = {'unrecur'}, ['recurringJob.get'] = {'recur.get'},
-    ['recurringJob.removeTag'] = {'recur.untag'}, ['recurringJob.update'] = {'recur.update'},
+    ['reqless.config.get'] = {'config.get'}, ['recurringJob.removeTag'] = {'recur.untag'}, ['recurringJob.update'] = {'recur.update'},
     ['tags.top'] = {'tag', 0, 'top'}, ['worker.forget'] = {'worker.deregister'},
     ['worker.jobs'] = {'workers'}, ['workers.counts'] = {'workers'},
   }
@@ -55,6 +64,8 @@ local JSON_LISTS = {['jobs.completed'] = true, ['queue.jobsByState'] = true}
 
 -- Commands of reqless whose empty list is `[]`; everywhere else it is `{}`.
 local LISTS = {
+  ['throttle.locks'] = true, ['throttle.pending'] = true, ['queues.names'] = true,
+  ['queuePriorityPatterns.getAll'] = true,
   ['job.addTag'] = true, ['job.getMulti'] = true, ['job.removeTag'] = true, ['jobs.completed'] = true,
   ['queue.jobsByState'] = true, ['queue.peek'] = true, ['queue.pop'] = true, ['queues.counts'] = true,
   ['tags.top'] = true, ['workers.counts'] = true,

@@ -50,7 +50,21 @@ local function add_options(args, jid, delay_ms, given)
   if names then
     add_list(args, 'tags', names)
   end
-  return depends and add_list(args, 'depends', depends) or args, names
+  if depends then
+    add_list(args, 'depends', depends)
+  end
+  local named = qless_session.reqless and given.throttles and qless_arguments.strings_of('Put', 'throttles', given.throttles)
+  local throttles_, seen = {}, {}
+  for _, name in ipairs(named or {}) do
+    if not seen[name] and string.sub(name, 1, 5) ~= 'ql:q:' then
+      throttles_[#throttles_ + 1] = name
+    end
+    seen[name] = true
+  end
+  if throttles_[1] then
+    add_list(args, 'throttles', throttles_)
+  end
+  return args, names
 end
 
 -- The tags of a job that a put sets anew: all, if it had any of them.

@@ -46,6 +46,9 @@ function qless_queues.pop(queue, worker, count)
   if most < 1 then
     return qless_shapes.granted({})
   end
+  if qless_session.reqless then
+    qless_throttles.end_throttles()
+  end
   if qless_session.is_paused(queue) then
     return qless_shapes.granted({})
   end
@@ -69,6 +72,14 @@ end
 -- Show the jobs that a pop would give next. With three arguments, the second is how many to skip.
 function qless_queues.peek(queue, count, limit)
   queue = qless_arguments.need_queue(queue)
+  local begins = qless_texts.number(count)
+  if qless_session.reqless and not (begins and qless_texts.number(limit)) then
+    local name, given = begins and 'limit' or 'offset', count
+    if begins then
+      given = limit
+    end
+    qless_arguments.fail('Peek(): Arg "', name, '" missing or not a number: ', qless_texts.shown(given))
+  end
   local skip = limit == nil and 0 or math.max(count_of('Peek', count), 0)
   local most = count_of('Peek', limit == nil and count or limit)
   if most < 1 then
@@ -114,9 +125,9 @@ function qless_queues.jobs(state, ...)
   if state == 'complete' then
     return ask('Jobs', 'completed', qless_arguments.window({}, 'Jobs', 'offset', 'count', given[1], given[2]))[2]
   end
-  local list = LISTS[state] or state == 'throttled' and qless_session.reqless and state
+  local kept_back = state == 'throttled' and qless_session.reqless
   local leased = state == 'running' or state == 'stalled'
-  if not list and not leased then
+  if not LISTS[state] and not leased and not kept_back then
     qless_session.fail('Jobs(): Unknown type "' .. qless_texts.shown(state) .. '"')
   end
   local queue = qless_arguments.need('Jobs', 'queue', given[1])
@@ -126,7 +137,12 @@ function qless_queues.jobs(state, ...)
   elseif state == 'scheduled' then
     qless_session.notice('Jobs', queue, catalogue.most)
   end
-  return ask('Jobs', list, qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
+  if kept_back then
+    local page = qless_arguments.window({}, 'Jobs', 'offset', 'count', given[2], given[3])
+    local jids, first = qless_throttles.kept_back(queue), tonumber(page[2])
+    return first < 0 and {} or {unpack(jids, first + 1, math.min(first + page[4], #jids))}
+  end
+  return ask('Jobs', LISTS[state], qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
 end
 
 -- Count the failed jobs by group, or list the jobs of one group.
@@ -155,19 +171,29 @@ local function each(found, show)
   return qless_texts.listed(shown)
 end
 
+-- The counts of a queue.
+local function counts_of(name)
+  local of = ask('Queues', 'queue', {name})
+  local free = qless_session.reqless and of[11] > 0 and #qless_throttles.let_through(name) or 0
+  return qless_shapes.queue(of, free)
+end
+
 -- Count the jobs of all queues, or of one.
 function qless_queues.queues(queue)
   if queue ~= nil then
     qless_session.notice('Queues', queue, catalogue.most)
-    return qless_shapes.queue(ask('Queues', 'queue', {queue}))
+    return counts_of(queue)
   end
   local names = qless_session.listed()
   for _, name in ipairs(names) do
     qless_session.notice('Queues', name, catalogue.most)
   end
-  return each(names, function(name)
-    return qless_shapes.queue(ask('Queues', 'queue', {name}))
-  end)
+  return each(names, counts_of)
+end
+
+-- List the queues.
+function qless_queues.names()
+  return qless_texts.quoted(qless_session.listed())
 end
 
 -- Count the jobs of a queue that do not wait for others.
@@ -191,34 +217,41 @@ function qless_queues.stats(queue, date)
   return qless_shapes.stats(ask('Stats', 'stats', {queue, 'at', moment}))
 end
 
--- Leave out the jobs whose holder was told that it lost them; the latest end of a lease first.
-local function untold(jids)
-  local held, names = {}, {}
-  for _, jid in ipairs(jids) do
-    local job = records.get(jid)
-    if not options.get(job, 'told') then
-      held[#held + 1] = {tonumber(job.expires_at), jid}
+-- A worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end comes
+-- first. Jobs whose holder was told that it lost them are left out.
+local function leases(worker)
+  local both, held, running, lapsed = ask('Workers', 'worker', {worker}), {}, {}, {}
+  for _, jids in ipairs(both) do
+    for _, jid in ipairs(jids) do
+      local job = records.get(jid)
+      if not options.get(job, 'told') then
+        held[#held + 1] = {tonumber(job.expires_at), jid}
+      end
     end
   end
   table.sort(held, function(a, b)
     return a[1] > b[1] or a[1] == b[1] and config.before(b[2], a[2])
   end)
-  for i, one in ipairs(held) do
-    names[i] = one[2]
+  for _, one in ipairs(held) do
+    if one[1] >= qless_session.now then
+      running[#running + 1] = one[2]
+    end
+    if one[1] <= qless_session.now then
+      lapsed[#lapsed + 1] = one[2]
+    end
   end
-  return names
+  return running, lapsed
 end
 
 -- Count the jobs of all workers, or list the jobs of one worker.
 function qless_queues.workers(worker)
   if worker ~= nil then
-    local held = ask('Workers', 'worker', {worker})
-    local valid, lapsed = untold(held[1]), untold(held[2])
-    return qless_texts.record({'jobs', qless_texts.quoted(valid), 'stalled', qless_texts.quoted(lapsed)})
+    local running, lapsed = leases(worker)
+    return qless_texts.record({'jobs', qless_texts.quoted(running), 'stalled', qless_texts.quoted(lapsed)})
   end
   return each(ask('Workers', 'workers', {'offset', '0', 'count', '1000'}), function(one)
-    local held = ask('Workers', 'worker', {one[1]})
-    return qless_shapes.worker(one[1], #untold(held[1]), #untold(held[2]))
+    local running, lapsed = leases(one[1])
+    return qless_shapes.worker(one[1], #running, #lapsed)
   end)
 end
 

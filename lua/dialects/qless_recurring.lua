@@ -100,8 +100,9 @@ end
 
 -- Change properties of a recurring job, all or none.
 function qless_recurring.recur_update(jid, ...)
-  local given, changes, args = {...}, {}, {need_jid(jid)}
+  local given, changes, args, renamed = {...}, {}, {need_jid(jid)}, nil
   for i = 1, #given, 2 do
+    renamed = given[i] == 'queue' and given[i + 1] or renamed
     if given[i + 1] == nil then
       fail('Recur(): No value provided for ', qless_texts.shown(given[i]))
     end
@@ -114,6 +115,9 @@ function qless_recurring.recur_update(jid, ...)
   end
 
   qless_session.ask('Recur', 'recur_update', args)
+  if renamed then
+    qless_session.remember(renamed)
+  end
   return 1
 end
 

@@ -68,20 +68,21 @@ local function unquoted(text)
   return (string.gsub(text, '\\(.)', {n = '\n', ['\\'] = '\\'}))
 end
 
-local function stage(text, owners)
+local function stage(text, owners, before)
   local what, at, rest = string.match(text, '^([^\t]*)\t(%d+)\t(.*)$')
   local when = qless_texts.digits(math.floor(tonumber(at) / 1000))
   if what == 'log' then
     return line(when, unquoted(rest))
   end
   local one, two = string.match(rest, '^([^\t]*)\t?([^\t]*)$')
-  local said = {'when', when, 'what', qless_texts.quote(WHAT[what])}
+  local retried = qless_session.reqless and before == 'retried' and what == 'failed'
+  local said = {'when', when, 'what', qless_texts.quote(retried and 'failed-retries' or WHAT[what])}
   local function say(name, value)
     said[#said + 1] = name
     said[#said + 1] = qless_texts.quote(value)
   end
   if what == 'put' then
-    say('q', one)
+    say(qless_session.reqless and 'queue' or 'q', one)
   elseif what == 'popped' then
     owners[two] = one
     say('worker', one)
@@ -97,11 +98,13 @@ end
 -- A job's history, without the stages that qless does not know: the first and the newest, as far as `max-job-history`
 -- goes. (2 means all in qless.)
 local function history_of(job)
-  local owners, stages = {}, {}
+  local owners, stages, before = {}, {}, ''
   for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
-    if WHAT[string.match(text, '^[^\t]*')] then
-      stages[#stages + 1] = stage(text, owners)
+    local what = string.match(text, '^[^\t]*')
+    if WHAT[what] then
+      stages[#stages + 1] = stage(text, owners, before)
     end
+    before = what
   end
   local most = #stages > 2 and qless_texts.whole(qless_session.note(qless_settings.CONFIG, 'max-job-history'))
   if most and most > 0 and most ~= 2 and #stages > math.max(most, 2) then
@@ -214,16 +217,16 @@ function qless_shapes.granted(views)
 end
 
 -- A queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number of their own in
--- reqless.
-function qless_shapes.queue(of)
+-- reqless, but for those for which there is room again.
+function qless_shapes.queue(of, free)
   local ended = qless_session.ended(of[1])
   local counts = {
-    'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and 0 or of[11]),
+    'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and free or of[11]),
     'stalled', of[6] - ended, 'running', of[5], 'scheduled', of[3], 'depends', of[4], 'recurring', of[9],
     'paused', flag(of[7] == 1),
   }
   if qless_session.reqless then
-    qless_shapes.set(counts, 'throttled', of[11])
+    qless_shapes.set(counts, 'throttled', of[11] - free)
   end
   return qless_texts.record(counts)
 end
@@ -237,7 +240,7 @@ function qless_shapes.schedule(of)
     'tags', qless_texts.quoted(of[7]), 'backlog', of[9],
   }
   if qless_session.reqless then
-    qless_shapes.set(fields, 'throttles', '{}')
+    qless_shapes.set(fields, 'throttles', qless_texts.quoted({OWN .. of[2]}))
   end
   return qless_texts.record(fields)
 end

@@ -173,7 +173,7 @@ local function take(now, queue, found, count, passed)
     end
     some = true
     budget.spend(units)
-    local first = job.state == 'running' and not options.get(job, 'told')
+    local first = job.state == 'running' and (grace <= 0 or not options.get(job, 'told'))
     if first then
       tell(now, job, grace)
     end

@@ -21,6 +21,7 @@ class Known(NamedTuple):
     prefix: str = ""
     is_qless: bool = False
     is_simulated: bool = False
+    is_reqless: bool = False
 
 
 @cache
@@ -36,8 +37,8 @@ def known(text: str) -> Known | None:
         return None
     found = _OWN_PREFIX.search(text) if text.startswith(bundle.QLESS_HEAD) else None
     if found is None:
-        return Known("ql:", True)
-    return Known(re.sub(r"\\(.)", r"\1", found[1]), True, found[2] == "true")
+        return Known("ql:", True, is_reqless="ReqlessAPI" in text)
+    return Known(re.sub(r"\\(.)", r"\1", found[1]), True, found[2] == "true", bundle.OF_REQLESS in text)
 
 
 def digest_of(text: str) -> str:

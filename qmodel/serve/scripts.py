@@ -55,6 +55,8 @@ def _evaluate(session: Session, found: Known, words: list[str]) -> Any:
     if found.is_qless:
         if words[2] != "0":
             return Fault("ERR user_script:1: No Keys should be provided")
+        if found.is_reqless and words[3:4] == ["config.get"]:
+            words = [*words[:3], "reqless.config.get", *words[4:]]
         return qless_call(session, found.prefix, words[3:], "ERR user_script:1: ", found.is_simulated)
     error = check_key(words, "the script")
     if error is not None:

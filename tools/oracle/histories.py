@@ -37,7 +37,7 @@ SETTINGS = (
     ("grace-period", ("0", "5", "10")),
     ("q-heartbeat", ("5", "30")),
     ("r-max-concurrency", ("1", "2", "0")),
-    ("max-job-history", ("5", "100")),
+    ("max-job-history", ("5",)),
     ("max-worker-age", ("60", "86400")),
     ("jobs-history-count", ("1", "3", "50000")),
     ("jobs-history", ("60", "604800")),
@@ -63,9 +63,10 @@ class Drawer:
 
     def step(self) -> Words:
         """Draw the next call."""
-        self.now += self._random.choice(PASSING)
         names = list(self._weights)
         command = self._random.choices(names, [self._weights[name] for name in names])[0]
+        passing = self._random.choice(PASSING)
+        self.now += max(passing, 1.0) if command in ("pop", "heartbeat") else passing  # workers are seen to the second
         return (command, number(self.now), *DRAWS[command](self))
 
     def hear(self, words: Words, heard: Heard) -> None:
@@ -104,6 +105,10 @@ class Drawer:
         """A job's id, mostly one that exists."""
         known = [jid for jid, state in self._state.items() if state != "cancel"]
         return str(self.of(known if known and not self.one_in(6) else JIDS))
+
+    def level(self) -> str:
+        """A priority that no other job has been given: of two with the same one the original orders the ids."""
+        return str(self._random.randrange(-10_000, 10_000))
 
     def in_order(self) -> str:
         """A job that no timeout has put before all others: its priority does not move it."""
@@ -168,7 +173,9 @@ class Drawer:
     def retry(self) -> list[str]:
         """The arguments of a retry."""
         jid, worker, queue = self.held()
-        found = [jid, self._held.get(jid, ("", queue))[1], worker]
+        if jid not in self._held:
+            return [jid, queue, "nobody"]
+        found = [jid, self._held[jid][1], worker]
         if self.one_in(2):
             found.append(str(self.of(DELAYS)))
             if self.one_in(2):
@@ -239,7 +246,7 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "retry": lambda d: d.retry(),
     "timeout": lambda d: [d.held()[0]],
     "cancel": lambda d: d.jids(),
-    "priority": lambda d: [d.in_order(), d.of(PRIORITIES)],
+    "priority": lambda d: [d.in_order(), d.level()],
     "depends": lambda d: d.dependencies(),
     "log": lambda d: [d.jid(), "so far", *(['{"x":1}'] if d.one_in(2) else [])],
     "tag": lambda d: d.tag(),
@@ -265,7 +272,7 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "recur.untag": lambda d: [d.recurring(), *d.tags()],
     "config.get": lambda d: [d.setting()[0]] if d.one_in(2) else [],
     "config.set": lambda d: d.setting(),
-    "config.unset": lambda d: [d.setting()[0]],
+    "config.unset": lambda d: [d.of(("heartbeat", "q-heartbeat", "mine", "grace-period", "never-set"))],
 }
 """How to draw the arguments of each command."""
 

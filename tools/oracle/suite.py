@@ -55,7 +55,11 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(qmodel_serve() if given.ours == "serve" else redis_server())
-        ours = bundle.qless_script(simulated=True) if given.ours == "script" else script_of(given.original)
+        ours = (
+            bundle.qless_script(simulated=True, reqless=(given.original / "throttle.lua").exists())
+            if given.ours == "script"
+            else script_of(given.original)
+        )
         prepared(given.original, ours, folder)
         environment = os.environ | {"REDIS_URL": f"redis://localhost:{server.port}/", "PYTHONPATH": str(folder)}
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", str(folder / "test")]

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from qmodel.contract.arguments import TIME_END
-from qmodel.dialects.qless import jobs, queues, recurring, settings, texts
+from qmodel.dialects.qless import jobs, queues, recurring, settings, texts, throttles
 from qmodel.dialects.qless.session import Answer, QlessError, Reply, Session
 from qmodel.model.state.store import Store
 
@@ -54,7 +54,20 @@ COMMANDS: dict[str, Command] = {
     "config.get": settings.config_get,
     "config.set": settings.config_set,
     "config.unset": settings.config_unset,
+    "queue.throttle.get": throttles.queue_throttle_get,
+    "queue.throttle.set": throttles.queue_throttle_set,
+    "queueIdentifierPatterns.getAll": throttles.identifiers_get,
+    "queueIdentifierPatterns.setAll": throttles.identifiers_set,
+    "queuePriorityPatterns.getAll": throttles.priorities_get,
+    "queuePriorityPatterns.setAll": throttles.priorities_set,
+    "queues.names": queues.names,
+    "throttle.delete": throttles.throttle_delete,
+    "throttle.get": throttles.throttle_get,
+    "throttle.locks": throttles.throttle_locks,
+    "throttle.pending": throttles.throttle_pending,
+    "throttle.set": throttles.throttle_set,
 }
+"""The commands of qless, and those that only reqless has."""
 
 REQLESS: dict[str, tuple[str, ...]] = {
     "config.getAll": ("config.get",),
@@ -94,6 +107,7 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "queues.counts": ("queues",),
     "queue.recurAtInterval": ("recur", "4", "interval"),
     "recurringJob.addTag": ("recur.tag",),
+    "reqless.config.get": ("config.get",),
     "recurringJob.cancel": ("unrecur",),
     "recurringJob.get": ("recur.get",),
     "recurringJob.removeTag": ("recur.untag",),
@@ -112,9 +126,21 @@ JSON_LISTS = ("jobs.completed", "queue.jobsByState")
 """Commands whose reply is JSON in reqless and a list in qless."""
 
 LISTS = (
-    "job.addTag", "job.getMulti", "job.removeTag", "jobs.completed", "queue.jobsByState", "queue.peek", "queue.pop",
-    "queues.counts", "tags.top", "workers.counts",
-)  # fmt: skip
+    "job.addTag",
+    "job.getMulti",
+    "job.removeTag",
+    "jobs.completed",
+    "queue.jobsByState",
+    "queue.peek",
+    "queue.pop",
+    "queuePriorityPatterns.getAll",
+    "queues.counts",
+    "queues.names",
+    "tags.top",
+    "throttle.locks",
+    "throttle.pending",
+    "workers.counts",
+)
 """Commands of reqless whose empty list is `[]`; everywhere else it is `{}`."""
 
 

@@ -53,6 +53,8 @@ def put(
     given = options_of("Put", options)
     retries = whole_of("Put", "retries", given["retries"]) if "retries" in given else None
     tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
+    named = strings_of("Put", "throttles", given["throttles"]) if session.reqless and "throttles" in given else ()
+    names = tuple(name for name in dict.fromkeys(named) if not name.startswith(shapes.OWN))
     priority = session.sign * _priority_of(given["priority"]) if "priority" in given else None
     depends = strings_of("Put", "depends", given.get("depends", "[]"))
     asked = "depends" in given and (depends or session.document)
@@ -62,7 +64,9 @@ def put(
     kept = () if before is None else tuple(before.tags)
     tagged = kept if tags is None else tags if set(tags) & set(kept) else ()
     seq = session.seq
-    session.ask("Put", ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, depends if asked else None))
+    edges = depends if asked else None
+    op = ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, edges, throttles=names or None)
+    session.ask("Put", op)
     if tagged:
         session.ask("Put", ops.TagRemove(jid, tagged))
         session.ask("Put", ops.TagAdd(jid, tagged))

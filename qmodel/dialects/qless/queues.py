@@ -7,7 +7,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job, QueueCounts, Sample, Stats
-from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
 from qmodel.dialects.qless.jobs import tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
@@ -24,6 +24,8 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     if most < 1:
         return shapes.granted(session, ())
 
+    if session.reqless:
+        throttles.end_throttles(session)
     if session.is_paused(queue):
         return shapes.granted(session, ())
     bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
@@ -64,6 +66,9 @@ def _tell_popped(session: Session, event: Event) -> None:
 def peek(session: Session, queue: str | None = None, count: str | None = None, limit: str | None = None) -> Reply:
     """Show the jobs that a pop would give next. With three arguments, the second is the number of jobs to skip."""
     queue = need_queue(queue)
+    if session.reqless and (texts.number(count) is None or texts.number(limit) is None):
+        name, given = ("limit", limit) if texts.number(count) is not None else ("offset", count)
+        raise QlessError(f'Peek(): Arg "{name}" missing or not a number: {texts.shown(given)}')
     skip = 0 if limit is None else max(_count_of("Peek", count), 0)
     most = _count_of("Peek", count if limit is None else limit)
     if most < 1:
@@ -112,6 +117,10 @@ def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
         if state == "scheduled":
             session.notice("Jobs", queue, MOST)
         listed = LISTS.get(state, ops.Throttled)
+        if state == "throttled":
+            offset, count = window("Jobs", "offset", "count", *arguments[1:3])
+            jids = throttles.kept_back(session, queue)
+            return jids[offset : offset + count] if offset >= 0 else []
         page = session.ask("Jobs", listed(queue, *window("Jobs", "offset", "count", *arguments[1:3])))
     else:
         raise QlessError(f'Jobs(): Unknown type "{texts.shown(state)}"')
@@ -138,11 +147,23 @@ def queues(session: Session, queue: str | None = None) -> Reply:
     """Count the jobs of all queues, or of one."""
     if queue is not None:
         session.notice("Queues", queue, MOST)
-        return shapes.queue(session, session.ask("Queues", ops.Queue(queue)))
+        return _counts(session, queue)
     listed = session.listed()
     for name in listed:
         session.notice("Queues", name, MOST)
-    return texts.listed(shapes.queue(session, session.ask("Queues", ops.Queue(name))) for name in listed)
+    return texts.listed(_counts(session, name) for name in listed)
+
+
+def _counts(session: Session, name: str) -> texts.Raw:
+    """Write the counts of a queue."""
+    of: QueueCounts = session.ask("Queues", ops.Queue(name))
+    free = len(throttles.let_through(session, name)) if of.throttled and session.reqless else 0
+    return shapes.queue(session, of, free)
+
+
+def names(session: Session) -> Reply:
+    """List the queues."""
+    return texts.dump(session.listed())
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
@@ -165,19 +186,24 @@ def stats(session: Session, queue: str | None = None, date: str | None = None) -
 def workers(session: Session, worker: str | None = None) -> Reply:
     """Count the jobs of all workers, or list the jobs of one worker."""
     if worker is not None:
-        held = session.ask("Workers", ops.Worker(worker))
-        return texts.record((("jobs", _untold(session, held.jobs)), ("stalled", _untold(session, held.stalled))))
+        running, lapsed = _leases(session, worker)
+        return texts.record((("jobs", running), ("stalled", lapsed)))
     counts = []
     for one in session.ask("Workers", ops.Workers(0, MOST)):
-        held = session.ask("Workers", ops.Worker(one.name))
-        counts.append(shapes.worker(one.name, len(_untold(session, held.jobs)), len(_untold(session, held.stalled))))
+        running, lapsed = _leases(session, one.name)
+        counts.append(shapes.worker(one.name, len(running), len(lapsed)))
     return texts.listed(counts)
 
 
-def _untold(session: Session, jids: tuple[str, ...]) -> list[str]:
-    """Leave out the jobs whose holder was told that it lost them; the latest end of a lease first."""
-    held = [job for jid in jids if (job := session.stored(jid)) is not None and "told" not in job.options]
-    return [job.jid for job in sorted(held, key=lambda job: (job.expires_at, job.jid), reverse=True)]
+def _leases(session: Session, worker: str) -> tuple[list[str], list[str]]:
+    """Find a worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end
+    comes first. Jobs whose holder was told that it lost them are left out.
+    """
+    both = session.ask("Workers", ops.Worker(worker))
+    held = [job for jid in both.jobs + both.stalled if (job := session.stored(jid)) and "told" not in job.options]
+    held.sort(key=lambda job: (job.expires_at, job.jid), reverse=True)
+    running = [job.jid for job in held if job.expires_at >= session.now]
+    return running, [job.jid for job in held if job.expires_at <= session.now]
 
 
 # ---- changing

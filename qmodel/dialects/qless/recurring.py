@@ -91,6 +91,8 @@ def recur_update(session: Session, jid: str | None = None, *options: str) -> Rep
         changes |= _change(session, name, value)
 
     session.ask("Recur", ops.RecurUpdate(jid, **changes))
+    if "queue" in changes:
+        session.remember(changes["queue"])
     return 1
 
 

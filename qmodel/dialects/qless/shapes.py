@@ -97,18 +97,23 @@ def _history(session: Session, stages: Iterable[Stage]) -> Raw:
     `max-job-history` goes. (2 means all in qless.)
     """
     owners: dict[int, str] = {}
-    shown = [_stage(stage, owners) for stage in stages if stage.what in WHAT]
+    shown, before = [], ""
+    for stage in stages:
+        if stage.what in WHAT:
+            retried = session.reqless and (before, stage.what) == ("retried", "failed")
+            shown.append(_stage(stage, owners, session.reqless, "failed-retries" if retried else WHAT[stage.what]))
+        before = stage.what
     most = texts.whole(session.note(CONFIG, "max-job-history"))
     if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
         shown = [shown[0], *shown[-max(most - 1, 1) :]]
     return texts.listed(shown)
 
 
-def _stage(stage: Stage, owners: dict[int, str]) -> Raw:
+def _stage(stage: Stage, owners: dict[int, str], reqless: bool, what: str) -> Raw:
     facts = stage.named
-    said: list[tuple[str, object]] = [("when", stage.at // 1000), ("what", WHAT[stage.what])]
+    said: list[tuple[str, object]] = [("when", stage.at // 1000), ("what", what)]
     if stage.what == "put":
-        said.append(("q", facts["queue"]))
+        said.append(("queue" if reqless else "q", facts["queue"]))
     elif stage.what == "popped":
         owners[int(facts["token"])] = str(facts["worker"])
         said.append(("worker", facts["worker"]))
@@ -144,17 +149,17 @@ def stages(history: Iterable[Stage]) -> Raw:
     return texts.listed(texts.record(one.items()) for one in found)
 
 
-def queue(session: Session, of: QueueCounts) -> Raw:
-    """Write a queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number
-    of their own in reqless.
+def queue(session: Session, of: QueueCounts, free: int) -> Raw:
+    """Write a queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number of
+    their own in reqless, but for those for which there is room again.
     """
     ended = session.ended(of.name)
-    waiting = of.waiting + ended if session.reqless else of.waiting + ended + of.throttled
+    waiting = of.waiting + ended + (free if session.reqless else of.throttled)
     return texts.record(
         (
             ("name", of.name),
             ("waiting", waiting),
-            *([("throttled", of.throttled)] if session.reqless else []),
+            *([("throttled", of.throttled - free)] if session.reqless else []),
             ("stalled", of.stalled - ended),
             ("running", of.running),
             ("scheduled", of.scheduled),
@@ -180,7 +185,7 @@ def schedule(session: Session, of: Schedule) -> Raw:
             ("data", of.data),
             ("tags", of.tags),
             ("backlog", of.backlog),
-            *([("throttles", ())] if session.reqless else []),
+            *([("throttles", (OWN + of.queue,))] if session.reqless else []),
         )
     )
 

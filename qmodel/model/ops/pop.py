@@ -176,7 +176,7 @@ def _take(store: Store, now: int, queue: str, found: list[Job], count: int, pass
             break
         some = True
         budget.spend(store, units)
-        if job.state == "running" and options.get(job, "told") is None:
+        if job.state == "running" and (grace <= 0 or options.get(job, "told") is None):
             _tell(store, now, job, grace)
             if grace > 0:
                 continue
