@@ -49,7 +49,16 @@ COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period",
 """What is executed before the first state of every family."""
 
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
-_BUILT_IN: Final = {"__builtins__": {}, "tick": TICK, "day": DAY, "len": len, "sum": sum, "all": all, "abs": abs, "int": int}
+_BUILT_IN: Final = {
+    "__builtins__": {},
+    "tick": TICK,
+    "day": DAY,
+    "len": len,
+    "sum": sum,
+    "all": all,
+    "abs": abs,
+    "int": int,
+}
 
 
 class Scope(NamedTuple):
