@@ -640,7 +640,7 @@ class AsyncQueue:
         return await self.client._listing(ops.Throttled(self.name, offset, count))
 
     async def depending(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:
-        """List its jobs that wait for dependencies, longest waiting first."""
+        """List its jobs that wait for dependencies, in the order of their puts."""
         return await self.client._listing(ops.Depending(self.name, offset, count))
 
     async def running(self, offset: int = 0, count: int = 25) -> Listing[AsyncJob]:

@@ -635,7 +635,7 @@ class Queue:
         return self.client._listing(ops.Throttled(self.name, offset, count))
 
     def depending(self, offset: int = 0, count: int = 25) -> Listing[Job]:
-        """List its jobs that wait for dependencies, longest waiting first."""
+        """List its jobs that wait for dependencies, in the order of their puts."""
         return self.client._listing(ops.Depending(self.name, offset, count))
 
     def running(self, offset: int = 0, count: int = 25) -> Listing[Job]:

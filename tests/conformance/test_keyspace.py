@@ -494,3 +494,25 @@ def test_clear_forgets_everything() -> None:
     keyspace.execute("SET", b"k", b"v")
     keyspace.clear()
     assert (keyspace.dump(), keyspace.touched, dict(keyspace.calls)) == ({}, set(), {})
+
+
+def test_touched_keys_return_to_their_recorded_content() -> None:
+    keyspace = Keyspace()
+    keyspace.execute("SET", b"kept", b"1")
+    keyspace.execute("ZADD", b"ordered", b"1", b"a")
+    keyspace.execute("XADD", b"stream", b"1-0", b"e", b"x")
+    recorded = keyspace.changed()
+    keyspace.load(recorded)
+    assert keyspace.touched == set()
+    keyspace.execute("DEL", b"kept")
+    keyspace.execute("ZADD", b"ordered", b"2", b"b")
+    keyspace.execute("XADD", b"stream", b"2-0", b"e", b"y")
+    keyspace.execute("HSET", b"new", b"f", b"v")
+    assert not keyspace.equals(recorded)
+    assert keyspace.changed()[b"kept"] is None
+    after = keyspace.dump()
+    keyspace.undo(recorded)
+    assert keyspace.equals(recorded)
+    assert keyspace.dump() != after
+    assert keyspace.dump()[b"ordered"] == ("zset", [(b"a", 1.0)])
+    assert b"new" not in keyspace.dump()

@@ -304,3 +304,13 @@ def test_a_running_job_waits_for_its_children_and_loses_no_retry() -> None:
 @pytest.mark.parametrize("edge", [Edge("a"), Edge("a", "fail"), Edge("a", "ignore", "n"), Edge("a", "block", "n")])
 def test_an_edge_is_read_as_it_was_written(edge: Edge) -> None:
     assert Edge.parse(edge.text) == edge
+
+
+def test_a_job_that_is_released_to_wait_for_others_is_listed_by_the_time_of_its_put() -> None:
+    store = Store()
+    put(store, "parent")
+    token = take(store, "parent", now=5)
+    do(store, ops.Put("q", "child", "k", ""), now=7)
+    do(store, ops.Put("q", "later", "k", "", depends=("child",)), now=8)
+    do(store, ops.Release("parent", token, depends=("child",)), now=9)
+    assert do(store, ops.Depending("q"), now=10).jids == ("parent", "later")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tools import lua_catalogue, sync_client
 from tools.architecture.picture import svg as architecture_picture
-from tools.docs import kit, overview, violation
+from tools.docs import kit, overview, proof, violation
 from tools.docs.architecture import markdown as architecture_page
 from tools.docs.client import markdown as client_page
 from tools.docs.reference import as_json
@@ -45,6 +45,8 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/violation.svg": violation.svg,
     "docs/architecture.md": architecture_page,
     "docs/architecture.svg": architecture_picture,
+    "docs/proof.md": proof.markdown,
+    "docs/proof.svg": proof.picture,
     "docs/driver.md": kit.driver_page,
     "docs/driver.schema.json": kit.driver_schema,
     "docs/requirements.md": kit.requirements_page,

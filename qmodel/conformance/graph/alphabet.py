@@ -17,7 +17,8 @@
 Any other line is a letter: an operation of the catalogue. It is tried with every value of the variables that it names:
 `job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
 `token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
-is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration, and `day` a day.
+is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration; `day` is a
+day.
 """
 
 from __future__ import annotations
@@ -49,7 +50,16 @@ COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period",
 """What is executed before the first state of every family."""
 
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
-_BUILT_IN: Final = {"__builtins__": {}, "tick": TICK, "day": DAY, "len": len, "sum": sum, "all": all, "abs": abs, "int": int}
+_BUILT_IN: Final = {
+    "__builtins__": {},
+    "tick": TICK,
+    "day": DAY,
+    "len": len,
+    "sum": sum,
+    "all": all,
+    "abs": abs,
+    "int": int,
+}
 
 
 class Scope(NamedTuple):

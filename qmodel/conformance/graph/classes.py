@@ -17,7 +17,7 @@ from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.operations.spec import Argument
 
 LEFT_OUT: Final = {
-    "*.request: given": "the memory of requests is one mechanism: the families of resends try it with each kind of reply",
+    "*.request: given": "the memory of requests is one mechanism; the families of resends try each kind of reply",
     "*.token: 0": "the engine treats it as any token that no lease has; letters name 1",
     "*.cursor: given": "a cursor holds sequences, of which a state has no fixed ones; directed histories page through",
     "cancel_many.state: *": "the filter is that of search, which is tried with every state",

@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from qmodel.conformance.compare.report import call
 from qmodel.conformance.graph import live
 from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
-from qmodel.conformance.compare.report import call
 from qmodel.conformance.graph.server import ServerCorner
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
-from qmodel.conformance.graph.explore import Explored, Search
+from qmodel.conformance.graph.explore import Explored, Finding, Search
 from qmodel.conformance.graph.server import ServerCorner
 
 ONE: Final = Scope(1, 1)
@@ -58,3 +58,23 @@ def at_night() -> list[Run]:
     """Give the searches of the night: each family in the largest scope in which it closes, and every pair."""
     wide = [Run(family, Scope.parse(WIDE.get(name, "1x2"))) for name, family in explored().items()]
     return [*gate(), *wide, *(Run(pair(one, other), ONE, PAIR_SECONDS) for one, other in combinations(explored(), 2))]
+
+
+TWO: Final = Scope(2, 1)
+"""The scope for what needs two jobs."""
+
+
+def hunt(texts: dict[str, str] | None = None) -> Finding | None:
+    """Look for a fault that is planted in the model, or in files of the library; give the first finding.
+
+    Most faults are found within seconds: so every family is searched for a second before any is searched longer, and
+    those of two jobs are never searched to the end.
+    """
+    families = explored().values()
+    runs = [Run(family, ONE, 1.0) for family in families] + [Run(family, TWO, 3.0) for family in families]
+    for run in [*runs, *(Run(family, ONE, 10.0) for family in families)]:
+        corner = LuaCorner(with_units(texts, run.family.units))
+        found = Search(run.family, run.scope, corner, limit=run.limit).run()
+        if found.findings:
+            return found.findings[0]
+    return None

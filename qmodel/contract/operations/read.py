@@ -84,7 +84,10 @@ class Scheduled(Operation):
 
 @operation("page", "read")
 class Depending(Operation):
-    """List the jobs of a queue that wait for other jobs, longest waiting first."""
+    """List the jobs of a queue that wait for other jobs, in the order of their puts.
+
+    A running job that is released to wait for others keeps the place of its put.
+    """
 
     queue: QueueName
     offset: Offset = 0
