@@ -9,10 +9,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from qmodel import runtime
+from qmodel.backends import bundle
 from qmodel.backends.redis import aio, backend, resend
 from qmodel.backends.redis.aio import AsyncRedisBackend
 from qmodel.backends.redis.common import encoded
@@ -173,8 +175,17 @@ def _does_not_sync() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Writer, "commit", careless)
 
 
+def _keeps_half_a_step() -> contextlib.AbstractContextManager[Any]:
+    text = (Path(__file__).parents[2] / "lua" / "state" / "writes.lua").read_text(encoding="utf-8")
+    mend = "local left = begun and go_on() or undo()"
+    assert mend in text
+    broken = bundle.library({"state/writes.lua": text.replace(mend, "local left = {}")})
+    return mock.patch.object(bundle, "library", lambda: broken)
+
+
 DEFECTS: dict[str, tuple[Fault, str]] = {
     "no epochs": (_no_epochs, "token granted once"),
+    "half a step after an inner error": (_keeps_half_a_step, "invariants"),
     "a first connection that tries once": (_first_connect_tries_once, "tries until the deadline"),
 }
 """Known defects without their mend, and the oracle that notices."""
