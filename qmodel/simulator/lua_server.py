@@ -45,8 +45,12 @@ class LuaNamespace(Namespace):
         """Make one step. One of its first commands that write fails, or none."""
         scene = self._scene
         fails = scene.failing and scene.chance.random() < scene.settings.inner_errors
-        self._left = scene.chance.randrange(1, 12) if fails else 0
+        self._left = scene.chance.randrange(1, 6) if fails else 0
         return super().call(function, args)
+
+    def _hand_out(self) -> None:
+        self._left = 0  # the step is over
+        super()._hand_out()
 
     def _failing(self, name: str, writes: bool) -> str | None:
         if not (self._left and writes):
@@ -54,7 +58,7 @@ class LuaNamespace(Namespace):
         self._left -= 1
         if self._left:
             return None
-        self._scene.oracles.counts["commands failed"] += 1
+        self._scene.oracles.counts["commands that failed"] += 1
         return "NOPERM this command fails as drawn"
 
 
