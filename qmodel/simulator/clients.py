@@ -226,7 +226,7 @@ class Clients:
         return int(chance.uniform(1, 8) * self._scene.settings.lease * 10) if how == "slow" else chance.randrange(2)
 
     def _look(self, context: Context) -> None:
-        store = self._server.store
+        store = None if self._scene.settings.lua else self._server.store
         if store is not None:
             self._scene.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
 

@@ -74,7 +74,9 @@ class Oracles:
 
     # ---- the server
 
-    def executed(self, store: Store, spec: Spec, words: Sequence[str], op: Operation | None, outcome: Any) -> None:
+    def executed(
+        self, store: Store | None, spec: Spec, words: Sequence[str], op: Operation | None, outcome: Any
+    ) -> None:
         """Observe an operation that the server executed."""
         self.counts["operations"] += 1
         if op is None:
@@ -100,7 +102,8 @@ class Oracles:
                 self._held.pop(jid, None)
         if isinstance(op, ops.Pop | ops.PopAny | ops.CompleteAndPop):
             self._looked[op.worker] = self._clock()
-            self._limits(store)
+            if store is not None:
+                self._limits(store)
 
     def _grant(self, token: int, jid: str, worker: str) -> None:
         before = self._grants.setdefault(token, (jid, worker))
@@ -165,6 +168,8 @@ class Oracles:
     def gave_up(self, error: Exception, called: float, deadline: float) -> None:
         """Observe that a call failed: it must have tried until its deadline."""
         self.counts["calls given up"] += 1
+        if getattr(error, "code", ""):
+            return  # the server answered
         took = self._clock() - called
         if took < deadline / 2:
             self.found("tries until the deadline", f"a call gave up after {took:.3f} s of {deadline:g}: {error}")

@@ -28,6 +28,7 @@ class Scene:
         self.settings = settings
         self.chance = Random(f"{seed} world")
         self.names: list[str] = []
+        self.failing = True
         self.baton = Baton(Random(f"{seed} schedule"), settings.pauses)
         self.net = Net(self.baton, Random(f"{seed} network"), settings.weather, dump)
         self.oracles = Oracles(lambda: self.baton.now, lambda: self.net.faulted_at)

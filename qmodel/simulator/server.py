@@ -60,12 +60,10 @@ class Server:
     def _serve(self, process: Process) -> None:
         scene = self._scene
         try:
-            self.host = host = open_host(self._options, self.disk)
-            executor = host.executor
-            assert isinstance(executor, ModelExecutor)
-            scene.oracles.recovered(executor.spaces.look(0, PREFIX).store, self.since)
-            self.since = None
-            executor.watch = self._watch
+            self.host = host = self._open()
+            if self.store is not None:
+                scene.oracles.recovered(self.store, self.since)
+                self.since = None
             scene.run_loop(self._until_it_stops(host))
         except JournalError as error:
             if not self.disk.refused:
@@ -75,6 +73,16 @@ class Server:
         self.start_at = scene.baton.now + 0.5
         self.disk.abandon()
         scene.baton.kill(process)
+
+    def _open(self) -> Host:
+        host = open_host(self._options, self.disk)
+        assert isinstance(host.executor, ModelExecutor)
+        host.executor.watch = self._watch
+        return host
+
+    def settle(self) -> None:
+        """Put what a lying disk has on the disk."""
+        self.disk.settle()
 
     async def _until_it_stops(self, host: Host) -> None:
         async with serving(host):
@@ -86,7 +94,7 @@ class Server:
         if space.prefix == PREFIX:
             self._scene.oracles.executed(space.store, spec, words, op, outcome)
 
-    def replayed(self) -> Store:
+    def replayed(self) -> Store | None:
         """Give the state that a copy of the journal holds."""
         with tempfile.TemporaryDirectory(prefix="qmodel-simulator-") as folder:
             shutil.copytree(self._options.data, folder, dirs_exist_ok=True)
@@ -111,6 +119,10 @@ class Server:
             scene.baton.give_way()
         disk.abandon()
         scene.oracles.counts[f"crashes: {how}"] += 1
+        self._lose(how)
+
+    def _lose(self, how: str) -> None:
+        scene, disk = self._scene, self.disk
         if how == "power":
             disk.lose()
         elif how == "tail":

@@ -32,6 +32,8 @@ class Settings(NamedTuple):
     tail: float = 0.5
     skew: float = 0.0
     snapshot_every: int = 100_000
+    lua: bool = False
+    inner_errors: float = 0.0
     crash_every: float = 0.0
     crashes: tuple[str, ...] = ("kill", "power")
     part_every: float = 0.0
@@ -47,7 +49,9 @@ def drawn(seed: str, seconds: float = 60.0) -> Settings:
     chance = Random(f"{seed} settings")
     is_calm = chance.random() < 0.2
     base = _workload(chance, seconds)
-    return base if is_calm else _failing(chance, base)
+    if not is_calm:
+        base = _failing(chance, base)
+    return _with_lua(chance, base) if chance.random() < 0.15 else base
 
 
 def _workload(chance: Random, seconds: float) -> Settings:
@@ -86,6 +90,18 @@ def _failing(chance: Random, base: Settings) -> Settings:
         evict_every=pick((0.0, 0.0, 4.0)),
         stop_every=pick((0.0, 0.0, 10.0)),
         kill_every=pick((0.0, 0.0, 15.0)),
+    )
+
+
+def _with_lua(chance: Random, base: Settings) -> Settings:
+    """Put the Lua library behind the server; its state is copied as a whole, so not too often."""
+    return base._replace(
+        lua=True,
+        inner_errors=chance.choice((0.0, 0.02, 0.1)) if base.crash_every or base.cut_every else 0.0,
+        tail=max(base.tail, 1.0),
+        rate=min(base.rate, 1.0),
+        crashes=("tail",) if base.lies else ("kill",),
+        fill_every=0.0,
     )
 
 

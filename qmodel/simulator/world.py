@@ -21,6 +21,7 @@ from qmodel.simulator import oracles, strands
 from qmodel.simulator.baton import Process
 from qmodel.simulator.clients import DEADLINE, QUEUES, URL, Clients
 from qmodel.simulator.disk import SimulatedDisk
+from qmodel.simulator.lua_server import LuaServer
 from qmodel.simulator.oracles import PATIENCE, Finding
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import PREFIX, Server
@@ -51,9 +52,9 @@ class World(Scene):
     def __init__(self, seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> None:
         super().__init__(seed, settings, dump)
         disk = SimulatedDisk(self.baton, Random(f"{seed} disk"), settings.lies)
-        self.server = Server(self, folder, disk, settings.snapshot_every)
+        kind = LuaServer if settings.lua else Server
+        self.server = kind(self, folder, disk, settings.snapshot_every)
         self.clients = Clients(self, self.server)
-        self._failing = True
         self._weather = Process("weather")
 
     # ---- the run
@@ -61,7 +62,7 @@ class World(Scene):
     def run(self) -> None:
         """Run it: set up, let things fail, stop the faults, and let everybody finish."""
         self._set_up()
-        self.server.disk.settle()
+        self.server.settle()
         self.clients.start()
         for every, act in self._faults():
             if every:
@@ -103,7 +104,7 @@ class World(Scene):
 
     def _calm_down(self) -> None:
         """Stop the faults, and let the server run."""
-        self._failing = False
+        self.failing = False
         self.clients.producing = False
         self.net.partitions.clear()
         self.net.weather = self.net.weather._replace(lose=0.0)
@@ -145,7 +146,9 @@ class World(Scene):
         store = self.server.store
         if store is not None:
             self.oracles.recovered(store, None)
-            self.oracles.replayed(store, self.server.replayed())
+            again = self.server.replayed()
+            if again is not None:
+                self.oracles.replayed(store, again)
 
     # ---- faults
 
@@ -164,7 +167,7 @@ class World(Scene):
     def _repeat(self, every: float, act: Callable[[], None]) -> None:
         while True:
             self.sleep(self.chance.expovariate(1 / every))
-            if not self._failing:
+            if not self.failing:
                 return
             act()
 
@@ -197,7 +200,7 @@ class World(Scene):
         """Put what a lying disk has on the disk, from time to time."""
         while self.settings.lies:
             self.sleep(self.settings.tail * self.chance.uniform(0.5, 1.5))
-            self.server.disk.settle()
+            self.server.settle()
 
 
 @contextlib.contextmanager

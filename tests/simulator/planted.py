@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from qmodel import runtime
+from qmodel.backends import bundle
 from qmodel.backends.redis import aio, backend, resend
 from qmodel.backends.redis.aio import AsyncRedisBackend
 from qmodel.backends.redis.common import encoded
@@ -103,26 +105,23 @@ def _renews_what_has_ended() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Renewer, "drop", lambda self, attempt: None)
 
 
-def _keeps_a_connection_after_a_timeout() -> contextlib.AbstractContextManager[Any]:
-    send = AsyncRedisBackend._send
-
+@contextlib.contextmanager
+def _keeps_connections_after_an_error() -> Iterator[None]:
     async def careless(self: AsyncRedisBackend, packed: bytes) -> Any:
         line = self._line
         connection = self._open(line, line.idle)
-        line.idle.append(connection)
-        hang_up, connection.disconnect = connection.disconnect, mock.AsyncMock()
         try:
-            return await send(self, packed)
-        except TimeoutError:
-            line.idle.append(connection)
-            raise
-        except BaseException:
-            await hang_up(nowait=True)
-            raise
+            async with asyncio.timeout(self._timeout):
+                await connection.send_packed_command(packed, check_health=False)
+                return await connection.read_response(disconnect_on_error=False)
         finally:
-            connection.disconnect = hang_up
+            line.idle.append(connection)
 
-    return mock.patch.object(AsyncRedisBackend, "_send", careless)
+    async def forget(self: AsyncRedisBackend, line: Any) -> None:
+        pass
+
+    with mock.patch.multiple(AsyncRedisBackend, _send=careless, _forget=forget):
+        yield
 
 
 def _performs_what_it_gave_back() -> contextlib.AbstractContextManager[Any]:
@@ -173,8 +172,17 @@ def _does_not_sync() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Writer, "commit", careless)
 
 
+def _keeps_half_a_step() -> contextlib.AbstractContextManager[Any]:
+    text = bundle.read("state/writes")
+    mend = "local left = begun and go_on() or undo()"
+    assert mend in text
+    broken = bundle.library({"state/writes": text.replace(mend, "local left = {}")})
+    return mock.patch.object(bundle, "library", lambda: broken)
+
+
 DEFECTS: dict[str, tuple[Fault, str]] = {
     "no epochs": (_no_epochs, "token granted once"),
+    "half a step after an inner error": (_keeps_half_a_step, "invariants"),
     "a first connection that tries once": (_first_connect_tries_once, "tries until the deadline"),
 }
 """Known defects without their mend, and the oracle that notices."""
@@ -187,7 +195,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a job that goes on after LOCK_LOST": (_goes_on_after_lock_lost, "stops after LOCK_LOST"),
     "a worker that keeps its jobs at its end": (_keeps_its_jobs_at_its_end, "nothing is left over"),
     "a renewer that keeps what has ended": (_renews_what_has_ended, "nothing is left over"),
-    "a connection that is kept after a timeout": (_keeps_a_connection_after_a_timeout, "linearizable"),
+    "a connection that is kept after an error": (_keeps_connections_after_an_error, "linearizable"),
     "a runner that performs what was given back": (_performs_what_it_gave_back, "performed before its end"),
     "a runner that performs too many": (_performs_too_many, "limits"),
     "a client that gives up early": (_gives_up_early, "tries until the deadline"),

@@ -1,0 +1,133 @@
+"""A server with the Lua library: the sessions of `qmodel serve` in front of the library on a keyspace in memory.
+
+The keyspace stands for the memory of a Redis server whose commands fail now and then in the middle of a step, as they
+do when a user is not allowed one, or memory runs out. At most one command of a call fails. A crash loses what the
+library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from qmodel.backends import bundle
+from qmodel.backends.embedded.backend import AsyncEmbeddedBackend, Namespace
+from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.redis import raw_keys
+from qmodel.contract.operations import Operation, Spec
+from qmodel.errors import ConnectError
+from qmodel.model import restore
+from qmodel.model.state.store import Store
+from qmodel.serve.functions import system_clock
+from qmodel.serve.host import Host, Options
+from qmodel.serve.proxy import ProxyExecutor
+from qmodel.serve.replies import Raw, reply
+from qmodel.serve.resp import Fault
+from qmodel.simulator.scene import Scene
+from qmodel.simulator.server import PREFIX, Server
+
+Observe = Callable[[Spec, Operation, Any], None]
+
+
+class LuaNamespace(Namespace):
+    """A namespace with a Lua state of its own, in which one command of a call may fail."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(lambda: system_clock() / 1000)
+        self.host = LuaHost(limit=0)
+        self.host.load(bundle.library())
+        self._scene = scene
+        self._left = 0
+        self.keyspace.failing = self._failing
+
+    def call(self, function: str, args: list[str]) -> Any:
+        """Make one step. One of its first commands that write fails, or none."""
+        scene = self._scene
+        fails = scene.failing and scene.chance.random() < scene.settings.inner_errors
+        self._left = scene.chance.randrange(1, 6) if fails else 0
+        return super().call(function, args)
+
+    def _hand_out(self) -> None:
+        self._left = 0  # the step is over
+        super()._hand_out()
+
+    def _failing(self, name: str, writes: bool) -> str | None:
+        if not (self._left and writes):
+            return None
+        self._left -= 1
+        if self._left:
+            return None
+        self._scene.oracles.counts["commands that failed"] += 1
+        return "NOPERM this command fails as drawn"
+
+
+class LuaExecutor(ProxyExecutor):
+    """Forwards calls to the library, and shows them to the oracles."""
+
+    def __init__(self, namespace: Namespace, observe: Observe) -> None:
+        super().__init__("embedded://")
+        self._async = AsyncEmbeddedBackend(namespace)
+        self._observe = observe
+
+    async def _forward(self, spec: Spec, op: Operation, now: int | None) -> Raw:
+        assert self._async is not None
+        try:
+            outcome = await self._async.execute(op, now)
+        except ConnectError as error:
+            return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")
+        self._observe(spec, op, outcome)
+        return reply(spec.reply, outcome)
+
+
+class LuaServer(Server):
+    """A server that executes the Lua library."""
+
+    _kept: dict[bytes, Any] | None = None
+    _keyspace: dict[bytes, Any] | None = None
+    _namespace: LuaNamespace | None = None
+    _read: tuple[int, Store] | None = None
+    _calls = 0
+
+    @property
+    def store(self) -> Store | None:
+        """The state that the keys hold; None while a failed command waits for the next call."""
+        if not self.runs or self.host is None or self._namespace is None:
+            return None
+        if self._read is None or self._read[0] != self._calls:
+            try:
+                state = restore.store(raw_keys.decode(self._namespace.keyspace.dump(), PREFIX))
+            except raw_keys.Corrupt as error:
+                if "wait for the next call" not in str(error):
+                    self._scene.oracles.found("invariants", str(error))
+                return None
+            self._read = self._calls, state
+        return self._read[1]
+
+    def settle(self) -> None:
+        """Keep a copy of the keyspace."""
+        self.disk.settle()
+        if self._namespace is not None:
+            self._kept = copy.deepcopy(self._namespace.keyspace._data)
+
+    def replayed(self) -> Store | None:
+        """There is no journal."""
+        return None
+
+    def _open(self) -> Host:
+        self._namespace = namespace = LuaNamespace(self._scene)
+        if self._keyspace is not None:
+            namespace.keyspace._data = self._keyspace
+        self._calls += 1
+        return Host(Options(), LuaExecutor(namespace, self._observed))
+
+    def _observed(self, spec: Spec, op: Operation, outcome: Any) -> None:
+        self._calls += 1
+        self._scene.oracles.executed(None, spec, [getattr(op, "request", "")], op, outcome)
+
+    def _lose(self, how: str) -> None:
+        assert self._namespace is not None
+        self._keyspace = self._namespace.keyspace._data
+        if how == "tail" and self._kept is not None:
+            self._go_back(self.disk.settled_at)
+            self._keyspace = copy.deepcopy(self._kept)
