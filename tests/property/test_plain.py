@@ -87,11 +87,17 @@ class Drawer:
     def complete(self) -> ops.Complete:
         more: dict[str, Any] = {}
         if self.rarely(12):
-            more = self.chance.choice([{"result": "done"}, {"next": "r"}, {"data": "new"}])
+            more = self.chance.choice([{"next": "r"}, {"data": "new"}, {"result": "x" * 1000}])
+        elif self.rarely(3):
+            more = {"result": self.result()}
         return ops.Complete(*self.lease(), **more)
 
     def complete_many(self) -> ops.CompleteMany:
-        return ops.CompleteMany(tuple(ops.Complete(*self.lease()) for _ in range(self.chance.randrange(1, 12))))
+        count = self.chance.randrange(1, 12)
+        return ops.CompleteMany(tuple(ops.Complete(*self.lease(), result=self.result()) for _ in range(count)))
+
+    def result(self) -> str:
+        return "" if self.rarely(2) else "r" * self.chance.choice((1, 9, 10, 120, 999))
 
     def other(self) -> Operation:
         queue, worker = self.chance.choice(QUEUES), self.chance.choice(WORKERS)
