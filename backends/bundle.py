@@ -23,7 +23,7 @@ LIBRARY = "qmodel_v1"
 
 FILES = (
     "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
-    "state/repair", "state/store", "state/epochs", "state/records", "state/budget", "state/config", "state/history",
+    "state/repair", "state/store", "state/epochs", "state/records", "state/plain_records", "state/budget", "state/config", "state/history",
     "state/journal",
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
@@ -54,14 +54,13 @@ LIBRARIES = (
 HOT = (
     "redis.call", "redis.pcall", "string.find", "string.match", "string.sub", "string.format", "store.numbers",
     "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts",
-    "store.gone", "store.added", "store.removed", "store.set", "store.dropped", "store.durations", "store.trims",
-    "store.cascade", "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text",
-    "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event",
-    "store.set_field", "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config",
-    "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker", "records.begin", "records.get",
-    "records.encode", "records.flush", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.get",
-    "jobs.lift", "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "catalogue.most",
-    "arguments.names", "arguments.is_id", "refusals.raised", "plain.answer",
+    "store.gone", "store.durations", "store.trims", "store.left", "store.tracks", "store.begin", "store.open",
+    "store.emit", "store.text", "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch",
+    "writes.put_off_event", "store.set_field", "store.last", "store.bounds", "store.flush", "keys.prefix",
+    "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
+    "records.get", "records.encode", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.lift",
+    "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "arguments.names", "arguments.is_id",
+    "refusals.raised", "plain.answer",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

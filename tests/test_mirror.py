@@ -29,6 +29,7 @@ LUA_FILES_ALONE = {
     "ops/plain": "what the verbs do in the plain case, at once; tests/property/test_plain.py compares both",
     "state/intent": "a step of the model cannot fail in its middle",
     "state/keys": "the model has no keys",
+    "state/plain_records": "the model's jobs are objects",
     "state/repair": "the model's state is never damaged",
     "state/writes": "a step of the model cannot fail in its middle",
 }
@@ -118,8 +119,8 @@ STORAGE_CALLS = {
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",
     "queues.lapsed", "queues.look_due", "queues.of", "queues.prefetch", "queues.rank", "queues.size",
     "records.clear_failure", "records.data", "records.prefetch", "records.set_data", "records.set_failure",
-    "options.of_any", "store.events_after", "store.gather", "store.gather_no_more", "store.last", "store.text", "store.write_sorted",
-    "tags.has", "tags.of", "workers.expect",
+    "options.of_any", "store.events_after", "store.gather", "store.gather_no_more", "store.last", "store.text",
+    "store.write_sorted", "tags.has", "tags.of", "workers.expect",
 }  # fmt: skip
 """Calls in verbs that may stand on one side only: they look at what one side keeps otherwise, and decide nothing."""
 

@@ -13,47 +13,18 @@ local plain = {}
 plain.answer = false -- the reply, from the first write that lasts on
 
 local INLINE = 1024 -- the most bytes of data within a record
+local SHORT = 999 -- the most bytes of a result
 local RETIRED = 100 -- the most jobs that one completion deletes
 local SHY = 16 -- how many pops leave a queue to the verb after a job that was not plain
 
--- The number of stages after one more. A longer history may have to be trimmed.
-local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
-
--- Records without a rare part, or with tags alone in it (state/records.lua).
-local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
-local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t((%d+)\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
-local FEW_WAITING = '^waiting\t%d+\t[1-3]\t0\t'
-local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t0\t'
-local TAGS = '^0\t0\t%C*\t\t0\t\t0\t0\t0\t0\t\n'
-
 local shy_key, shy = false, 0 -- the order whose last job was not plain, and how many pops leave it to the verb
-
--- Whether a record has no rare part but tags; `more` is its length.
-local function has_few(text, more)
-  return more == '0' or string.find(text, TAGS, -more) ~= nil
-end
-
--- The part of a record from klass on, with one stage more.
-local function with_stage(text, at, more, stage)
-  if more == '0' then
-    return string.sub(text, at) .. stage
-  end
-  return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
-end
 
 -- The time from a moment, which is text, until now.
 local function since(now, moment)
-  local ms = now - moment
-  return ms > 0 and ms or 0
+  return math.max(now - moment, 0)
 end
 
 -- ---- put
-
--- The record of a new job, as a put with this sequence writes it.
-local function waiting(id, name, moment, klass, request, data)
-  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
-    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
-end
 
 -- Put a new job into a listed queue for which no worker waits.
 function plain.put(_, moment, args, simulated)
@@ -72,7 +43,7 @@ function plain.put(_, moment, args, simulated)
 
   local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
   plain.answer = {'OK', jid}
-  store.write_plain(key, waiting(id, name, moment, klass, request, data), id)
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data), id)
   writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
   store.end_plain(simulated)
 end
@@ -127,7 +98,7 @@ function plain.put_many(_, moment, args, simulated)
     local jid, klass, data = jids[i], args[6 * i + 1], args[6 * i + 2]
     local _, id = store.tell(head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
     members[2 * i - 1], members[2 * i] = '0', keys.ready_member(moment, id, jid)
-    store.save(wanted[i + 4], waiting(id, name, moment, klass, request, data))
+    store.save(wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, data))
   end
   writes.put_off_many('ZADD', queue.work_key, members, #members)
   plain.answer = {'OK', jids}
@@ -136,13 +107,6 @@ function plain.put_many(_, moment, args, simulated)
 end
 
 -- ---- pop
-
--- The record of a job that is leased.
-local function running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
-  return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
-    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t'
-    .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
-end
 
 -- How many jobs a pop asks for at most; nil, if it asks for anything else.
 local function count_of(args)
@@ -179,9 +143,8 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   local jid = keys.ready_jid_of(member)
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
-  local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
-  stages = NEXT[stages]
-  if not stages or not has_few(text, more) then
+  local stages, more, tries, ready_at, at = plain_records.read_waiting(text)
+  if not stages then
     return leave(queue.work_key, popped)
   end
 
@@ -191,7 +154,7 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   local seq, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t'
     .. store.text(wait_ms))
   local token = epochs.token(seq)
-  text = running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  text = plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
   plain.answer = {'OK', {{jid, 'running', text}}}
   store.write_plain(key, text, id)
   writes.last('ZADD', queue.locks_key, ends, keys.member(id, jid))
@@ -210,18 +173,20 @@ local function take_many(work_key, count)
     local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
     jids[at], job_keys[at] = jid, keys.job(jid)
   end
-  local texts = store.read_all(job_keys)
+  local texts, all = store.read_all(job_keys), {}
   for i = 1, #jids do
-    if not string.find(texts[i] or '', FEW_WAITING) then
+    local one = {plain_records.read_waiting(texts[i])}
+    if one[2] ~= '0' then
       return leave(work_key, popped)
     end
+    all[i] = one
   end
-  return jids, job_keys, texts
+  return jids, job_keys, texts, all
 end
 
 -- Lease the first jobs of a queue to a worker.
 local function lease_many(now, moment, queue, worker, request, ends, simulated, count)
-  local jids, job_keys, texts = take_many(queue.work_key, count)
+  local jids, job_keys, texts, all = take_many(queue.work_key, count)
   if not jids then
     return nil
   end
@@ -230,13 +195,13 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
   local name, locks, fields, waits, shown = queue.name, {}, {}, {}, {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
   for i = 1, #jids do
-    local jid, text = jids[i], texts[i]
-    local stages, more, tries, ready_at, at = string.match(text, WAITING)
-    waits[i] = store.text(since(now, ready_at))
+    local jid, one = jids[i], all[i]
+    waits[i] = store.text(since(now, one[4]))
     local seq, id = store.tell(head .. jid .. facts .. waits[i])
     locks[2 * i - 1], locks[2 * i] = ends, keys.member(id, jid)
     fields[2 * i - 1], fields[2 * i] = 'j' .. jid, id
-    text = running(id, NEXT[stages], more, name, tries, worker, epochs.token(seq), request, moment, ends, text, at)
+    local text = plain_records.running(
+      id, one[1], '0', name, one[3], worker, epochs.token(seq), request, moment, ends, texts[i], one[5])
     store.save(job_keys[i], text)
     shown[i] = {jid, 'running', text}
   end
@@ -258,12 +223,10 @@ function plain.pop(now, moment, args, simulated)
   end
   local quiet, state = store.open_plain(simulated, queues.state_key(name))
   local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
-  if not quiet or not is_calm(now, queue, name, expires) then
-    return nil
-  elseif shy > 0 and queue.work_key == shy_key then
+  if quiet and shy > 0 and queue.work_key == shy_key then
     shy = shy - 1
     return nil
-  elseif workers.granted(worker, request)[1] then
+  elseif not quiet or not is_calm(now, queue, name, expires) or workers.granted(worker, request)[1] then
     return nil
   end
   local way = count == 1 and lease or lease_many
@@ -271,13 +234,6 @@ function plain.pop(now, moment, args, simulated)
 end
 
 -- ---- complete
-
--- The record of a job that is complete.
-local function complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at)
-  return 'complete\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t'
-    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t'
-    .. with_stage(text, at, more, 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n')
-end
 
 -- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
 -- bounds of retention, if they change. Nil, if that is not plain.
@@ -292,7 +248,7 @@ local function retiring(now, more, seq, most)
   end
   local texts = store.read_all(job_keys)
   for i = 1, #members do
-    if not string.find(texts[i] or '', FEW_COMPLETE) then
+    if not plain_records.is_ended(texts[i]) then
       return nil
     end
   end
@@ -307,8 +263,8 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_seq', sweep_seq)
   store.bound('sweep_at', sweep_at)
   if job_keys then
-    local _
     for i = 1, #members do
+      local _
       _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
     end
     writes.put_off_many('ZREM', keys.completed, members, #members)
@@ -317,17 +273,16 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   return id
 end
 
--- Complete a job, without a result.
+-- Complete a job.
 function plain.complete(now, moment, args, simulated)
-  local jid, token = args[3], args[4]
-  if args[5] or not arguments.is_id(jid, 128) then
+  local jid, token, result = args[3], args[4], args[5] and args[6] or ''
+  if args[5] and (args[5] ~= 'result' or not args[6] or args[7] or #result > SHORT) or not arguments.is_id(jid, 128) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, text = store.open_plain(simulated, key)
-  local seq, stages, more, name, tries, _, retries, worker, held, grant, popped_at, at = string.match(text or '', RUNNING)
-  stages = NEXT[stages]
-  if not quiet or not stages or held ~= token or not has_few(text, more) or config.owns(name) then
+  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at = plain_records.read_running(text)
+  if not quiet or not seq or held ~= token or config.owns(name) then
     return nil
   end
   local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
@@ -339,7 +294,7 @@ function plain.complete(now, moment, args, simulated)
   stats.ran(now, name, run_ms)
   local _, id = store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t'
     .. store.text(run_ms))
-  text = complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at)
+  text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
@@ -349,31 +304,37 @@ function plain.complete(now, moment, args, simulated)
   store.end_plain(simulated)
 end
 
--- The ids and tokens of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`. The keys of
--- the jobs are added to a list.
+-- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or
+-- `jobs 4 jid token result text`. The keys of the jobs are added to a list.
 local function leases(args, wanted)
-  local jids, tokens, met, count = {}, {}, {}, 0
-  for at = 3, #args, 4 do
-    local jid, token = args[at + 2], args[at + 3]
-    if args[at] ~= 'jobs' or args[at + 1] ~= '2' or not token or met[jid] or not arguments.is_id(jid, 128) then
+  local jids, tokens, results_, met, count, at = {}, {}, {}, {}, 0, 3
+  while args[at] do
+    local size, jid, token, result = args[at + 1], args[at + 2], args[at + 3], ''
+    if size == '4' and args[at + 4] == 'result' then
+      at, result = at + 2, args[at + 5]
+    elseif size ~= '2' then
       return nil
     end
-    count = count + 1
+    if not token or not result or #result > SHORT or met[jid] or not arguments.is_id(jid, 128) then
+      return nil
+    end
+    count, at = count + 1, at + 4
     met[jid] = true
-    jids[count], tokens[count], wanted[count + 3] = jid, token, keys.job(jid)
+    jids[count], tokens[count], results_[count], wanted[count + 3] = jid, token, result, keys.job(jid)
+    if args[at] and args[at] ~= 'jobs' then
+      return nil
+    end
   end
-  if count > 0 and count <= catalogue.most then
-    return jids, tokens
-  end
+  return args[3] == 'jobs' and count <= catalogue.most and jids, tokens, results_
 end
 
 -- Take apart the records of jobs that one worker holds in one queue under these tokens; nil, if they are others.
 local function held_together(found, tokens)
   local all, name, worker = {}, nil, nil
   for i = 1, #tokens do
-    local one = {string.match(found[i + 3] or '', RUNNING)}
-    name, worker = name or one[4], worker or one[8]
-    if not NEXT[one[2]] or one[3] ~= '0' or one[9] ~= tokens[i] or one[4] ~= name or one[8] ~= worker then
+    local one = {plain_records.read_running(found[i + 3])}
+    name, worker = name or one[4], worker or one[7]
+    if one[3] ~= '0' or one[8] ~= tokens[i] or one[4] ~= name or one[7] ~= worker then
       return nil
     end
     all[i] = one
@@ -382,21 +343,22 @@ local function held_together(found, tokens)
 end
 
 -- Complete these jobs; give the outcomes.
-local function complete_all(now, moment, name, worker, jids, wanted, found, all)
+local function complete_all(now, moment, name, worker, jids, wanted, found, all, given)
   local locks, fields, runs, ended, outcomes, last = {}, {}, {}, {}, {}, nil
   local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
   for i = 1, #jids do
     local jid, one = jids[i], all[i]
-    runs[i] = store.text(since(now, one[11]))
+    runs[i] = store.text(since(now, one[10]))
     locks[i], fields[#fields + 1] = keys.member(one[1], jid), 'j' .. jid
-    if one[10] ~= last then
-      last = one[10]
+    if one[9] ~= last then
+      last = one[9]
       fields[#fields + 1] = 'r' .. last
     end
-    local _, id = store.tell(head .. jid .. facts .. one[9] .. '\t' .. runs[i])
+    local _, id = store.tell(head .. jid .. facts .. one[8] .. '\t' .. runs[i])
     ended[2 * i - 1], ended[2 * i] = moment, keys.member(id, jid)
     store.save(wanted[i + 3],
-      complete(id, NEXT[one[2]], '0', name, one[5], one[7], one[9], one[11], moment, found[i + 3], one[12]))
+      plain_records.complete(id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11],
+        given[i]))
     outcomes[i] = 'complete'
   end
   stats.ran_all(now, name, runs)
@@ -406,10 +368,10 @@ local function complete_all(now, moment, name, worker, jids, wanted, found, all)
   return outcomes
 end
 
--- Complete jobs that one worker holds in one queue, without results.
+-- Complete jobs that one worker holds in one queue.
 function plain.complete_many(now, moment, args, simulated)
   local wanted = {false, false, false}
-  local jids, tokens = leases(args, wanted)
+  local jids, tokens, given = leases(args, wanted)
   if not jids then
     return nil
   end
@@ -424,7 +386,7 @@ function plain.complete_many(now, moment, args, simulated)
     return nil
   end
 
-  local outcomes = complete_all(now, moment, name, worker, jids, wanted, found, all)
+  local outcomes = complete_all(now, moment, name, worker, jids, wanted, found, all, given)
   retire(moment, '', members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', outcomes}
   store.write_all_plain()
@@ -433,5 +395,6 @@ end
 
 -- The operations that have a plain case.
 plain.ways = {
-  put = plain.put, pop = plain.pop, complete = plain.complete, put_many = plain.put_many, complete_many = plain.complete_many,
+  put = plain.put, put_many = plain.put_many, pop = plain.pop, complete = plain.complete,
+  complete_many = plain.complete_many,
 }

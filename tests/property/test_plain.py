@@ -28,8 +28,8 @@ HISTORIES, STEPS = 100, 120
 
 QUEUES, WORKERS, KLASSES = ("q", "r"), ("v", "w"), ("K", "L")
 OPTIONS = (
-    ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33), ("jobs-history", 1000),
-    ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
+    ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33),
+    ("jobs-history", 1000), ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
 )  # fmt: skip
 
 
@@ -68,9 +68,9 @@ class Drawer:
         jobs = [ops.Put(first.queue, first.jid, first.klass, first.data)]
         for _ in range(self.chance.randrange(20)):
             one = self.put()
-            more = {"tags": one.tags} if self.rarely(9) else {}
+            tags = one.tags if self.rarely(9) else None
             jobs.append(
-                ops.Put(first.queue if not self.rarely(40) else one.queue, one.jid, one.klass, one.data, **more)
+                ops.Put(first.queue if not self.rarely(40) else one.queue, one.jid, one.klass, one.data, tags=tags)
             )
         return ops.PutMany(tuple(jobs), self.request())
 
@@ -87,11 +87,17 @@ class Drawer:
     def complete(self) -> ops.Complete:
         more: dict[str, Any] = {}
         if self.rarely(12):
-            more = self.chance.choice([{"result": "done"}, {"next": "r"}, {"data": "new"}])
+            more = self.chance.choice([{"next": "r"}, {"data": "new"}, {"result": "x" * 1000}])
+        elif self.rarely(3):
+            more = {"result": self.result()}
         return ops.Complete(*self.lease(), **more)
 
     def complete_many(self) -> ops.CompleteMany:
-        return ops.CompleteMany(tuple(ops.Complete(*self.lease()) for _ in range(self.chance.randrange(1, 12))))
+        count = self.chance.randrange(1, 12)
+        return ops.CompleteMany(tuple(ops.Complete(*self.lease(), result=self.result()) for _ in range(count)))
+
+    def result(self) -> str:
+        return "" if self.rarely(2) else "r" * self.chance.choice((1, 9, 10, 120, 999))
 
     def other(self) -> Operation:
         queue, worker = self.chance.choice(QUEUES), self.chance.choice(WORKERS)
@@ -101,7 +107,8 @@ class Drawer:
             ops.ConfigSet(option, value), ops.ConfigUnset(option), ops.ConfigUnset(option), ops.Pause((queue,)),
             ops.Unpause((queue,)), ops.Unpause((queue,)), ops.Track(f"j{self.jids}"), ops.Untrack(f"j{self.jids}"),
             ops.ThrottleSet("t", 1), ops.ThrottleSet(f"queue/{queue}", 2), ops.ThrottleUnset(f"queue/{queue}"),
-            ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token), ops.Cancel((jid,)), ops.Events(0, 5),
+            ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token),
+            ops.Cancel((jid,)), ops.Events(0, 5),
             ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4),
         ])  # fmt: skip
 

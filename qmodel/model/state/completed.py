@@ -1,7 +1,7 @@
 """Complete jobs, and how long they are kept.
 
-The count may be exceeded by a sixteenth, at most by 64. Then as many jobs are deleted as exceed the count: deleting them
-together costs a fraction of deleting one with every completion.
+The count may be exceeded by a sixteenth, at most by 64. Beyond that, the jobs that exceed the count are deleted
+together: this costs less than deleting one with every completion.
 """
 
 from __future__ import annotations

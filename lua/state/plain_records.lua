@@ -1,0 +1,85 @@
+-- The records of plain jobs (ops/plain.lua): state/records.lua tells what stands in them.
+
+local plain_records = {}
+
+-- The number of stages after one more. A longer history may have to be trimmed.
+local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
+
+-- Records without a rare part, or with tags alone in it (state/records.lua).
+local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
+local TAGS = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t\n'
+local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
+
+-- Whether a record has no rare part but tags; `more` is its length.
+local function has_few(text, more)
+  return more == '0' or string.find(text, TAGS, -more) ~= nil
+end
+
+-- The part of a record from klass on, with one stage more.
+local function with_stage(text, at, more, stage)
+  if more == '0' then
+    return string.sub(text, at) .. stage
+  end
+  return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
+end
+
+-- The record of a new job, as a put with this sequence writes it.
+function plain_records.waiting(id, name, moment, klass, request, data)
+  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
+end
+
+-- The record of a job that is leased.
+function plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
+    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t'
+    .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
+end
+
+-- The rare part of a record with tags and a result.
+local function with_result(text, more, result)
+  local tags_ = more ~= '0' and string.match(text, TAGS, -more) or ''
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t' .. store.text(#result) .. '\t0\t0\t\n' .. result
+end
+
+-- The record of a job that is complete.
+function plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
+  local stage = 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
+  local rest
+  if result == '' then
+    rest = with_stage(text, at, more, stage)
+  else
+    local rare = with_result(text, more, result)
+    rest = (more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)) .. stage .. rare
+    more = store.text(#rare)
+  end
+  return 'complete\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t'
+    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest
+end
+
+-- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
+-- that with its retries, and where the rest begins. Nil, if it is not plain.
+function plain_records.read_waiting(text)
+  local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
+  stages = NEXT[stages]
+  if stages and has_few(text, more) then
+    return stages, more, tries, ready_at, at
+  end
+end
+
+-- Read the record of a job that is leased, likewise.
+function plain_records.read_running(text)
+  local seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at = string.match(text or '', RUNNING)
+  stages = NEXT[stages]
+  if stages and has_few(text, more) then
+    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at
+  end
+end
+
+-- Whether a complete job has nothing that its deletion must look at, and costs hardly any budget.
+function plain_records.is_ended(text)
+  local more = string.match(text or '', FEW_COMPLETE)
+  return more == '0' or more and string.find(text, RESULT, -more) ~= nil
+end
