@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
@@ -190,18 +190,6 @@ class Cluster:
             node.ask("CLUSTER", "SETSLOT", move.slot, "NODE", there)
 
 
-@contextlib.contextmanager
-def cluster(program: str) -> Iterator[Cluster]:
-    """Start a cluster, and kill its nodes at the end."""
-    with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
-        made = Cluster(program, Path(folder))
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop()
-
-
 class Watched:
     """A master with a replica, and sentinels that promote it."""
 
@@ -247,16 +235,28 @@ class Watched:
         return f"redis+sentinel://{hosts}/{self.NAME}/0?" + "&".join((f"prefix={prefix}", *options))
 
 
+Nodes = TypeVar("Nodes", Cluster, Watched)
+
+
 @contextlib.contextmanager
-def watched(program: str) -> Iterator[Watched]:
-    """Start a master, a replica and sentinels, and kill all at the end."""
+def _started(make: Callable[[str, Path], Nodes], program: str) -> Iterator[Nodes]:
     with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
-        made = Watched(program, Path(folder))
+        made = make(program, Path(folder))
         try:
             made.start()
             yield made
         finally:
             made.stop()
+
+
+def cluster(program: str) -> contextlib.AbstractContextManager[Cluster]:
+    """Start a cluster, and kill its nodes at the end."""
+    return _started(Cluster, program)
+
+
+def watched(program: str) -> contextlib.AbstractContextManager[Watched]:
+    """Start a master, a replica and sentinels, and kill all at the end."""
+    return _started(Watched, program)
 
 
 def _text(reply: Any) -> Any:

@@ -77,6 +77,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 20, 20)
 
 
+def pytest_unconfigure() -> None:
+    """Let all go at the end; libraries complain about what is left."""
+    gc.unfreeze()
+
+
 # ---- the order of the tests
 
 
