@@ -189,7 +189,7 @@ def _number_tagged(keys: Any, words: Words, heard: Heard, noted: None) -> None:
 # ---- a pop for which there is no room is no sign of life
 
 
-def _pop_before(keys: Any, words: Words) -> float | None | bool:
+def _pop_before(keys: Any, words: Words) -> float | bool | None:
     queue, worker, now = words[2], words[3], words[1]
     most = int(keys.hget("ql:config", f"{queue}-max-concurrency") or 0)
     if not 0 < most <= keys.zcount(f"ql:q:{queue}-locks", now, "+inf"):
@@ -198,7 +198,7 @@ def _pop_before(keys: Any, words: Words) -> float | None | bool:
     return seen
 
 
-def _pop_after(keys: Any, words: Words, heard: Heard, seen: float | None | bool) -> None:
+def _pop_after(keys: Any, words: Words, heard: Heard, seen: float | bool | None) -> None:
     _number_tagged(keys, words, heard, None)
     if seen is None:
         keys.zrem("ql:workers", words[3])
