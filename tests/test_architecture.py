@@ -26,6 +26,8 @@ LONG_FILES = {
     "lua/contract/catalogue.lua": "generated",
     "lua/state/store.lua": "all that touches Redis but for a few reads",
     "lua/state/writes.lua": "one list of writes, and what becomes of it when one of them fails",
+    "lua/dialects/qless_jobs.lua": "a function for each command",
+    "lua/ops/pop.lua": "the pop, that of qless, and the peek, which share their steps",
     "qmodel/errors.py": "an exception for each refusal",
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
     "qmodel/client/aio.py": "the client has a method for each operation",
@@ -56,6 +58,11 @@ LONG_FUNCTIONS = {
     "backends/redis/raw_keys.py:snapshot": "a part of the snapshot a line",
     "backends/redis/raw_keys.py:job": "a field a line",
     "backends/embedded/keyspace.py:bind": "one closure for each way to reply",
+    "qmodel/dialects/qless/jobs.py:put": "an option of qless's put a line",
+    "lua/dialects/qless_jobs.lua:add_options": "an option of qless's put a line",
+    "lua/dialects/qless_queues.lua:qless_queues.peek": "the steps of qless's peek, one after the other",
+    "lua/dialects/qless_shapes.lua:qless_shapes.job": "a field a line",
+    "lua/ops/finish.lua:finish.retry": "the two ends of a retry",
     "backends/redis/setup.py:diagnose": "an error and its remedy each",
 }
 

@@ -294,6 +294,7 @@ function qless_jobs.cancel(...)
       elseif not qless_session.stored(jid) then
         local event = {'jid', qless_texts.quote(jid), 'queue', 'false', 'event', '"canceled"', 'worker', 'false'}
         qless_session.say('log', qless_texts.record(event))
+        qless_session.tracked('canceled', jid)
       end
     end
   end

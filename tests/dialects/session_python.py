@@ -84,7 +84,7 @@ def depend_pause_configure(package: Any, client: Any) -> None:
     assert client.jobs["child"] is None
     assert queue.stats()["wait"]["count"] == 2
     client.config["heartbeat"] = 30
-    assert client.config["heartbeat"] == 30 == client.config.all["heartbeat"]
+    assert str(client.config["heartbeat"]) == "30" == str(client.config.all["heartbeat"])
 
 
 def recur(package: Any, client: Any) -> None:

@@ -85,5 +85,5 @@ clock.cancel
 check('a canceled recurring job', client.jobs['clock'], nil)
 
 client.config['heartbeat'] = 30
-check('the configuration', client.config['heartbeat'], 30)
+check('the configuration', client.config['heartbeat'].to_s, '30')
 puts 'done'

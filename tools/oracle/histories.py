@@ -40,7 +40,6 @@ SETTINGS = (
     ("max-job-history", ("5",)),
     ("max-worker-age", ("60", "86400")),
     ("jobs-history-count", ("1", "3", "50000")),
-    ("jobs-history", ("60", "604800")),
     ("mine", ("anything", "7")),
 )
 
@@ -147,6 +146,11 @@ class Drawer:
             return []
         return ["depends", json.dumps(self._random.sample(before, min(len(before), self._random.randrange(1, 3))))]
 
+    def delay(self) -> str:
+        """A delay; two jobs are never due at the same moment, because the original would order their ids."""
+        whole = str(self.of(DELAYS))
+        return whole if whole == "0" else f"{whole}.{self._random.randrange(1, 1000):03}"
+
     def dependencies(self) -> list[str]:
         """The arguments of a change of dependencies: only on jobs whose names come before."""
         jid = self.jid()
@@ -159,7 +163,7 @@ class Drawer:
         """The arguments of a put."""
         more = self.options("priority", "tags", "retries") + self.depends(jid)
         worker, queue = str(self.of(WORKERS)), str(self.of(QUEUES))
-        return [worker, queue, jid, str(self.of(("k", "l"))), str(self.of(DATA)), str(self.of(DELAYS)), *more]
+        return [worker, queue, jid, str(self.of(("k", "l"))), str(self.of(DATA)), self.delay(), *more]
 
     def complete(self) -> list[str]:
         """The arguments of a completion."""
@@ -167,7 +171,7 @@ class Drawer:
         found = [jid, worker, queue, str(self.of(DATA))]
         if self.one_in(3):
             found += ["next", str(self.of(QUEUES))]
-            found += ["delay", str(self.of(DELAYS))] if self.one_in(3) else self.depends(jid)
+            found += ["delay", self.delay()] if self.one_in(3) else self.depends(jid)
         return found
 
     def retry(self) -> list[str]:
@@ -177,7 +181,7 @@ class Drawer:
             return [jid, queue, "nobody"]
         found = [jid, self._held[jid][1], worker]
         if self.one_in(2):
-            found.append(str(self.of(DELAYS)))
+            found.append(self.delay())
             if self.one_in(2):
                 found += [str(self.of(GROUPS)), "why"]
         return found

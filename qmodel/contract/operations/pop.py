@@ -19,7 +19,7 @@ class Pop(Operation):
 
     With `qless`, by the rules of qless. The holder of a lapsed lease is told first: it keeps the job for another
     grace-period, and loses it only to a pop after that. As many due runs are made, and as many due jobs become ready,
-    as jobs are still wanted; these jobs are ready from now. Jobs whose lease was ended by `timeout` come after lapsed
+    as jobs are still wanted; these jobs are ready from now. Jobs that `timeout` has taken come after lapsed
     ones. A wait counts from the last put or claim.
     """
 

@@ -250,6 +250,7 @@ def cancel(session: Session, *jids: str) -> Reply:
                 _tell_canceled(session, jid, *owned.pop(jid))
             elif session.stored(jid) is None:
                 session.log(("jid", jid), ("queue", False), ("event", "canceled"), ("worker", False))
+                session.tracked("canceled", jid)
     return list(jids)
 
 

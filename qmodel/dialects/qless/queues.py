@@ -197,7 +197,7 @@ def workers(session: Session, worker: str | None = None) -> Reply:
 
 def _leases(session: Session, worker: str) -> tuple[list[str], list[str]]:
     """Find a worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end
-    comes first. Jobs whose holder was told that it lost them are left out.
+    comes first. Jobs that their holder was told it lost are left out.
     """
     both = session.ask("Workers", ops.Worker(worker))
     held = [job for jid in both.jobs + both.stalled if (job := session.stored(jid)) and "told" not in job.options]

@@ -158,11 +158,11 @@ class Session:
         return [jid for _, jid in found[offset : offset + count]] if offset >= 0 else []
 
     def ended(self, queue: str) -> int:
-        """Count the jobs of a queue whose lease was ended by a timeout."""
+        """Count the jobs of a queue that a timeout has taken from their workers."""
         return queues.count(queues.of(self.store, queue).locks, queues.FIRST)
 
     def ready(self, queue: str, count: int) -> list[str]:
-        """Find the next jobs of a queue without a lease: those whose lease was ended, then those in order."""
+        """Find the next jobs of a queue without a lease: those taken by a timeout, then those in order."""
         of = queues.of(self.store, queue)
         _, ended = queues.page(of.locks, queues.FIRST, queues.FIRST, 0, MOST)
         return [*sorted(ended, reverse=True), *queues.order(of, 0, count)][:count]

@@ -150,8 +150,8 @@ def stages(history: Iterable[Stage]) -> Raw:
 
 
 def queue(session: Session, of: QueueCounts, free: int) -> Raw:
-    """Write a queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number of
-    their own in reqless, but for those for which there is room again.
+    """Write a queue's counts. A job that a timeout has taken is waiting. Jobs that wait for a throttle have a number
+    of their own in reqless, unless there is room again.
     """
     ended = session.ended(of.name)
     waiting = of.waiting + ended + (free if session.reqless else of.throttled)

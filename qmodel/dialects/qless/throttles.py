@@ -77,7 +77,7 @@ def throttle_delete(session: Session, tid: str | None = None) -> Reply:
 
 
 def end_throttles(session: Session) -> None:
-    """Remove the limits whose time is over."""
+    """Remove the limits that have ended."""
     for tid, note in session.ask("queue.pop", ops.MetadataGet(THROTTLES)):
         if 0 < int(note.split()[1]) <= session.now:
             throttle_delete(session, tid)
@@ -116,7 +116,7 @@ def throttle_pending(session: Session, tid: str | None = None) -> Reply:
 
 
 def parked(session: Session, tid: str) -> tuple[list[str], list[str]]:
-    """Find the jobs that wait for a throttle: those for which it has room, and the others."""
+    """Find the jobs that wait for a throttle: those that it has room for, and the others."""
     found = []
     for queue in session.listed():
         for jid in session.ask("throttle.pending", ops.Throttled(queue, 0, MOST)).jids:

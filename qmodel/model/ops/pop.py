@@ -139,7 +139,7 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
 
 
 def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
-    """Take the next jobs out of their lists by the rules of qless: those whose grace is over, then stalled ones, then
+    """Take the next jobs out of their lists by the rules of qless: those past their grace, then stalled ones, then
     ready ones in order, with as many due jobs and due runs as are wanted.
     """
     if not queues.is_due(queue_state, now):
@@ -164,7 +164,7 @@ def _in_state(found: Sequence[Job], state: str, most: int) -> list[Job]:
 
 
 def _take(store: Store, now: int, queue: str, found: list[Job], count: int, passed: Passed) -> list[Job]:
-    """Take jobs out of the locks: stalled ones, and those whose holder was told and whose grace is over. Tell the
+    """Take jobs out of the locks: stalled ones, and those that are past their grace. Tell the
     holders of the others.
     """
     grace = config.value(store, "grace-period")
@@ -307,7 +307,7 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
 
 
 def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: int) -> None:
-    """Lease a lifted job to a worker, for which it has waited since a moment."""
+    """Lease a lifted job to a worker; it has waited since a moment."""
     wait_ms = now - since if now > since else 0
     job.token = epochs.token(store, emit(store, now, "popped", job.jid, job.queue, worker, wait_ms))
     claimed(store, now, job)
