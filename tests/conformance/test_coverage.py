@@ -68,6 +68,8 @@ UNREACHED_FILES = {
     "state/intent": "what follows an inner error: tests/property/test_inner_errors.py runs it",
     "state/repair": "the doctor's: tests/property/test_inner_errors.py and tests/backends/test_inner_errors.py run it",
     "state/epochs": "what a server does by itself at the moment of its clock: tests/backends/test_failover.py runs it",
+    "ops/plain": "calls that are nearly plain: tests/property/test_plain.py runs them",
+    "state/plain_records": "records that are nearly plain: tests/property/test_plain.py runs them",
     "state/budget": "what is cut by a budget: tests/conformance/test_budget.py runs it",
 }
 """Files of which some lines are run by other tests alone."""
