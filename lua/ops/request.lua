@@ -306,7 +306,7 @@ local function pick(request)
     local group = group_with(job, among, chosen)
     units = units + (job.state == 'running' and budget.FAILURE + budget.weight(job) or 0)
     for _, one in ipairs(group) do
-      units = units + budget.SLOT + budget.weight(jobs.load(one))
+      units = units + budget.weight(jobs.load(one))
     end
     if (order[1] or leased[1]) and not budget.fits(units, 0) then
       break

@@ -274,7 +274,7 @@ def _pick(store: Store, request: Request) -> tuple[list[Job], list[str], str]:
         job = jobs.load(store, jid)
         group = _group_with(store, job, among, chosen)
         units += budget.FAILURE + budget.weight(job) if job.state == "running" else 0
-        units += sum(budget.SLOT + budget.weight(jobs.load(store, one)) for one in group)
+        units += sum(budget.weight(jobs.load(store, one)) for one in group)
         if (chosen or leased) and not budget.fits(store, units, 0):
             break
         if job.state == "running":
