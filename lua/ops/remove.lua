@@ -178,7 +178,7 @@ local function choose(queue, found)
     for _, jid in ipairs(more) do
       local other_job = jobs.load(jid)
       edges = edges + other_job.waits
-      units = units + budget.FAILURE + concurrency.ending(other_job)
+      units = units + concurrency.ending(other_job)
     end
     local heavy = units > budget.UNITS and #doomed + #more > 1
     if #doomed + #more > catalogue.most or edges > catalogue.most or heavy then

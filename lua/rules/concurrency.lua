@@ -56,7 +56,7 @@ end
 function concurrency.ending(job)
   local name = concurrency_keys.of(job)
   local units = budget.weight(job) + parked.freeing(job)
-  if name then -- a parked job may get a slot before it ends itself
+  if name and concurrency_keys.has_slot(job) then
     for _, jid in ipairs(concurrency_keys.first_parked(name, 1)) do
       units = units + budget.SLOT + budget.moving(jobs.load(jid))
     end

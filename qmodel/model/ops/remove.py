@@ -165,7 +165,7 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
     for fit, job in enumerate(found):
         more = _with_waiting(store, queue, job, doomed)
         edges += sum(len(jobs.load(store, jid).dependencies) for jid in more)
-        units += sum(budget.FAILURE + ending(store, jobs.load(store, jid)) for jid in more)
+        units += sum(ending(store, jobs.load(store, jid)) for jid in more)
         if len(doomed) + len(more) > MOST or edges > MOST or (units > budget.UNITS and len(doomed) + len(more) > 1):
             if fit == 0:
                 raise refuse("CANCEL_LIMIT", job.jid)

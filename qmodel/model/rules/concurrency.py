@@ -58,7 +58,7 @@ def ending(store: Store, job: Job) -> int:
     """
     name = concurrency_keys.of(job)
     units = budget.weight(job) + parked.freeing(store, job)
-    if name is not None:  # a parked job may get a slot before it ends itself
+    if name is not None and concurrency_keys.has_slot(job):
         for jid in concurrency_keys.first_parked(store, name, 1):
             units += budget.SLOT + budget.moving(jobs.load(store, jid))
     return units
