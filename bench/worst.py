@@ -788,7 +788,17 @@ OTHERS: list[Case] = [
 
 
 def cost(world: World, case: Case) -> Cost:
-    """Measure a case at its largest accepted size."""
+    """Measure a case at its largest accepted size. If that takes long, the least of three counts: what else runs on the
+    machine only adds.
+    """
+    found = [measured(world, case)]
+    while found[-1].ms > MOST_MS * 0.9 and len(found) < 3:
+        found.append(measured(world, case))
+    return min(found, key=lambda one: one.ms)
+
+
+def measured(world: World, case: Case) -> Cost:
+    """Measure a case once."""
     size, refused = MOST, ""
     while True:
         world.clear()
