@@ -35,11 +35,16 @@ class LuaNamespace(Namespace):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(lambda: system_clock() / 1000)
-        self.host = LuaHost(limit=0)
-        self.host.load(bundle.library())
+        self._host = LuaHost(limit=0)
+        self._host.load(bundle.library())
         self._scene = scene
         self._left = 0
         self.keyspace.failing = self._failing
+
+    @property
+    def host(self) -> LuaHost:
+        """The Lua state of this server process."""
+        return self._host
 
     def call(self, function: str, args: list[str]) -> Any:
         """Make one step. One of its first commands that write fails, or none."""
