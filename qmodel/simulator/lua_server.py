@@ -1,6 +1,6 @@
 """A server with the Lua library: the sessions of `qmodel serve` in front of the library on a keyspace in memory.
 
-The keyspace stands for the memory of a Redis server whose commands fail now and then in the middle of a step, as they
+The keyspace stands for the memory of a Redis server. Its commands fail now and then in the middle of a step, as they
 do when a user is not allowed one, or memory runs out. At most one command of a call fails. A crash loses what the
 library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace.
 """
