@@ -50,10 +50,15 @@ class Namespace:
         self._waiting: dict[Waiter, None] = {}
         self._following = EventWaiters()
 
+    @property
+    def host(self) -> LuaHost:
+        """The Lua state that has the library: one for all namespaces of the process."""
+        return _host()
+
     def call(self, function: str, args: list[str]) -> Any:
         """Make one step, and wake the waiters that it left wake-ups for."""
         with _LOCK:
-            host = _host()
+            host = self.host
             if host.keyspace is not self.keyspace:
                 host.keyspace = self.keyspace
             self.keyspace.touched.clear()

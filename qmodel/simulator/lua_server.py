@@ -1,6 +1,6 @@
 """A server with the Lua library: the sessions of `qmodel serve` in front of the library on a keyspace in memory.
 
-The keyspace stands for the memory of a Redis server whose commands fail now and then in the middle of a step, as they
+The keyspace stands for the memory of a Redis server. Its commands fail now and then in the middle of a step, as they
 do when a user is not allowed one, or memory runs out. At most one command of a call fails. A crash loses what the
 library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace.
 """
@@ -35,11 +35,16 @@ class LuaNamespace(Namespace):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(lambda: system_clock() / 1000)
-        self.host = LuaHost(limit=0)
-        self.host.load(bundle.library())
+        self._host = LuaHost(limit=0)
+        self._host.load(bundle.library())
         self._scene = scene
         self._left = 0
         self.keyspace.failing = self._failing
+
+    @property
+    def host(self) -> LuaHost:
+        """The Lua state of this server process."""
+        return self._host
 
     def call(self, function: str, args: list[str]) -> Any:
         """Make one step. One of its first commands that write fails, or none."""

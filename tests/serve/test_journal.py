@@ -26,6 +26,7 @@ from qmodel.errors import Forked
 from qmodel.model import copies, engine, restore, snapshot
 from qmodel.model.state.store import Store
 from qmodel.serve import snapshot_bytes
+from qmodel.serve.disk import Disk
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.journal import DamagedError, Journal, JournalError
 from qmodel.serve.namespaces import Spaces
@@ -609,6 +610,23 @@ def test_after_kill_9_the_state_is_that_of_the_model_after_some_prefix(seed: int
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="the limit of a running process can be set on Linux only")
+class FullDisk(Disk):
+    """A disk without room."""
+
+    def write(self, file: int, raw: bytes, at: int) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_start_on_a_full_disk_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    journal, executor = opened(tmp_path)
+    executor.call(0, CATALOGUE["put"], PREFIX, ["", "r", "q", "j", "k", ""], 0)
+    journal.commit()
+    journal.close()
+    full = Journal(str(tmp_path), disk=FullDisk())
+    with pytest.raises(JournalError, match="cannot be written: No space left on device"):
+        full.recover(Spaces(lambda space, queue: None), lambda entry: entry[3])
+
+
 def test_when_the_disk_is_full_nobody_is_answered_and_what_was_answered_is_there(tmp_path: Path) -> None:
     put = set()
     with serving("--data", str(tmp_path)) as server:

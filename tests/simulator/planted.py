@@ -93,12 +93,9 @@ def _goes_on_after_lock_lost() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Worker, "_abort", lambda self, attempt, abort: None)
 
 
-def _keeps_its_jobs_at_its_end() -> contextlib.AbstractContextManager[Any]:
-    def forget(self: Worker) -> None:
-        for attempt in self.running:
-            self._forget(attempt)
-
-    return mock.patch.object(Worker, "_give_back", forget)
+def _ends_with_jobs_in_hand() -> contextlib.AbstractContextManager[Any]:
+    turn = Worker._turn
+    return mock.patch.object(Worker, "_turn", lambda self: turn(self) and not self._stopping)
 
 
 def _renews_what_has_ended() -> contextlib.AbstractContextManager[Any]:
@@ -124,8 +121,9 @@ def _keeps_connections_after_an_error() -> Iterator[None]:
         yield
 
 
-def _performs_what_it_gave_back() -> contextlib.AbstractContextManager[Any]:
-    return mock.patch.object(ThreadRunner, "take_back", lambda self: list(self._backlog))
+def _performs_twice() -> contextlib.AbstractContextManager[Any]:
+    start = ThreadRunner.run
+    return mock.patch.object(ThreadRunner, "run", lambda self, attempts: start(self, [*attempts, attempts[0]]))
 
 
 def _performs_too_many() -> contextlib.AbstractContextManager[Any]:
@@ -193,10 +191,10 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a bell that ends at an error": (_wake_ups_end_at_an_error, "idle workers look for jobs"),
     "a resend under another request id": (_resends_under_another_id, "linearizable"),
     "a job that goes on after LOCK_LOST": (_goes_on_after_lock_lost, "stops after LOCK_LOST"),
-    "a worker that keeps its jobs at its end": (_keeps_its_jobs_at_its_end, "nothing is left over"),
+    "a worker that ends with jobs in hand": (_ends_with_jobs_in_hand, "nothing is left over"),
     "a renewer that keeps what has ended": (_renews_what_has_ended, "nothing is left over"),
     "a connection that is kept after an error": (_keeps_connections_after_an_error, "linearizable"),
-    "a runner that performs what was given back": (_performs_what_it_gave_back, "performed before its end"),
+    "a runner that performs an attempt twice": (_performs_twice, "performed once"),
     "a runner that performs too many": (_performs_too_many, "limits"),
     "a client that gives up early": (_gives_up_early, "tries until the deadline"),
     "a server that replies before the commit": (_replies_before_the_commit, "acknowledged puts exist"),

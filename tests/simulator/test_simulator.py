@@ -47,6 +47,12 @@ def test_a_lying_disk_loses_puts_and_that_is_counted() -> None:
     assert result.counts["puts lost by the failure model"] > 0
 
 
+def test_commands_that_fail_leave_nothing_half_done() -> None:
+    result = run("lua", STORM._replace(lua=True, inner_errors=0.1, crashes=("kill",)))
+    assert result.findings == []
+    assert result.counts["commands that failed"] > 3
+
+
 def test_the_machine_is_given_back() -> None:
     before = vars(runtime).copy()
     run("c", Settings(seconds=1.0))
