@@ -21,7 +21,7 @@ def _named(m: Moment, jid: str) -> dict[str, Edge] | None:
     """The edges that the operation gives to a job, or None if it gives none."""
     if jid in m.puts:
         given = m.puts[jid].depends if any(one.jid == jid for one in m.told("put")) else None
-    elif getattr(m.op, "jid", None) == jid:
+    elif getattr(m.op, "jid", None) == jid and any(m.told("blocked", "released", "advanced")):
         given = getattr(m.op, "depends", None) or getattr(m.op, "dependencies", None)
     else:
         given = None
