@@ -10,7 +10,7 @@ from qmodel.conformance.laws.told import PENDING, Told
 
 
 class Held(NamedTuple):
-    """Who holds a key, by which mode, until when (0: until its end), and who waits to hold it next."""
+    """Who holds a key, in what mode, until when (0: until its end), and who waits to hold it next."""
 
     jid: str
     mode: str

@@ -199,26 +199,28 @@ def a_failure_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]
                 continue  # it waits for the key alone
             if before["state"] != "depends" or is_expiring(m, before) or any(e.jid == jid for e in m.told("revoked")):
                 continue
-            ends = {e.event.event for e in m.tale if e.jid == jid}
-            if policy == "fail" and after is not None and not {"failed", "canceled"} & ends:
-                yield f"{jid} is {after['state']}, but its dependency {one.jid} failed"
-            if policy == "ignore" and after is not None and one.jid in after["dependencies"]:
-                yield f"{jid} still waits for {one.jid}, which failed and is to be ignored"
-            if policy == "cancel" and after is not None and after["state"] != "failed":
-                yield f"{jid} is {after['state']}, and was to be canceled with {one.jid}"
-            if (
-                policy == "cancel"
-                and after is not None
-                and not any(
-                    _edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block" for other in after["dependents"]
-                )
-                and not {"fail"} & {policy for policy, _ in _edges(before).values()}
-            ):
-                yield f"{jid} was kept, and none of its dependents blocks"
-            if policy == "block" and after is not None and len(before["dependencies"]) == 1 and jid not in m.puts:
-                revoked = m.name in ("revoke", "request_cancel", "cancel")
-                if (after["state"] != "depends" or one.jid not in after["dependencies"]) and not revoked:
-                    yield f"{jid} is {after['state']}, and was to wait for {one.jid}"
+            if after is not None:
+                yield from _not_followed(m, one.jid, jid, policy)
+
+
+def _not_followed(m: Moment, failed: str, jid: str, policy: str) -> Iterator[str]:
+    """How a job that is still there has not followed the policy of its edge to a failed one."""
+    before, after = m.before.jobs[jid], m.after.jobs[jid]
+    ends = {one.event.event for one in m.tale if one.jid == jid}
+    if policy == "fail" and not {"failed", "canceled"} & ends:
+        yield f"{jid} is {after['state']}, but its dependency {failed} failed"
+    if policy == "ignore" and failed in after["dependencies"]:
+        yield f"{jid} still waits for {failed}, which failed and is to be ignored"
+    if policy == "cancel" and after["state"] != "failed":
+        yield f"{jid} is {after['state']}, and was to be canceled with {failed}"
+    blocks = any(_edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block" for other in after["dependents"])
+    fails = any(policy == "fail" for policy, _ in _edges(before).values())
+    if policy == "cancel" and not blocks and not fails:
+        yield f"{jid} was kept, and none of its dependents blocks"
+    if policy == "block" and len(before["dependencies"]) == 1 and jid not in m.puts:
+        revoked = m.name in ("revoke", "request_cancel", "cancel")
+        if (after["state"] != "depends" or failed not in after["dependencies"]) and not revoked:
+            yield f"{jid} is {after['state']}, and was to wait for {failed}"
 
 
 @law

@@ -78,7 +78,7 @@ class Moment:
         """The record of each job that the events name, as they leave it; None for a deleted one."""
         return self._tale[1]
 
-    @cached_property
+    @property
     def puts(self) -> dict[str, Put]:
         """The puts that the operation gives, by job."""
         if self.name == "put":
