@@ -150,7 +150,8 @@ def edges_are_those_that_were_given(m: Moment) -> Iterator[str]:
                 if other not in had and not _redirects(m, jid):
                     yield f"{jid} waits for {other}, and nobody said so"
                 continue
-            failed = m.before.jobs.get(other, {}).get("state") == "failed" and other not in m.puts
+            again = any(one.jid == other for one in m.told("put"))
+            failed = m.before.jobs.get(other, {}).get("state") == "failed" and not again
             wanted = "fail" if failed and edge.on_failure == "cancel" else edge.on_failure
             if (policy, name) != (wanted, bool(edge.name)) and not _redirects(m, jid):
                 yield f"{jid} waits for {other} by {policy}, {name}, and was given {edge}"

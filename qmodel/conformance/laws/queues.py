@@ -133,7 +133,7 @@ def a_queue_is_listed_from_its_first_use(m: Moment) -> Iterator[str]:
     for one in m.told("put"):
         if one.jid in m.after.jobs and m.queue(str(one.facts["queue"]), before=False)["first_seen"] is None and m.puts:
             yield f"{one.facts['queue']} has a job, and is not on the list"
-    if m.name == "forget" and not m.refused:
+    if m.name == "forget" and not m.refused and m.events:
         for name in m.op.queues:
             if any(
                 job["queue"] == name and job["state"] not in ("complete", "failed") for job in m.before.jobs.values()
