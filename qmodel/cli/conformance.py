@@ -32,6 +32,9 @@ def command() -> None:
 )
 @click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
 @click.option("--processes", type=click.IntRange(1), help="Run in this many processes, and show the coverage.")
+@click.option(
+    "--laws", "lawful", is_flag=True, help="Check the laws too: they find rules that are wrong on both sides."
+)
 @campaigns.PICTURE
 def run(
     examples: int,
@@ -40,6 +43,7 @@ def run(
     url: str | None,
     dialect: str | None,
     processes: int | None,
+    lawful: bool,
     picture: Path | None,
 ) -> None:
     """Execute generated histories on a backend and on the model, and compare all replies and states.
@@ -52,13 +56,15 @@ def run(
     seed = seed or secrets.token_hex(4)
     if dialect and (processes or picture):
         raise click.UsageError("A dialect is compared in one process: leave out --processes and --picture.")
+    if dialect and lawful:
+        raise click.UsageError("The laws are about operations, not about calls of a dialect: leave out --laws.")
     if processes or picture:
-        return _in_processes(examples, steps, seed, processes or 1, picture)
-    campaign = _dialect_campaign if dialect else _campaign
+        return _in_processes(examples, steps, seed, processes or 1, picture, lawful)
+    campaign = _dialect_campaign if dialect else _lawful_campaign if lawful else _campaign
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
         summary = campaign(at.url, examples, seed, advance, steps)
     again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
-    again += f" --dialect {dialect}" if dialect else ""
+    again += f" --dialect {dialect}" if dialect else " --laws" if lawful else ""
     _answer(summary, seed, f"Again: qmodel conformance run {again}")
 
 
@@ -85,7 +91,7 @@ def _answer(summary: Any, seed: str, again: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None) -> None:
+def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None, lawful: bool) -> None:
     """Run the parts of a campaign side by side, until one has found a difference."""
     from qmodel.conformance.campaign import parts
     from qmodel.conformance.campaign.processes import perform
@@ -97,13 +103,14 @@ def _in_processes(examples: int, steps: int, seed: str, processes: int, picture:
     total, began = parts.Total(), time.monotonic()
     size = max(1, min(parts.HISTORIES, examples // (4 * processes)))
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
-        for part in perform(parts.Campaign(seed, opening, steps), examples, processes, size):
+        for part in perform(parts.Campaign(seed, opening, steps, lawful=lawful), examples, processes, size):
             total.add(part)
             advance(total)
             if not total.agrees:
                 break
     total.seconds = time.monotonic() - began
     again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+    again += " --laws" if lawful else ""
     campaigns.answer(at, total, seed, f"qmodel conformance run {again} --processes {processes}", picture)
 
 
@@ -111,6 +118,12 @@ def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> A
     from qmodel.conformance.campaign import campaign
 
     return campaign.run(examples, seed, _subject(url), advance, steps=steps)
+
+
+def _lawful_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
+    from qmodel.conformance.campaign import campaign
+
+    return campaign.run(examples, seed, _subject(url), advance, steps=steps, lawful=True)
 
 
 def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:

@@ -254,7 +254,7 @@ WRONG = (
     ),
     Wrong(
         "a dependency that failed counts as blocking although it is to be ignored",
-        "| `ignore` | counts the dependency as met. |",
+        "| `ignore` | counts the dependency as met.",
         "model/rules/propagation",
         'FOLLOWED = ("fail", "ignore", "cancel")',
         'FOLLOWED = ("fail", "cancel")',

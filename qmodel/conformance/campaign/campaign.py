@@ -66,18 +66,19 @@ def run(
     every: int = 1,
     typed: bool = True,
     most_failures: int = 1,
+    lawful: bool = False,
 ) -> Summary:
     """Run `examples` histories of `steps` steps, drawn from a seed, against a subject.
 
     `progress` is called after each. Ends early with `most_failures` failures, each of them shrunk.
-    The state is compared after every `every`-th step. `typed`: see Generator.
+    The state is compared after every `every`-th step. `typed`: see Generator. With `lawful`, the laws are checked too.
     """
     summary = Summary(subject.name)
     began = time.monotonic()
     for number in range(examples):
         name = f"{seed}.{number}"
         history = drawn(name, steps, typed)
-        difference = runner.first_difference(history, subject, every)
+        difference = runner.first_difference(history, subject, every, lawful=lawful)
         summary.histories += 1
         summary.steps += len(history)
         count_outcomes(history, summary.reached)
@@ -99,10 +100,11 @@ def failure(
     subject: Subject, seed: str, history: list[Step], difference: runner.Difference, tries: int = MOST_TRIES
 ) -> Failure:
     """Shrink a history that fails, in at most this many tries."""
+    lawful = difference.what == "laws"
 
     def fails(candidate: list[Step]) -> bool:
-        return runner.first_difference(candidate, subject) is not None
+        return runner.first_difference(candidate, subject, lawful=lawful) is not None
 
     short = shrink(history[: difference.at + 1], fails, tries)
-    again = runner.first_difference(short, subject) or difference
+    again = runner.first_difference(short, subject, lawful=lawful) or difference
     return Failure(subject.name, seed, history, short, again)

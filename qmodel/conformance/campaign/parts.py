@@ -44,14 +44,15 @@ class Campaign(NamedTuple):
     every: int = 1
     typed: bool = True
     shrunk: int = 1
+    lawful: bool = False
 
 
 class Found(NamedTuple):
     """A history that failed.
 
     `history` is its name. It had `drawn` steps, and `steps` after shrinking. The subject differs after `operation`, in
-    `what`: reply, events, state, or crash (the server was gone). `text` is for people: transcript, vector and test.
-    `vector` holds JSON lines for `qmodel run`.
+    `what`: reply, events, state, laws, or crash (the server was gone). `text` is for people: transcript, vector and
+    test. `vector` holds JSON lines for `qmodel run`.
     """
 
     history: str
@@ -120,11 +121,11 @@ def _difference(what: Campaign, history: list[Step]) -> runner.Difference | None
     """
     subject = _subject(what)
     with contextlib.suppress(Exception):
-        return runner.first_difference(history, subject, what.every)
+        return runner.first_difference(history, subject, what.every, lawful=what.lawful)
     del _subjects[what.open]
     subject = _subject(what)
     try:
-        return runner.first_difference(history, subject, what.every)
+        return runner.first_difference(history, subject, what.every, lawful=what.lawful)
     except Exception as error:
         del _subjects[what.open]
         gone = Seen(Crash(repr(error)), (), None)

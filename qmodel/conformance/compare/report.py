@@ -31,7 +31,7 @@ class Failure:
 
     def __str__(self) -> str:
         parts = (
-            f"{self.subject} differs from the model in its {self.difference.what}"
+            f"{self.subject} {_what(self.difference)}"
             f" (seed {self.seed}, {counted(len(self.drawn), 'step')}, shrunk to {len(self.history)})",
             transcript(self.history, self.difference, self.subject),
             "As a vector:\n\n" + json_lines.dumps(self.history).rstrip(),
@@ -40,10 +40,20 @@ class Failure:
         return "\n\n".join(parts)
 
 
+def _what(difference: Difference) -> str:
+    """Say what is wrong."""
+    if difference.what == "laws":
+        return "does as the model, and both break a law"
+    return f"differs from the model in its {difference.what}"
+
+
 def transcript(history: History, difference: Difference, subject: str = "subject") -> str:
     """Show the steps with the model's answers, up to the first step where the subject differs."""
     lines = list(lines_of(history[: difference.at + 1]))
-    lines.append(f"  here {subject} differs in its {difference.what} (model's != {subject}'s):")
+    if difference.what == "laws":
+        lines.append(f"  here {subject} and the model break a law:")
+    else:
+        lines.append(f"  here {subject} differs in its {difference.what} (model's != {subject}'s):")
     lines += [f"    {path}" for path in difference.paths[:20]]
     if len(difference.paths) > 20:
         lines.append(f"    and {len(difference.paths) - 20} more")

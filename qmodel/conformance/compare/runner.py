@@ -1,7 +1,10 @@
 """The runner: executes a history on the model and on a subject, and finds the first difference.
 
-After every step it compares the reply or refusal, the events, and the whole state. A history is drawn whole, by looking
-at the model alone, so a subject may execute it in one round trip: its replies do not change the next operation.
+After every step it compares the reply or refusal, the events, and the whole state. If asked, it also checks the laws
+(`qmodel/conformance/laws`) on what the subject did, which find rules that are wrong on both sides.
+
+A history is drawn whole, by looking at the model alone, so a subject may execute it in one round trip: its replies do
+not change the next operation.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 from collections.abc import Container
 from typing import Any, NamedTuple
 
+from qmodel.conformance import laws
 from qmodel.conformance.histories.choose import Chooser
 from qmodel.conformance.histories.generate import Generator
 from qmodel.conformance.subjects.base import (
@@ -27,7 +31,8 @@ from qmodel.model import snapshot
 class Difference(NamedTuple):
     """The first step after which a subject differs from the model, and how.
 
-    `what` is `reply`, `events` or `state`; each of `paths` reads `path: model's != subject's`.
+    `what` is `reply`, `events` or `state`; each of `paths` reads `path: model's != subject's`. It is `laws` if both do
+    the same, and break a law by it; then `paths` are the laws, with a detail.
     """
 
     at: int
@@ -53,10 +58,11 @@ def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[st
     return drawn
 
 
-def first_difference(history: History, subject: Subject, every: int = 1) -> Difference | None:
+def first_difference(history: History, subject: Subject, every: int = 1, *, lawful: bool = False) -> Difference | None:
     """Execute a history on the model and on a subject; give the first difference.
 
-    The state is compared after every `every`-th step and the last one.
+    The state is compared after every `every`-th step and the last one. With `lawful`, and a state after every step, the
+    laws are checked on what the subject did.
     """
     expected = observe(ModelSubject(), history, every)
     try:
@@ -68,7 +74,11 @@ def first_difference(history: History, subject: Subject, every: int = 1) -> Diff
         if difference is not None:
             return difference
     assert len(found) == len(history), "the subject did not execute the whole history"
-    return None
+    broken = next(laws.observe(history, found), None) if lawful and every == 1 else None
+    if broken is None:
+        return None
+    at, law = broken
+    return Difference(at, "laws", (f"{law.name}: {law.detail}",), expected[at], found[at])
 
 
 def compare(at: int, expected: Seen, found: Seen) -> Difference | None:

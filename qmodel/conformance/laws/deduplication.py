@@ -10,7 +10,7 @@ from qmodel.conformance.laws.told import PENDING, Told
 
 
 class Held(NamedTuple):
-    """Who holds a key, by which mode, until when (0: until its end), and who waits to hold it next."""
+    """Who holds a key, in what mode, until when (0: until its end), and who waits to hold it next."""
 
     jid: str
     mode: str
@@ -41,15 +41,18 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
             yield from _take(m, ghost, one)
         if one.event.event == "deduplicated":
             yield from _dropped(m, ghost, one)
+    latest = ghost["latest",] = max(m.now, ghost.get(("latest",), 0))
+    for key in [key for key, held in ghost.items() if isinstance(held, Held) and 0 < held.ends <= latest]:
+        del ghost[key]  # it may be forgotten, and the clock may go back
     for key, held in ghost.items():
-        if key == "unknown" or _holder(ghost, key, m.now) is None:
+        if not isinstance(held, Held) or _holder(ghost, key, m.now) is None:
             continue
         known = m.after.uniques.get(key)
         if known is None or (known["jid"], known["mode"], known["ends"], known["next"]) != held:
             yield f"{key!r} is held by {known}, and the events say {held}"
     if "unknown" not in ghost:
         for key, known in m.after.uniques.items():
-            if (not known["ends"] or m.now < known["ends"]) and _holder(ghost, key, m.now) is None:
+            if (not known["ends"] or latest < known["ends"]) and _holder(ghost, key, m.now) is None:
                 yield f"{key!r} is held by {known}, and the events say that it is free"
     if m.name in ("put", "replay") and not m.refused and m.events and m.name == "put":
         put = m.op

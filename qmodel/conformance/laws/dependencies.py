@@ -21,7 +21,7 @@ def _named(m: Moment, jid: str) -> dict[str, Edge] | None:
     """The edges that the operation gives to a job, or None if it gives none."""
     if jid in m.puts:
         given = m.puts[jid].depends if any(one.jid == jid for one in m.told("put")) else None
-    elif getattr(m.op, "jid", None) == jid:
+    elif getattr(m.op, "jid", None) == jid and any(m.told("blocked", "released", "advanced")):
         given = getattr(m.op, "depends", None) or getattr(m.op, "dependencies", None)
     else:
         given = None
@@ -150,7 +150,8 @@ def edges_are_those_that_were_given(m: Moment) -> Iterator[str]:
                 if other not in had and not _redirects(m, jid):
                     yield f"{jid} waits for {other}, and nobody said so"
                 continue
-            failed = m.before.jobs.get(other, {}).get("state") == "failed" and other not in m.puts
+            again = any(one.jid == other for one in m.told("put"))
+            failed = m.before.jobs.get(other, {}).get("state") == "failed" and not again
             wanted = "fail" if failed and edge.on_failure == "cancel" else edge.on_failure
             if (policy, name) != (wanted, bool(edge.name)) and not _redirects(m, jid):
                 yield f"{jid} waits for {other} by {policy}, {name}, and was given {edge}"
@@ -199,26 +200,28 @@ def a_failure_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]
                 continue  # it waits for the key alone
             if before["state"] != "depends" or is_expiring(m, before) or any(e.jid == jid for e in m.told("revoked")):
                 continue
-            ends = {e.event.event for e in m.tale if e.jid == jid}
-            if policy == "fail" and after is not None and not {"failed", "canceled"} & ends:
-                yield f"{jid} is {after['state']}, but its dependency {one.jid} failed"
-            if policy == "ignore" and after is not None and one.jid in after["dependencies"]:
-                yield f"{jid} still waits for {one.jid}, which failed and is to be ignored"
-            if policy == "cancel" and after is not None and after["state"] != "failed":
-                yield f"{jid} is {after['state']}, and was to be canceled with {one.jid}"
-            if (
-                policy == "cancel"
-                and after is not None
-                and not any(
-                    _edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block" for other in after["dependents"]
-                )
-                and not {"fail"} & {policy for policy, _ in _edges(before).values()}
-            ):
-                yield f"{jid} was kept, and none of its dependents blocks"
-            if policy == "block" and after is not None and len(before["dependencies"]) == 1 and jid not in m.puts:
-                revoked = m.name in ("revoke", "request_cancel", "cancel")
-                if (after["state"] != "depends" or one.jid not in after["dependencies"]) and not revoked:
-                    yield f"{jid} is {after['state']}, and was to wait for {one.jid}"
+            if after is not None:
+                yield from _not_followed(m, one.jid, jid, policy)
+
+
+def _not_followed(m: Moment, failed: str, jid: str, policy: str) -> Iterator[str]:
+    """How a job that is still there has not followed the policy of its edge to a failed one."""
+    before, after = m.before.jobs[jid], m.after.jobs[jid]
+    ends = {one.event.event for one in m.tale if one.jid == jid}
+    if policy == "fail" and not {"failed", "canceled"} & ends:
+        yield f"{jid} is {after['state']}, but its dependency {failed} failed"
+    if policy == "ignore" and failed in after["dependencies"]:
+        yield f"{jid} still waits for {failed}, which failed and is to be ignored"
+    if policy == "cancel" and after["state"] != "failed":
+        yield f"{jid} is {after['state']}, and was to be canceled with {failed}"
+    blocks = any(_edges(m.after.jobs[other]).get(jid, ("", False))[0] == "block" for other in after["dependents"])
+    fails = any(policy == "fail" for policy, _ in _edges(before).values())
+    if policy == "cancel" and not blocks and not fails:
+        yield f"{jid} was kept, and none of its dependents blocks"
+    if policy == "block" and len(before["dependencies"]) == 1 and jid not in m.puts:
+        revoked = m.name in ("revoke", "request_cancel", "cancel")
+        if (after["state"] != "depends" or failed not in after["dependencies"]) and not revoked:
+            yield f"{jid} is {after['state']}, and was to wait for {failed}"
 
 
 @law

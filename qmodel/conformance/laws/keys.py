@@ -159,6 +159,11 @@ def a_request_ends_once_and_only_when_it_is_closed(m: Moment, ghost: Ghost) -> I
                 or sum(counts) != after["total"]
             ):
                 yield f"{event}, but {id} is {after}"
+
+
+@law
+def a_request_without_work_left_has_ended(m: Moment) -> Iterator[str]:
+    """A closed or canceled request without work left has ended, and an end has its event."""
     for id, one in m.after.requested.items():
         ended = any(event.event == "request_done" and event.facts[0] == id for event in m.events)
         if one["state"] in ENDED and m.before.requested.get(id, {}).get("state") not in ENDED and not ended:

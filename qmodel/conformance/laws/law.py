@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ class Moment:
         """The record of each job that the events name, as they leave it; None for a deleted one."""
         return self._tale[1]
 
-    @cached_property
+    @property
     def puts(self) -> dict[str, Put]:
         """The puts that the operation gives, by job."""
         if self.name == "put":
@@ -253,7 +253,7 @@ def empty() -> Snapshot:
     return snapshot.of(Store())
 
 
-def observe(history: list[Step], seen: list[Seen]) -> Iterator[tuple[int, Broken]]:
+def observe(history: Sequence[Step], seen: Sequence[Seen]) -> Iterator[tuple[int, Broken]]:
     """Check the laws on what a subject did, with a snapshot after every step; give the broken ones with their step."""
     observer, before = Observer(), empty()
     for at, (step, one) in enumerate(zip(history, seen, strict=False)):

@@ -122,7 +122,7 @@ def the_end_of_a_lease_names_it(m: Moment) -> Iterator[str]:
 
 @law
 def a_running_job_is_handed_out_only_after_its_lease_ended(m: Moment) -> Iterator[str]:
-    """Nobody gets a job while another holds it: a claim is of a job that waits, or whose lease has been taken back."""
+    """Nobody gets a job while another holds it: a claim is of a job that waits, or was taken back."""
     for one in m.told("popped"):
         assert one.was is not None
         if one.was["state"] not in ("waiting", "stalled", "taken"):

@@ -177,7 +177,7 @@ def _next(m: Moment, shown: Any) -> Iterator[str]:
 
 @law_of_reads
 def tracked_jobs_are_listed_in_order(m: Moment) -> Iterator[str]:
-    """Tracked jobs are listed in the order of tracking; the ids of those that no longer exist as expired."""
+    """Tracked jobs are listed in the order of tracking; ids without a job are listed as expired."""
     if m.refused or m.name != "tracked":
         return
     order = sorted(m.before.tracked, key=lambda jid: m.before.tracked[jid])[m.op.offset : m.op.offset + m.op.count]

@@ -81,29 +81,31 @@ def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
             yield f"{name} had {before['idle']}, {before['wakes']} idle, woken; now {after['idle']}, {after['wakes']}"
         if after["idle"] > before["idle"] and not waits:
             yield f"{name} had {before['idle']} idle workers, and has {after['idle']}"
-        ready = {
-            one.event.seq
-            for one in m.tale
-            if one.becomes is not None and one.event.event not in ("popped", "prioritized", "revoked")
-            and one.becomes["state"] in ("waiting", "stalled") and one.becomes["queue"] == name
-            and (one.was is None or one.was["state"] != one.becomes["state"] or one.was["seq"] != one.becomes["seq"])
-        }  # fmt: skip
-        followed = {
-            one.event.seq for one in m.tale
-            for other in m.tale
-            if other.jid == one.jid and other.event.event == "throttled" and other.event.seq > one.event.seq
-        }  # fmt: skip
-        woken = len(ready - followed)
-        scheduled = sum(
-            one.becomes is not None and (one.becomes["state"] == "scheduled" or one.event.event == "prioritized")
-            for one in m.tale
-        )
+        ready, woken, scheduled = _became_ready(m, name)
         quiet = not (m.before.throttles or m.after.throttles or m.before.schedules or m.after.schedules)
         quiet = quiet and not any(event.event == "unpaused" for event in m.events)
-        if not waits and quiet and before["idle"] - after["idle"] > len(ready) + scheduled:
-            yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {len(ready)} became ready"
+        if not waits and quiet and before["idle"] - after["idle"] > ready + scheduled:
+            yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {ready} became ready"
         if not waits and m.few and after["idle"] > max(before["idle"] - woken, 0):
             yield f"{name} has {after['idle']} of {before['idle']} idle workers, and {woken} jobs became ready"
+
+
+def _became_ready(m: Moment, queue: str) -> tuple[int, int, int]:
+    """How many jobs of a queue became ready in a step, how many of them were not parked after it, and how many were
+    scheduled or changed their priority.
+    """
+    parked = {one.jid: one.event.seq for one in m.told("throttled")}
+    ready = woken = scheduled = 0
+    for one in m.tale:
+        job, was = one.becomes, one.was
+        if job is None or one.event.event in ("popped", "revoked"):
+            continue
+        scheduled += job["state"] == "scheduled" or one.event.event == "prioritized"
+        moved = was is None or was["state"] != job["state"] or was["seq"] != job["seq"]
+        if moved and job["state"] in ("waiting", "stalled") and job["queue"] == queue:
+            ready += 1
+            woken += parked.get(one.jid, 0) <= one.event.seq
+    return ready, woken, scheduled
 
 
 @law
@@ -131,7 +133,7 @@ def a_queue_is_listed_from_its_first_use(m: Moment) -> Iterator[str]:
     for one in m.told("put"):
         if one.jid in m.after.jobs and m.queue(str(one.facts["queue"]), before=False)["first_seen"] is None and m.puts:
             yield f"{one.facts['queue']} has a job, and is not on the list"
-    if m.name == "forget" and not m.refused:
+    if m.name == "forget" and not m.refused and m.events:
         for name in m.op.queues:
             if any(
                 job["queue"] == name and job["state"] not in ("complete", "failed") for job in m.before.jobs.values()

@@ -12,7 +12,7 @@ from qmodel.model import snapshot
 
 
 def _differ(m: Moment, *fields: str, but: tuple[str, ...] = ()) -> Iterator[str]:
-    """The jobs of which fields are not what the events say, but for those of some sources."""
+    """The jobs with fields that are not what the events say, but for those from some sources."""
     if m.refused:
         return
     for jid, job in m.after.jobs.items():

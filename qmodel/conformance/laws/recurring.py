@@ -19,7 +19,7 @@ def _pauses(one: dict[str, Any]) -> bool:
 
 
 def due(one: dict[str, Any], now: int) -> Sequence[int]:
-    """The due times for which a recurring job must make runs, by `missed`, `backlog`, `overlap`, and its bounds."""
+    """The due times of the runs that a recurring job must make, by `missed`, `backlog`, `overlap`, and its bounds."""
     if _pauses(one):
         return ()
     last = min(now, one["end_at"] or now)
@@ -211,40 +211,26 @@ def a_recurring_job_keeps_to_its_bounds(m: Moment) -> Iterator[str]:
             yield f"{schedule} has made {one['made']} of {one['limit']} runs, and goes on"
 
 
+FIELDS = (
+    "queue", "klass", "data", "priority", "retries", "tags", "backlog", "interval_ms", "paused", "kind", "limit",
+)  # fmt: skip
+"""The fields of a recurring job that a client sets."""
+
+
 @law
 def schedules_change_as_they_are_told(m: Moment) -> Iterator[str]:
     """`recur`, `recur_update`, `recur_tag` and `recur_untag` change what they name, and keep the number of the last
     run; `recur_pause` and `recur_unpause` pause. Nothing else changes a recurring job, and existing runs stay.
     """
-    fields = (
-        "queue",
-        "klass",
-        "data",
-        "priority",
-        "retries",
-        "tags",
-        "backlog",
-        "interval_ms",
-        "paused",
-        "kind",
-        "limit",
-    )
     for schedule, after in m.after.schedules.items():
         before = m.before.schedules.get(schedule)
         mine = getattr(m.op, "jid", None) == schedule and m.name.startswith(("recur", "unrecur")) and not m.refused
         if before is not None and not mine:
-            for name in fields:
+            for name in FIELDS:
                 if after[name] != before[name]:
                     yield f"{m.name} changed {name} of {schedule} from {before[name]!r} to {after[name]!r}"
         if mine and m.name in ("recur", "recur_update") and m.events:
-            for name in fields:
-                given = getattr(m.op, name, None)
-                wanted = before[name] if given is None and before is not None else given
-                wanted = tuple(dict.fromkeys(wanted)) if name == "tags" and wanted is not None else wanted
-                if name != "paused" and wanted is not None and after[name] != wanted:
-                    yield f"{schedule}: {name} is {after[name]!r}, not {wanted!r}"
-            if before is not None and after["runs"] != before["runs"]:
-                yield f"{schedule} has counted {after['runs']} runs, and {before['runs']} before"
+            yield from _not_set(m, schedule, before, after)
         if (
             mine
             and m.name in ("recur_pause", "recur_unpause")
@@ -254,6 +240,18 @@ def schedules_change_as_they_are_told(m: Moment) -> Iterator[str]:
             yield f"{schedule} is paused: {after['paused']}, after {m.name}"
     if m.name in ("recur", "recur_update", "recur_tag", "recur_untag", "unrecur", "recur_pause") and m.tale:
         yield f"{m.name} changed jobs: {m.tale[0].event}"
+
+
+def _not_set(m: Moment, schedule: str, before: dict[str, Any] | None, after: dict[str, Any]) -> Iterator[str]:
+    """The fields of a recurring job that are not what `recur` or `recur_update` gives."""
+    for name in FIELDS:
+        given = getattr(m.op, name, None)
+        wanted = before[name] if given is None and before is not None else given
+        wanted = tuple(dict.fromkeys(wanted)) if name == "tags" and wanted is not None else wanted
+        if name != "paused" and wanted is not None and after[name] != wanted:
+            yield f"{schedule}: {name} is {after[name]!r}, not {wanted!r}"
+    if before is not None and after["runs"] != before["runs"]:
+        yield f"{schedule} has counted {after['runs']} runs, and {before['runs']} before"
 
 
 @law

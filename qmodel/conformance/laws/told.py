@@ -8,14 +8,12 @@ after the step, and look at a job's record at the moment of an event, in the mid
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.contract.events import EVENTS, Event
-from qmodel.model.snapshot import Record
-
-if TYPE_CHECKING:
-    from qmodel.conformance.laws.law import Moment
+from qmodel.contract.operations import Put
+from qmodel.model.snapshot import Record, Snapshot
 
 PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 """The states of a job that waits to be claimed."""
@@ -27,6 +25,39 @@ OF_PUT = (
 """The options of a job that a put states anew."""
 
 OWN = frozenset({"put", "fired", "dead_lettered"})
+
+
+class Moment(Protocol):
+    """What the derivation looks at: a step, the states around it, and its operation."""
+
+    before: Snapshot
+    after: Snapshot
+    outcome: Any
+    events: tuple[Event, ...]
+    begun: dict[str, bool]
+
+    @property
+    def now(self) -> int:
+        """When the step is."""
+
+    @property
+    def op(self) -> Any:
+        """The operation."""
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+
+    @property
+    def puts(self) -> dict[str, Put]:
+        """The puts that the operation gives, by job."""
+
+    def heartbeat(self, queue: str) -> int:
+        """How long a lease in a queue lasts by the settings."""
+
+    @property
+    def becomes(self) -> dict[str, Record | None]:
+        """The record of each job that the events name, as they leave it."""
 
 
 class Told(NamedTuple):
@@ -130,6 +161,13 @@ def _lease(record: Record) -> None:
     record.update(worker="", expires_at=0)
 
 
+def _copied(job: Record, other: Record, source: str) -> dict[str, str]:
+    """Take data, priority and retries from another job; give the options that are taken over."""
+    job.update(data=other["data"], priority=other["priority"], retries=other["retries"], source=source)
+    given = dict(other["options"])
+    return {name: given[name] for name in ("lifo", "lease_ms", "timeout_ms") if name in given}
+
+
 def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     m, jid = tale.m, str(facts["jid"])
     at = m.now
@@ -139,11 +177,7 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
         one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
         job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
     elif jid in tale.letters:
-        dead = tale.letters[jid]
-        job.update(data=dead["data"], priority=dead["priority"], retries=dead["retries"], source="letter")
-        options |= {
-            name: dead["options"][name] for name in ("lifo", "lease_ms", "timeout_ms") if name in dead["options"]
-        }
+        options |= _copied(job, tale.letters[jid], "letter")
     elif jid in m.puts:
         put = m.puts[jid]
         given = {name: getattr(put, name) for name in OF_PUT}
@@ -156,10 +190,7 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
         at += put.delay_ms
     elif m.name == "replay":
         letter = m.before.jobs[m.op.jid]
-        given = dict(letter["options"])
-        options |= {name: given[name] for name in ("lifo", "lease_ms", "timeout_ms") if name in given}
-        options["dead_queue"] = given["origin_dead_queue"]
-        job.update(data=letter["data"], priority=letter["priority"], retries=letter["retries"], source="replay")
+        options |= _copied(job, letter, "replay") | {"dead_queue": dict(letter["options"])["origin_dead_queue"]}
     else:
         at = max(_message(m, job, jid, options), at)
     job.update(
@@ -245,7 +276,7 @@ def _popped(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> Non
 
 
 def _given(tale: Tale, jid: str) -> Any:
-    """The operation by which its worker finishes a job."""
+    """The operation of the worker that finishes a job."""
     if tale.m.name == "complete_many":
         return next(one for one in tale.m.op.jobs if one.jid == jid)
     return tale.m.op
