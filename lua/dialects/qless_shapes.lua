@@ -5,7 +5,7 @@
 local qless_shapes = {}
 
 local WHAT = {
-  put = 'put', popped = 'popped', completed = 'done', failed = 'failed', lapsed = 'timed-out', timed_out = 'timed-out',
+  put = 'put', popped = 'popped', completed = 'done', failed = 'failed', lapsed = 'timed-out', timed_out = 'timed-out', told = 'timed-out',
   log = 'log',
 }
 

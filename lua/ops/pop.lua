@@ -152,7 +152,7 @@ end
 -- Tell the holder of a lapsed lease, which then has another grace-period.
 local function tell(now, job, grace)
   store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, 'lapsed')
-  history.add(now, job, 'lapsed', job.worker, job.token)
+  history.add(now, job, 'told', job.worker, job.token)
   stats.retried(now, job.queue)
   options.set(job, 'told', tonumber(job.expires_at))
   if grace > 0 then

@@ -107,9 +107,12 @@ HISTORY: dict[str, tuple[str, ...]] = {
     "released": ("token", "state"),
     "lapsed": ("worker", "token"),
     "timed_out": ("worker", "token"),
+    "told": ("worker", "token"),
     "log": ("message",),
 }
 """The facts of each kind of stage. A stage that ends a lease carries the token: a repeated call is answered from here.
+
+`told`: the lease has run out, and its holder was told so, but keeps the job for another grace-period (`pop`, `qless`).
 """
 
 

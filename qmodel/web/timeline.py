@@ -23,6 +23,7 @@ AFTER = {
     "released": "waiting",
     "lapsed": "stalled",
     "timed_out": "stalled",
+    "told": "running",
 }
 """The state of a job after each kind of stage, until the next: after `completed` it continued in another queue."""
 
@@ -36,6 +37,7 @@ TONES = {
     "released": "scheduled",
     "lapsed": "stalled",
     "timed_out": "stalled",
+    "told": "stalled",
     "log": "plain",
 }
 """The colour of each kind of stage."""
@@ -91,6 +93,7 @@ def _told(stage: replies.Stage) -> str:
         "released": "it is {state} again",
         "lapsed": "the lease of worker {worker} ran out",
         "timed_out": "the lease was taken from worker {worker}",
+        "told": "worker {worker} was told that its lease ran out",
         "log": "{message}",
     }.get(stage.what, "")
     if stage.what == "completed" and facts["state"] != "complete":

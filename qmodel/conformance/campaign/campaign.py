@@ -7,6 +7,7 @@ the process that runs it, and parts of a campaign may run anywhere, in any order
 from __future__ import annotations
 
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -77,7 +78,7 @@ def run(
     began = time.monotonic()
     for number in range(examples):
         name = f"{seed}.{number}"
-        history = drawn(name, steps, typed)
+        history = drawn(name, steps, typed, lawful)
         difference = runner.first_difference(history, subject, every, lawful=lawful)
         summary.histories += 1
         summary.steps += len(history)
@@ -91,9 +92,13 @@ def run(
     return summary
 
 
-def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
-    """Draw the history with this name: a campaign's seed and the history's number, `seed.number`."""
-    return runner.draw(RandomChooser(name), steps, typed=typed)
+def drawn(name: str, steps: int, typed: bool = True, lawful: bool = False) -> list[Step]:
+    """Draw the history with this name: a campaign's seed and the history's number, `seed.number`.
+
+    One in five has calls by the rules of qless, unless it is for the laws, which are those of qmodel.
+    """
+    qless = not lawful and zlib.crc32(name.encode()) % 5 == 0
+    return runner.draw(RandomChooser(name), steps, typed=typed, qless=qless)
 
 
 def failure(

@@ -42,10 +42,14 @@ class Difference(NamedTuple):
     found: Seen
 
 
-def draw(chooser: Chooser, steps: int, *, typed: bool = True, only: Container[str] | None = None) -> list[Step]:
-    """Draw a history of at most `steps` steps, on a new model; with `only`, of these operations alone."""
+def draw(
+    chooser: Chooser, steps: int, *, typed: bool = True, qless: bool = False, only: Container[str] | None = None
+) -> list[Step]:
+    """Draw a history of at most `steps` steps, on a new model; with `only`, of these operations alone. `typed` and
+    `qless`: see Generator.
+    """
     model = ModelSubject()
-    generator = Generator(chooser, typed=typed)
+    generator = Generator(chooser, typed=typed, qless=qless)
     drawn = []
     for _ in range(steps):
         step = generator.step(model.store)

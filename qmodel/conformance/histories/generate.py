@@ -270,9 +270,12 @@ RESEND_PERCENT = 6
 class Generator:
     """Draws one history, one step at a time, and reads the model's store to aim."""
 
-    def __init__(self, chooser: Chooser, *, typed: bool = True) -> None:
-        """`typed` allows values that only a Python caller can send, such as None for a text: on a wire all is text."""
+    def __init__(self, chooser: Chooser, *, typed: bool = True, qless: bool = False) -> None:
+        """`typed` allows values that only a Python caller can send, such as None for a text: on a wire all is text.
+        `qless` draws calls by the rules of qless too.
+        """
         self._chooser = chooser
+        self._qless = qless
         self._below = chooser.below
         self._hostile = HOSTILE if typed else WIRE_HOSTILE
         self._past: list[Operation] = []
@@ -646,11 +649,14 @@ class Generator:
             jobs.append(self._put_one(jid, depends, ""))
         return tuple(jobs)
 
+    def _as_qless(self) -> bool:
+        """Whether a call is to follow the rules of qless."""
+        return self._qless and self._below(2) == 1
+
     def pop(self) -> Operation:
         count = pick(self._chooser, COUNTS)
         wait = self._below(3) == 1
-        qless = self._below(5) == 4
-        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request(), qless)
+        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request(), self._as_qless())
 
     def pop_any(self) -> Operation:
         names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]
@@ -728,7 +734,7 @@ class Generator:
     def retry(self) -> Operation:
         group = self._maybe(self._names.groups)
         delay = pick(self._chooser, DELAYS)
-        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES), self._below(5) == 4)
+        return ops.Retry(*self._lease(), delay, group, pick(self._chooser, LINES), self._as_qless())
 
     def release(self) -> Operation:
         delay, data = pick(self._chooser, DELAYS), self._maybe(DATA)
@@ -770,7 +776,7 @@ class Generator:
         return ops.Update(self._any(), pick(self._chooser, DATA), self._request())
 
     def priority(self) -> Operation:
-        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request(), self._below(5) == 4)
+        return ops.Priority(self._any(), pick(self._chooser, PRIORITIES), self._request(), self._as_qless())
 
     def delay(self) -> Operation:
         jid = self._in("waiting", "scheduled", "depends", "throttled")
@@ -1046,7 +1052,7 @@ class Generator:
 
     def fire(self) -> Operation:
         queue = self._queue_where(lambda q: q.recur and q.recur[0][0] <= self._now)
-        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request(), self._below(4) == 3)
+        return ops.Fire(queue, pick(self._chooser, COUNTS), self._request(), self._as_qless())
 
     def _set_limits(self, name: str) -> Operation:
         """Set the limits of a throttle: one, two or all three kinds, small enough to be reached."""

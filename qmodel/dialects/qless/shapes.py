@@ -16,7 +16,7 @@ OWN = "ql:q:"
 """The names of the queues' own throttles in reqless begin so."""
 
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
-        "timed_out": "timed-out", "log": "log"}  # fmt: skip
+        "timed_out": "timed-out", "told": "timed-out", "log": "log"}  # fmt: skip
 """The stages of a job's history that qless has, and its names for them; it has none for a retry."""
 
 

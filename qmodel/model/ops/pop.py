@@ -190,7 +190,7 @@ def _take(store: Store, now: int, queue: str, found: list[Job], count: int, pass
 def _tell(store: Store, now: int, job: Job, grace: int) -> None:
     """Tell the holder of a lapsed lease, which then has another grace-period."""
     emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "lapsed")
-    history.add(store, now, job, "lapsed", job.worker, job.token)
+    history.add(store, now, job, "told", job.worker, job.token)
     stats.retried(store, now, job.queue)
     options.set(job, "told", job.expires_at)
     if grace > 0:
