@@ -216,6 +216,9 @@ def _message(m: Moment, job: Record, jid: str, options: dict[str, str]) -> int:
 
 def _promoted(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     job["state"] = "waiting"
+    request = tale.m.before.requested.get(job["options"].get("request", ""))
+    if request is not None and "line" not in job["options"]:  # it gets a slot, and the priority of its request
+        job["priority"] = request["priority"]
     if tale.m.name == "promote":
         job.update(ready_at=min(job["ready_at"], tale.m.now), seq=event.seq)
 
