@@ -14,11 +14,14 @@ ONE: Final = Scope(1, 1)
 """The scope of most families in the gate."""
 
 
-PAIR_SECONDS: Final = 4.0
-"""The most seconds of the processor for a pair of families; most close earlier."""
+TWO: Final = Scope(2, 1)
+"""The scope for what needs two jobs."""
 
-WIDE: Final[dict[str, str]] = {}
-"""The largest scope in which each family closes in a few minutes."""
+TWO_SECONDS: Final = 15.0
+"""The most seconds of the processor for a family with two jobs; some families do not close in this time."""
+
+PAIR_SECONDS: Final = 1.5
+"""The most seconds of the processor for a pair of families; there are about 800."""
 
 
 class Run(NamedTuple):
@@ -36,8 +39,8 @@ class Run(NamedTuple):
 
 
 def gate() -> list[Run]:
-    """Give the searches of the gate: each family with one job."""
-    found = [Run(family, ONE) for family in explored().values()]
+    """Give the searches of the gate: each family with one job, but for what needs two."""
+    found = [Run(family, TWO if name == "fans" else ONE) for name, family in explored().items()]
     return [*found, Run(explored()["plain"], Scope(2, 1)), Run(explored()["plain"], Scope(1, 2))]
 
 
@@ -55,13 +58,11 @@ def _named(name: str) -> Family:
 
 
 def at_night() -> list[Run]:
-    """Give the searches of the night: each family in the largest scope in which it closes, and every pair."""
-    wide = [Run(family, Scope.parse(WIDE.get(name, "1x2"))) for name, family in explored().items()]
+    """Give the searches of the night: each family with two workers, and with two jobs; and every pair of families."""
+    families = explored().values()
+    wide = [Run(family, Scope(1, 2)) for family in families if family.scope >= Scope(1, 2)]
+    wide += [Run(family, TWO, TWO_SECONDS) for family in families if family.scope >= TWO]
     return [*gate(), *wide, *(Run(pair(one, other), ONE, PAIR_SECONDS) for one, other in combinations(explored(), 2))]
-
-
-TWO: Final = Scope(2, 1)
-"""The scope for what needs two jobs."""
 
 
 def hunt(texts: dict[str, str] | None = None) -> Finding | None:
