@@ -1,6 +1,6 @@
 """Historical faults against the closed graph alone, without generated and directed histories.
 
-Only the faults that were tried stand here; a fault that the graph notices is noticed within seconds.
+Only faults that were tried stand here. A fault that needs one job is noticed within seconds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tools.mutation import model, python
 
 pytestmark = pytest.mark.tester
 
-TRIED = ("Q2", "Q3", "Q3b", "Q4", "Q5", "Q6", "Q9b")
-"""The faults that were tried: all were noticed."""
+TRIED = ("Q2", "Q3", "Q3b", "Q4", "Q5", "Q5b", "Q6", "Q9b", "Q10", "Q11", "Q13", "Q15")
+"""The faults that the graph noticed when they were tried. Q7 and Q8 need two jobs, and more than nine seconds."""
 
 FAULTS = [fault for fault in MODEL if fault.source in TRIED]
 
