@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--pairs", default=0.02, show_default=True, help="The share of the arrivals at a known state to try.")
 @click.option("--limit", default=0.0, help="Processor time for each search, in seconds.  [default: until it is closed]")
-@click.option("--night", is_flag=True, help="Search the largest scopes, and every pair of families.")
+@click.option("--night", is_flag=True, help="Search wider scopes too, and every pair of families.")
 def command(
     families: tuple[str, ...], scope: str | None, lua: bool, server: str | None, pairs: float, limit: float, night: bool
 ) -> None:

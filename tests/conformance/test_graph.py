@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qmodel.backends.bundle import read
-from qmodel.conformance.graph import canonical, classes, plan
+from qmodel.conformance.graph import canonical, classes, fields, plan
 from qmodel.conformance.graph.alphabet import START, TICK, Family, Scope, explored, families, letter, pair
 from qmodel.conformance.graph.compare import LuaCorner
 from qmodel.conformance.graph.explore import Explored, Search
@@ -68,9 +68,9 @@ def test_a_pair_of_families_has_the_letters_of_both() -> None:
 
 
 def test_the_canonical_form_says_of_every_field_how_it_stands() -> None:
-    for cls, fields in canonical.FIELDS.items():
+    for cls, table in fields.FIELDS.items():
         names = set(getattr(cls, "_fields", ())) or set(cls.__slots__)  # type: ignore[attr-defined]
-        assert fields.keys() == names, cls
+        assert table.keys() == names, cls
 
 
 def _form(*steps: Operation, now: int = START) -> str:

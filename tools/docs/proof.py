@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from qmodel.conformance.graph.canonical import FIELDS, Dead
 from qmodel.conformance.graph.classes import LEFT_OUT
+from qmodel.conformance.graph.fields import FIELDS
+from qmodel.conformance.graph.rules import Dead
 from tools.docs.reference import MADE, table
 
 TEXT = Path(__file__).with_suffix(".md")

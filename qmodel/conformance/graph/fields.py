@@ -1,0 +1,221 @@
+"""How every field of every record of the store stands in the canonical form (canonical.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from qmodel.conformance.graph import rules
+from qmodel.conformance.graph.rules import (
+    Dead,
+    Form,
+    Rule,
+    either,
+    exact,
+    is_set,
+    items,
+    members,
+    moment,
+    moments,
+    names,
+    number,
+    only,
+    order,
+    rank,
+    where,
+)
+from qmodel.model.state import throttles
+from qmodel.model.state.records import (
+    ConcurrencyKey,
+    Job,
+    Message,
+    ParkedJobs,
+    Queue,
+    Request,
+    Schedule,
+    Subscription,
+    Throttle,
+    Unique,
+    Worker,
+)
+from qmodel.model.state.store import Store
+
+LISTED = Dead("derived from the fields of the jobs")
+SHOWN = Dead("dead: only reads show it")
+ORDERS = Dead("dead: its order stands in the lists")
+
+JOB: Final[dict[str, Rule | Dead]] = {
+    "jid": Dead("derived: the name under which it stands"),
+    "state": exact,
+    "queue": exact,
+    "klass": exact,
+    "data": exact,
+    "priority": exact,
+    "retries": exact,
+    "remaining": exact,
+    "worker": exact,
+    "grant": exact,
+    "result": exact,
+    "progress": exact,
+    "put_request": exact,
+    "token": Dead("dead: letters name it, whatever it is; what compares it is written there"),
+    "seq": only("waiting scheduled throttled depends running stalled failed complete", rank),
+    "ready_at": only("waiting scheduled throttled depends", moment),
+    "expires_at": only("running", moment),
+    "put_at": either(
+        rules.put_at, where("job.put_at", only("waiting scheduled throttled depends running stalled", moment))
+    ),
+    "popped_at": rules.popped_at,
+    "ended_at": where("job.ended_at", only("complete failed", moment)),
+    "failure": rules.failure,
+    "tags": names,
+    "options": rules.options,
+    "dependencies": items,
+    "dependents": Dead("derived: the dependencies of the others"),
+    "history": rules.outcomes,
+}
+
+QUEUE: Final[dict[str, Rule | Dead]] = {
+    "first_seen": is_set,
+    "pauses": rules.pauses,
+    "idle": exact,
+    "wakes": exact,
+    "parked": rules.each,
+    **dict.fromkeys(("ready", "scheduled", "depends", "locks", "throttled", "expires"), LISTED),
+    "recur": Dead("derived from the schedules"),
+}
+
+PARKED: Final[dict[str, Rule | Dead]] = {"moment": rules.due, "parked": order, "admitted": order}
+
+KEY: Final[dict[str, Rule | Dead]] = {"active": members, "parked": order}
+
+REQUEST: Final[dict[str, Rule | Dead]] = {
+    **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit"), exact),
+    **dict.fromkeys(("total", "done", "failed", "canceled"), exact),
+    "unfinished": members,
+    "ended": members,
+    "state_at": where("request.state_at", moment),
+    "id": Dead("derived: the name under which it stands"),
+    "opened_at": SHOWN,
+    "ended_at": SHOWN,
+    "seq": ORDERS,
+}
+
+SCHEDULE: Final[dict[str, Rule | Dead]] = {
+    **dict.fromkeys(("queue", "klass", "data", "cron", "kind", "missed", "overlap", "priority", "retries"), exact),
+    **dict.fromkeys(("backlog", "runs", "made", "open", "interval_ms", "offset_ms", "catchup_ms", "limit"), exact),
+    "paused": exact,
+    "tags": exact,
+    "later": moments,
+    "next_at": moment,
+    "last_at": moment,
+    "start_at": moment,
+    "end_at": moment,
+    "jid": Dead("derived: the name under which it stands"),
+    "seq": ORDERS,
+    "since": Dead("dead: the jobs' option says whether it is theirs"),
+}
+
+SUBSCRIPTION: Final[dict[str, Rule | Dead]] = {
+    "patterns": exact,
+    "position": number,
+    "put": rules.template,
+    "name": Dead("derived: the name under which it stands"),
+    "seq": ORDERS,
+}
+
+MESSAGE: Final[dict[str, Rule | Dead]] = {
+    "seq": number,
+    "at": Dead("dead: nothing is older than the time that messages are kept"),
+    "due_at": moment,
+    "subject": exact,
+    "data": exact,
+}
+
+THROTTLE: Final[dict[str, Rule | Dead]] = {
+    **dict.fromkeys(throttles.LIMITS, exact),
+    "level": rules.level,
+    "level_at": Dead("derived: the level as of now is written"),
+    "held": order,
+    "claims": rules.claims,
+    "queues": members,
+}
+
+UNIQUE: Final[dict[str, Rule | Dead]] = {
+    "mode": exact,
+    "jid": exact,
+    "next": exact,
+    "ends": moment,
+    "token": rules.unique_token,
+    "since": where("unique.since", moment),
+    "key": Dead("derived: the name under which it stands"),
+}
+
+WORKER: Final[dict[str, Rule | Dead]] = {
+    "seen_at": either(where("worker.seen_at", lambda value, _, form: value and form.moment(value)), is_set),
+    "held": lambda value, _, form: sorted(value, key=value.get),
+    "grants": items,
+}
+
+STORE: Final[dict[str, Rule | Dead]] = {
+    "jobs": Dead("written apart: their names are interchangeable"),
+    "queues": rules.each,
+    "concurrency_keys": rules.each,
+    "requested": rules.each,
+    "schedules": rules.each,
+    "subscriptions": rules.each,
+    "messages": rules.records,
+    "workers": rules.each,
+    "throttles": rules.each,
+    "uniques": rules.each,
+    "workers_passed": exact,
+    "epoch": exact,
+    "tracked": names,
+    "config": items,
+    "metadata": items,
+    "results": items,
+    "requests": rules.memories,
+    "cascade": lambda value, _, form: [(jid, flag) for _, jid, flag in value],
+    "tags": lambda value, _, form: sorted((tag, [place[-1] for place in jobs]) for tag, jobs in value.items()),
+    "settings": Dead("derived from the configuration"),
+    "completed": LISTED,
+    "failed": LISTED,
+    "keeping": LISTED,
+    "groups": LISTED,
+    "crons": Dead("derived from the schedules"),
+    "request_states": Dead("derived from the requests"),
+    "unique_ends": Dead("derived from the keys"),
+    "seq": Dead("dead: only the order of sequences counts"),
+    "epochs": SHOWN,
+    "events": SHOWN,
+    "days": SHOWN,
+    "recorded": SHOWN,
+    "journaled": SHOWN,
+    "room": Dead("dead: each operation begins with a full budget"),
+    "cut": Dead("dead: each operation begins with a full budget"),
+}
+
+FIELDS: Final[dict[type, dict[str, Rule | Dead]]] = {
+    Store: STORE,
+    Job: JOB,
+    Queue: QUEUE,
+    ParkedJobs: PARKED,
+    ConcurrencyKey: KEY,
+    Request: REQUEST,
+    Schedule: SCHEDULE,
+    Subscription: SUBSCRIPTION,
+    Message: MESSAGE,
+    Throttle: THROTTLE,
+    Unique: UNIQUE,
+    Worker: WORKER,
+}
+"""Every field of every record, and how it stands in the form."""
+
+WRITTEN: Final = {
+    cls: [(name, rule) for name, rule in rules_.items() if not isinstance(rule, Dead)] for cls, rules_ in FIELDS.items()
+}
+"""For each record, the fields that are in the form."""
+
+
+def written(record: Any, form: Form) -> list[Any]:
+    """Write the fields of a record."""
+    return [rule(getattr(record, name), record, form) for name, rule in WRITTEN[type(record)]]

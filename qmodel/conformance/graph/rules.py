@@ -1,0 +1,227 @@
+"""The rules of the canonical form: how the fields of a state are written (canonical.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from qmodel.conformance.graph.alphabet import TICK, tokens
+from qmodel.model.state import concurrency_keys, history, throttles
+from qmodel.model.state.queues import NO_TIME
+from qmodel.model.state.records import Job, ParkedJobs, Queue, Throttle, Unique
+from qmodel.model.state.store import Store
+
+OUTCOMES: Final = ("completed", "failed", "retried", "released")
+"""The calls that end a lease; their outcomes are remembered with its token."""
+
+Written = Callable[[Any, "Form"], list[Any]]
+"""Writes the fields of a record."""
+
+
+class Form:
+    """The writing of one form: the moments and sequences of a state, and what its family adds."""
+
+    def __init__(self, store: Store, now: int, live: frozenset[str], horizon: int, written: Written) -> None:
+        self.store, self.now, self.live, self.written = store, now, live, written
+        self.horizon = horizon
+        self._old: set[int] = set()
+        self._order: dict[int, int] = {}
+        self.ranks = {seq: rank for rank, seq in enumerate(sorted([job.seq for job in store.jobs.values()]))}
+
+    def moment(self, at: float) -> str:
+        """Write a moment; if it is older than the horizon, by its order among the old ones.
+
+        Comparisons are both strict and not, so the moment at the horizon is exact too.
+        """
+        if at <= 0 or at >= NO_TIME:
+            return "never" if at else "none"
+        if at >= self.now - self.horizon * TICK:
+            return f"{(at - self.now) / TICK:g}"
+        self._old.add(int(at))
+        return f"o{self._order.get(int(at), 0)}"
+
+    def again(self) -> bool:
+        """Tell whether several old moments were written, which now have an order; then everything is written again."""
+        if len(self._old) < 2 or self._order:
+            return False
+        self._order = {at: rank for rank, at in enumerate(sorted(self._old))}
+        return True
+
+
+Rule = Callable[[Any, Any, Form], Any]
+
+
+class Dead(str):
+    """Why a field is not in the form: dead, or derived from others."""
+
+
+def exact(value: Any, _record: Any, _form: Form) -> Any:
+    """Write the value."""
+    return value
+
+
+def moment(value: int, _record: Any, form: Form) -> str:
+    """Write a moment."""
+    return form.moment(value)
+
+
+def moments(value: Iterable[int], _record: Any, form: Form) -> list[str]:
+    """Write several moments."""
+    return [form.moment(at) for at in value]
+
+
+def rank(value: int, _record: Any, form: Form) -> int:
+    """Write the rank of a job's sequence."""
+    return form.ranks.get(value, -1)
+
+
+def number(value: int | None, _record: Any, _form: Form) -> str:
+    """Write the number of an event so that it is replaced by its rank."""
+    return f"#{value}" if value else str(value)
+
+
+def is_set(value: Any, _record: Any, _form: Form) -> bool:
+    """Write whether there is a value."""
+    return value is not None
+
+
+def members(value: Iterable[str], _record: Any, form: Form) -> list[str]:
+    """Write a set of names; those of jobs in the order of their sequences, which renaming does not change."""
+    jobs = form.store.jobs
+    return sorted(value, key=lambda name: (jobs[name].seq if name in jobs else 0, name))
+
+
+def names(value: Iterable[str], _record: Any, _form: Form) -> list[str]:
+    """Write names in their order."""
+    return list(value)
+
+
+def order(value: Iterable[tuple[Any, ...]], _record: Any, _form: Form) -> list[str]:
+    """Write the order of a sorted list."""
+    return [place[-1] for place in value]
+
+
+def items(value: dict[str, Any], _record: Any, _form: Form) -> list[tuple[str, Any]]:
+    """Write a mapping."""
+    return sorted(value.items())
+
+
+def only(states: str, rule: Rule) -> Rule:
+    """Write a field of jobs in these states only: in others, no operation depends on it."""
+    chosen = frozenset(states.split())
+    return lambda value, job, form: rule(value, job, form) if job.state in chosen else None
+
+
+def where(name: str, rule: Rule) -> Rule:
+    """Write a field in the families that name it as live."""
+    return lambda value, record, form: rule(value, record, form) if name in form.live else None
+
+
+def either(*rules: Rule) -> Rule:
+    """Write what the first rule that applies writes."""
+    return lambda value, record, form: next((w for r in rules if (w := r(value, record, form)) is not None), None)
+
+
+def put_at(value: int, job: Job, form: Form) -> str | None:
+    """Write when a job was put, while that orders it or ends its time to live."""
+    ends = "ttl_ms" in job.options and job.state in ("waiting", "throttled", "scheduled", "depends")
+    return form.moment(value) if ends or job.state == "depends" else None
+
+
+def popped_at(value: int, job: Job, form: Form) -> str | None:
+    """Write when a lease began, while a timeout counts from there."""
+    return form.moment(value) if "timeout_ms" in job.options and job.state == "running" else None
+
+
+def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
+    """Write options; those that hold a sequence as what is asked of it."""
+    written = []
+    for name in sorted(value):
+        said: Any = value[name]
+        if name == "after":
+            continue  # shown by reads only
+        if name == "parked":
+            said = ""  # the list of the throttle has its order
+        elif name == "line":
+            said = concurrency_keys.has_begun(job)
+        elif name == "schedule":
+            jid, since = said.split(" ")
+            schedule = form.store.schedules.get(jid)
+            said = jid, schedule is not None and schedule.since == int(since)
+        written.append((name, said))
+    return written
+
+
+def _outcomes(value: list[Any], job: Job, form: Form) -> Any:
+    """Write the outcomes of the leases that the letters name."""
+    named = tokens(job)
+    told = [(what, facts) for what, _, facts in history.stages(job) if what in OUTCOMES]
+    return [[(what, facts[1]) for what, facts in told if facts[0] == token] for token in named]
+
+
+def _completions(value: list[Any], job: Job, form: Form) -> list[bool]:
+    """Write which of these leases a completion ended: complete_and_pop pops under such a token, again and again."""
+    return [history.outcome(job, token, "completed") is not None for token in tokens(job)]
+
+
+def _stages(_value: list[Any], job: Job, _form: Form) -> list[str]:
+    return [what for what, _, _ in history.stages(job)]
+
+
+_TOLD = (where("job.history", _outcomes), where("job.completions", _completions), where("job.stages", _stages))
+
+
+def outcomes(value: list[Any], job: Job, form: Form) -> list[Any]:
+    """Write what the family asks of a history."""
+    return [rule(value, job, form) for rule in _TOLD]
+
+
+def failure(value: Any, job: Job, _form: Form) -> Any:
+    """Write the group of a failed job."""
+    return value.group if value is not None and job.state == "failed" else None
+
+
+def level(_value: int, throttle: Throttle, form: Form) -> int:
+    """Write the tokens in a bucket now."""
+    return throttles._level(throttle, form.now)
+
+
+def claims(value: Iterable[tuple[int, int]], throttle: Throttle, form: Form) -> list[str]:
+    """Write the claims in the window."""
+    return [form.moment(at) for at, _ in value if at > form.now - throttle.rate_ms]
+
+
+def unique_token(value: int, unique: Unique, form: Form) -> bool:
+    """Write whether the holder has the token of its put: it has not started."""
+    job = form.store.jobs.get(unique.jid)
+    return job is not None and job.token == value
+
+
+def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:
+    """Write the remembered requests; not those of leases of deleted jobs: these change nothing more."""
+    return sorted((request, reply) for request, reply in value.items() if request.split(" ")[0] not in OUTCOMES)
+
+
+def due(value: int, _parked: ParkedJobs, form: Form) -> str:
+    """Write when a pop must look at a throttle."""
+    return form.moment(value) if value > form.now else "due"
+
+
+def pauses(value: dict[str, int], _queue: Queue, form: Form) -> list[tuple[str, str]]:
+    """Write when pauses end."""
+    return sorted((reason, form.moment(until)) for reason, until in value.items())
+
+
+def each(value: dict[str, Any], _record: Any, form: Form) -> list[Any]:
+    """Write records by name."""
+    return sorted(([name, *form.written(record, form)] for name, record in value.items()), key=lambda one: str(one[0]))
+
+
+def records(value: Iterable[Any], _record: Any, form: Form) -> list[Any]:
+    """Write records in their order."""
+    return [form.written(record, form) for record in value]
+
+
+def template(value: Any, _record: Any, _form: Form) -> Any:
+    """Write the put that a subscription makes."""
+    return str(value)
