@@ -62,7 +62,8 @@ def jobs_with_an_ended_lease_come_first(m: Moment) -> Iterator[str]:
 def _has_looked(m: Moment, queue: str) -> bool:
     """Whether a pop has examined all ended leases of a queue: it examines as many as it may give."""
     others = sum(one.facts["queue"] != queue for one in m.told("popped"))
-    return others + sum(1 for jid in _ended(m, queue) if jid in m.becomes) < int(m.op.count)
+    examined = others + sum(1 for jid in _ended(m, queue) if jid in m.becomes)
+    return examined < int(m.op.count)
 
 
 def _ended(m: Moment, queue: str) -> Iterator[str]:
