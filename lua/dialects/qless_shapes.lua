@@ -5,8 +5,8 @@
 local qless_shapes = {}
 
 local WHAT = {
-  put = 'put', popped = 'popped', completed = 'done', failed = 'failed', lapsed = 'timed-out', timed_out = 'timed-out', told = 'timed-out',
-  log = 'log',
+  put = 'put', popped = 'popped', completed = 'done', failed = 'failed', lapsed = 'timed-out', timed_out = 'timed-out',
+  told = 'timed-out', log = 'log',
 }
 
 local function flag(value)
