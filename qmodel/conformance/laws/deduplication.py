@@ -44,6 +44,7 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
     latest = ghost["latest",] = max(m.now, ghost.get(("latest",), 0))
     for key in [key for key, held in ghost.items() if isinstance(held, Held) and 0 < held.ends <= latest]:
         del ghost[key]  # it may be forgotten, and the clock may go back
+        ghost["late", key] = True
     for key, held in ghost.items():
         if not isinstance(held, Held) or _holder(ghost, key, m.now) is None:
             continue
@@ -99,7 +100,7 @@ def _is_pending(m: Moment, jid: str) -> bool:
 def _dropped(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
     key, mode = one.facts["unique"], one.facts["mode"]
     held = _holder(ghost, key, m.now)
-    if held is None and "unknown" not in ghost:
+    if held is None and "unknown" not in ghost and ("late", key) not in ghost:
         yield f"{one.event}, but nobody holds {key!r}"
     if held is None:
         return

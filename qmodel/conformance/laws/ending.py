@@ -149,10 +149,10 @@ def revoking_fails_what_is_not_running(m: Moment) -> Iterator[str]:
     if m.name != "revoke" or m.refused:
         return
     for jid, state in zip(dict.fromkeys(m.op.jids), m.outcome, strict=False):
+        if not m.events:
+            break  # sent again, or nothing to do
         before, after = m.before.jobs[jid], m.after.jobs.get(jid)
         told = [one for one in m.told("revoked") if one.jid == jid]
-        if not told and not m.events:
-            continue  # sent again, or nothing to do
         if before["state"] in ("complete", "failed"):
             wanted = before["state"]
             if told:

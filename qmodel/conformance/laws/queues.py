@@ -83,7 +83,7 @@ def a_new_job_wakes_one_worker(m: Moment) -> Iterator[str]:
             yield f"{name} had {before['idle']} idle workers, and has {after['idle']}"
         ready, woken, scheduled = _became_ready(m, name)
         quiet = not (m.before.throttles or m.after.throttles or m.before.schedules or m.after.schedules)
-        quiet = quiet and not any(event.event == "unpaused" for event in m.events)
+        quiet = quiet and m.name != "request_tune" and not any(event.event == "unpaused" for event in m.events)
         if not waits and quiet and before["idle"] - after["idle"] > ready + scheduled:
             yield f"{name} has {after['idle']} of {before['idle']} idle workers, and only {ready} became ready"
         if not waits and m.few and after["idle"] > max(before["idle"] - woken, 0):
