@@ -63,11 +63,7 @@ def _has_looked(m: Moment, queue: str) -> bool:
     """Whether a pop has examined all ended leases of a queue: it examines as many as it may give."""
     others = sum(one.facts["queue"] != queue for one in m.told("popped"))
     examined = others + sum(1 for jid in _ended(m, queue) if jid in m.becomes)
-<<<<<<< HEAD
     return bool(examined < m.op.count)
-=======
-    return bool(examined < m.op.count)
->>>>>>> laws
 
 
 def _ended(m: Moment, queue: str) -> Iterator[str]:
