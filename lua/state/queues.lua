@@ -323,10 +323,6 @@ local function load_ready(key, members, step)
   return load(key, members, jids, step)
 end
 
-local function load_of(key, members)
-  return load(key, members, jids_of(members), 1)
-end
-
 -- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
 local function load_some(key, members, jids)
   jids = jids or jids_of(members)

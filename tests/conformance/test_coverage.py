@@ -60,6 +60,32 @@ UNREACHED = {
     ("state/results", "one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))"): LARGE_RESULT,
     ("state/results", "writes.put_off('HDEL', key_of(job), field_of_text(other))"): LARGE_RESULT,
     ("wire/arguments", "return arguments.is_digits(value) and value or nil"): "no operation takes a list of digits yet",
+    ("ops/publish", "store.emit(now, 'passed_over', subscription.name, jid)"): RANDOM,
+    ("rules/admission", "break"): "a budget that throttles use up: tests/conformance/test_budget.py has one",
+    ("ops/pop", "break"): "a budget that lapsed leases use up, by the rules of qless",
+    (
+        "state/completed",
+        "return nil",
+    ): "what a plain completion leaves to the verb: tests/property/test_plain.py has it",
+    **dict.fromkeys(
+        (
+            (
+                "state/queues",
+                "local found = writes.fetch('ZRANGEBYSCORE', keys.queue(name, part), '(' .. low, high, 'WITHSCORES', "
+                "'LIMIT', 0, count)",
+            ),
+            ("state/queues", "local members, places = {}, {}"),
+            ("state/queues", "for i = 1, #found, 2 do"),
+            ("state/queues", "members[#members + 1] = found[i]"),
+            ("state/queues", "for i, jid in ipairs(jids_of(members)) do"),
+            ("state/queues", "places[i] = {tonumber(found[2 * i]), jid}"),
+            ("state/queues", "table.sort(places, function(a, b)"),
+            ("state/queues", "return a[1] < b[1] or a[1] == b[1] and config.before(a[2], b[2])"),
+            ("state/queues", "end)"),
+            ("state/queues", "return places"),
+        ),
+        DIALECT,
+    ),
 }
 
 
