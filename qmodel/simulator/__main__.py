@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -16,20 +14,8 @@ from qmodel.present.durations import format_duration
 from qmodel.present.numbers import counted
 from qmodel.processes import spread
 from qmodel.simulator.settings import drawn
+from qmodel.simulator.timed import timed
 from qmodel.simulator.world import Result, run
-
-
-class Timed(NamedTuple):
-    """A run, and the processor time that it took."""
-
-    result: Result
-    cpu: float
-
-
-def timed(seconds: float, seed: str) -> Timed:
-    """Run a seed."""
-    began = time.process_time()
-    return Timed(run(seed, drawn(seed, seconds)), time.process_time() - began)
 
 
 @click.command()

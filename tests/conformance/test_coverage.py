@@ -59,7 +59,6 @@ UNREACHED = {
     ("state/journal", "break"): "an entry of megabytes: tests/conformance/test_budget.py has one",
     ("state/results", "one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))"): LARGE_RESULT,
     ("state/results", "writes.put_off('HDEL', key_of(job), field_of_text(other))"): LARGE_RESULT,
-    ("wire/arguments", "return arguments.is_digits(value) and value or nil"): "no operation takes a list of digits yet",
     ("ops/publish", "store.emit(now, 'passed_over', subscription.name, jid)"): RANDOM,
     ("rules/admission", "break"): "a budget that throttles use up: tests/conformance/test_budget.py has one",
     ("ops/pop", "break"): "a budget that lapsed leases use up, by the rules of qless",

@@ -120,7 +120,8 @@ def written(out: Path) -> dict[str, list[dict[str, Any]]]:
 def test_tables_that_are_written_for_new_days_are_those_of_all(engine: DuckDB, tmp_path: Path) -> None:
     root, out, anew = tmp_path / "archive", tmp_path / "out", tmp_path / "anew"
     some = sorted(histories(), key=lambda one: len(one.events))[-6:]
-    for first, last in ((0, 60), (60, 120), (120, None)):
+    third = len(some[0].events) // 3
+    for first, last in ((0, third), (third, 2 * third), (2 * third, None)):
         for number, watched in enumerate(some):
             keep(root, name_of(number), watched.events[first:last])
         count(engine, Archive(str(root)), str(out))

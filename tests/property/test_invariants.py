@@ -136,7 +136,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "a_key_is_held_by_a_job_that_has_not_ended": _set("uniques", "u", "jid", "c"),
     "the_next_job_of_a_key_names_the_holder": _set("jobs", "n", "options", (("unique", "u"),)),
     "minutes_are_part_of_their_day": _set("days", (0, "q"), "minutes", {0: (2, 0, 0, 0)}),
-    "options_are_in_their_range": _set("config", "heartbeat", 0),
+    "options_are_in_their_range": _set("config", "heartbeat", -1),
     "the_journal_has_no_gaps": _set("journal", ((5, 1, "{}", "{}"),)),
     "metadata_are_bounded": _set("metadata", "k", {str(n): "" for n in range(1001)}),
     "memories_are_bounded": _set("requests", (("r", "x"),) * 2),

@@ -25,8 +25,8 @@ WRONG = (
         "a new priority moves a job behind its equals",
         "A new priority moves a job to the front of its equals. (14) | It keeps its place in time.",
         "model/ops/change",
-        "    job.priority = op.priority\n    state_index.enter(store, job)\n",
-        "    job.priority = op.priority\n    job.seq = store.seq\n    state_index.enter(store, job)\n",
+        "    state_index.leave(store, job)\n    job.priority = op.priority\n",
+        "    state_index.leave(store, job)\n    job.priority = op.priority\n    job.seq = store.seq\n",
     ),
     Wrong(
         "lifo jobs come in the order of their puts",
@@ -71,16 +71,17 @@ WRONG = (
         "a retry gives the key away",
         "A job holds the key until it ends, through retries, releases, expired leases and a move to a `next` queue.",
         "model/ops/finish",
-        "    job.remaining -= 1\n    stats.retried(store, now, job.queue)\n    state",
-        "    job.remaining -= 1\n    stats.retried(store, now, job.queue)\n"
-        "    from qmodel.model.rules.concurrency import release_slot\n    release_slot(store, now, job)\n    state",
+        "    job.remaining -= 1\n    if not op.qless",
+        "    job.remaining -= 1\n"
+        "    from qmodel.model.rules.concurrency import release_slot\n    release_slot(store, now, job)\n"
+        "    if not op.qless",
     ),
     Wrong(
         "of those in line the last one goes on",
         "it proceeds in the order of joining",
         "model/state/concurrency_keys",
-        "[store.jobs[jid] for _, _, jid in slots.parked[:most]]",
-        "[store.jobs[jid] for _, _, jid in list(slots.parked)[-most:]]",
+        "[jid for _, _, jid in slots.parked[:most]]",
+        "[jid for _, _, jid in list(slots.parked)[-most:]]",
     ),
     Wrong(
         "who is let through keeps the moment at which it was ready",
@@ -412,7 +413,7 @@ WRONG = (
         "the wait counts from the put",
         "**wait** is recorded at each pop, from the moment when the job became ready",
         "model/ops/pop",
-        "    wait_ms = now - job.ready_at if now > job.ready_at else 0\n",
+        "    wait_ms = now - since if now > since else 0\n",
         "    wait_ms = now - job.put_at if now > job.put_at else 0\n",
     ),
     Wrong(

@@ -42,7 +42,7 @@ def test_a_storm_breaks_nothing() -> None:
 
 
 def test_a_lying_disk_loses_puts_and_that_is_counted() -> None:
-    result = run("lies", STORM._replace(lies=True, tail=2.0, crashes=("tail", "failover"), crash_every=1.0))
+    result = run("lies-3", STORM._replace(lies=True, tail=2.0, crashes=("tail", "failover"), crash_every=1.0))
     assert result.findings == []
     assert result.counts["puts lost by the failure model"] > 0
 

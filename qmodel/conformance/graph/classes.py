@@ -27,6 +27,8 @@ LEFT_OUT: Final = {
     "subscribe.retries: *": "the job of a message is put as any job; put tries them",
     "recur.tags: several": "a run is put as any job; put tries them",
     "subscribe.tags: several": "the job of a message is put as any job; put tries them",
+    "*.qless: True": "the rules of qless: random and directed histories have them, and the oracle compares them",
+    "priority.first: True": "a rule of qless, as above",
     "subscribe.after: more": "numbers of messages are sequences, and they differ from state to state",
 }
 """The classes that no letter names, as patterns of `operation.argument: class`, and why."""

@@ -89,7 +89,7 @@ PARKED: Final[dict[str, Rule | Dead]] = {"moment": rules.due, "parked": order, "
 KEY: Final[dict[str, Rule | Dead]] = {"active": members, "parked": order}
 
 REQUEST: Final[dict[str, Rule | Dead]] = {
-    **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit"), exact),
+    **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit", "reached"), exact),
     **dict.fromkeys(("total", "done", "failed", "canceled"), exact),
     "unfinished": members,
     "ended": members,
