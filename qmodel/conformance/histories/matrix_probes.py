@@ -200,7 +200,7 @@ def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
         yield (ops.ConfigGet(option),)
         yield (ops.ConfigSet(option, 5),)
         yield (ops.ConfigSet(option, 5), ops.ConfigUnset(option))
-    yield (ops.ConfigSet("heartbeat", 0),)
+    yield (ops.ConfigSet("max-job-history", 0),)
     yield from _epochs()
     for name, spec in CATALOGUE.items():
         for argument in spec.arguments[:1]:
