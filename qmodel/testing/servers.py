@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -91,6 +92,20 @@ def running(candidate: Candidate, *options: str, flush: bool = True) -> Iterator
         command = [candidate.program, "--port", "0", "--unixsocket", f"{folder}/socket"]
         command += ["--save", "", "--appendonly", "no", "--dir", folder, *options]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                await_server(server, process)
+                yield server
+            finally:
+                process.terminate()
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Server]:
+    """Start `qmodel serve`, with further options of its command line, and stop it at the end."""
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as folder:
+        server = Server("serve", f"unix://{folder}/socket")
+        command = [sys.executable, "-m", "qmodel", "serve", "--socket", f"{folder}/socket", *options]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             try:
                 await_server(server, process)
                 yield server

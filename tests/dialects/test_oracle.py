@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from qmodel.conformance.compare.shrink import shorten
 from tools.oracle.compare import Heard, difference, kind
 from tools.oracle.histories import Drawer
 from tools.oracle.original import loadable
 from tools.oracle.run import run
-from tools.oracle.shrink import shrink
 from tools.oracle.sides import MemorySide, Words
 
 
@@ -69,7 +69,7 @@ def test_a_history_is_shrunk_to_what_the_difference_needs() -> None:
         at = history.index(7) if 7 in history else None
         return at if at is not None and 3 in history[:at] else None
 
-    assert shrink([1, 3, *range(10, 40), 7, 8], differs) == [3, 7]
+    assert shorten([1, 3, *range(10, 40), 7, 8], differs) == [3, 7]
 
 
 class Planted(MemorySide):

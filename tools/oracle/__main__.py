@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from qmodel.backends import bundle
+from qmodel.testing.servers import Server, serving
 from tools.oracle.histories import Drawer
 from tools.oracle.original import script_of
 from tools.oracle.rows import mended
 from tools.oracle.run import Result, run
-from tools.oracle.sides import MemorySide, Server, Side, function_side, qmodel_serve, redis_server, script_side
+from tools.oracle.sides import MemorySide, Side, function_side, redis_server, script_side
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def _ours(stack: ExitStack, server: Server, kind: str, script: str) -> Side:
         return script_side(server, 1, bundle.qless_script(simulated=True))
     if kind == "function":
         return function_side(server, 1)
-    return script_side(stack.enter_context(qmodel_serve()), 0, script)
+    return script_side(stack.enter_context(serving()), 0, script)
 
 
 def _print(result: Result, name: str) -> None:

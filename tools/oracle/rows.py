@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from qmodel.testing.servers import Server
 from tools.oracle.compare import Heard
-from tools.oracle.sides import ScriptSide, Server, Words
+from tools.oracle.sides import ScriptSide, Words, client_of
 
 DAY = 86_400
 
@@ -276,7 +277,7 @@ AFTER: dict[str, Any] = {
 
 def mended(server: Server, db: int, script: str) -> Mended:
     """Load the original; its calls go to one database, and its defects are mended."""
-    client = server.client(db)
+    client = client_of(server, db)
     digest = client.script_load(script)
     client.close()
     return Mended(ScriptSide(server, db, ("EVALSHA", digest, "0")))

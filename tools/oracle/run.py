@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from qmodel.conformance.compare.shrink import shorten
 from tools.oracle.compare import Heard, difference
 from tools.oracle.histories import Drawer
-from tools.oracle.shrink import shrink
 from tools.oracle.sides import Side, Words
 
 
@@ -112,6 +112,6 @@ def _shrunk(original: Side, ours: Side, name: str, history: Sequence[Words]) -> 
         found = first(original, ours, one)
         return None if found is None else found[0]
 
-    short = shrink(history, differs)
+    short = shorten(history, differs)
     found = first(original, ours, short)
     return Found(name, tuple(short), found[1] if found is not None else "the difference did not appear again")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
-
-import redis
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from qmodel.backends import bundle
 from qmodel.dialects import qless
 from qmodel.model.state.store import Store
+from qmodel.testing.servers import Candidate, Server, running
 from tools.oracle.compare import Heard
 
 Words = tuple[str, ...]
@@ -36,60 +29,21 @@ class Side(Protocol):
         """Release everything."""
 
 
-class Server:
-    """A server that runs until it is closed, on a free port of this machine."""
-
-    def __init__(self, command: Sequence[str], port: int, folder: str) -> None:
-        self.port = port
-        self._process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        client = self.client()
-        while True:
-            try:
-                client.ping()
-                break
-            except redis.ConnectionError:
-                if self._process.poll() is not None:
-                    raise
-        client.close()
-
-    def client(self, db: int = 0) -> Any:
-        """Connect to one database."""
-        return redis.Redis(port=self.port, db=db, decode_responses=True, protocol=2)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._process.terminate()
-        self._process.wait()
-
-
-def free_port() -> int:
-    """Find a port that is not in use."""
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        port: int = made.getsockname()[1]
-        return port
-
-
-def redis_server() -> Server:
+def redis_server() -> AbstractContextManager[Server]:
     """Start redis-server without a file."""
-    port = free_port()
-    words = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]
-    return Server(words, port, tempfile.mkdtemp())
+    return running(Candidate("redis-server", program="redis-server"))
 
 
-def qmodel_serve() -> Server:
-    """Start `qmodel serve` without a file."""
-    port = free_port()
-    return Server([sys.executable, "-m", "qmodel", "serve", "--port", str(port)], port, str(Path.cwd()))
+def client_of(server: Server, db: int) -> Any:
+    """Connect to one database."""
+    return server.client(db=db, decode_responses=True, protocol=2)
 
 
 class ScriptSide:
     """A script, or a function, on one database of a server; a marker message ends the messages of a call."""
 
     def __init__(self, server: Server, db: int, head: Words) -> None:
-        self.client = self._client = server.client(db)
+        self.client = self._client = client_of(server, db)
         self._head = head
         self._listener: Any = self._client.pubsub(ignore_subscribe_messages=True)
         self._listener.psubscribe(f"{PREFIX}*", END)
@@ -166,7 +120,7 @@ class MemorySide:
 
 def script_side(server: Server, db: int, script: str) -> ScriptSide:
     """Load a script; its calls go to one database."""
-    client = server.client(db)
+    client = client_of(server, db)
     digest = client.script_load(script)
     client.close()
     return ScriptSide(server, db, ("EVALSHA", digest, "0"))
@@ -174,7 +128,7 @@ def script_side(server: Server, db: int, script: str) -> ScriptSide:
 
 def function_side(server: Server, db: int) -> ScriptSide:
     """Load our functions; calls of the dialect's function go to one database."""
-    client = server.client(db)
+    client = client_of(server, db)
     client.function_load(bundle.library(), replace=True)
     client.close()
     return ScriptSide(server, db, ("FCALL", f"{bundle.LIBRARY}_qless", "2", PREFIX, bundle.SIMULATED))

@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from qmodel.backends import bundle
+from qmodel.testing.servers import serving
 from tools.oracle.original import script_of
-from tools.oracle.sides import qmodel_serve, redis_server
+from tools.oracle.sides import redis_server
 
 MODERN = (
     (r"self\._pubsub\.listen\(\)\.next\(\)", "next(self._pubsub.listen())"),
@@ -54,14 +55,14 @@ def main() -> int:
     given, more = parser.parse_known_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(qmodel_serve() if given.ours == "serve" else redis_server())
+        server = stack.enter_context(serving() if given.ours == "serve" else redis_server())
         ours = (
             bundle.qless_script(simulated=True, reqless=(given.original / "throttle.lua").exists())
             if given.ours == "script"
             else script_of(given.original)
         )
         prepared(given.original, ours, folder)
-        environment = os.environ | {"REDIS_URL": f"redis://localhost:{server.port}/", "PYTHONPATH": str(folder)}
+        environment = os.environ | {"REDIS_URL": server.url, "PYTHONPATH": str(folder)}
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", str(folder / "test")]
         return subprocess.run([*words, *more], cwd=folder, env=environment, check=False).returncode
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
@@ -24,6 +24,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.state.store import Store, events_after
 
+Call = TypeVar("Call")
 Fails = Callable[[list[Step]], bool]
 MOST_TRIES = 3000
 
@@ -48,6 +49,27 @@ def shrink(history: Sequence[Step], fails: Fails, most: int = MOST_TRIES) -> lis
         _rename(found)
         _lower_time(found)
     return _numbered(found.best)
+
+
+def shorten(history: Sequence[Call], differs: Callable[[Sequence[Call]], int | None]) -> list[Call]:
+    """Leave out calls of any kind that a difference does not need, in halves, then in smaller parts.
+
+    `differs` gives the index of the first call that differs, or None.
+    """
+    at = differs(history)
+    found = list(history if at is None else history[: at + 1])
+    size = max(len(found) // 2, 1)
+    while size:
+        begin = 0
+        while begin < len(found):
+            less = [*found[:begin], *found[begin + size :]]
+            at = differs(less) if less else None
+            if at is None:
+                begin += size
+            else:
+                found = less[: at + 1]
+        size //= 2
+    return found
 
 
 class _Shrinker:

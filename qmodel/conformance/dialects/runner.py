@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qmodel.conformance.campaign.campaign import Progress
+from qmodel.conformance.compare.shrink import shorten
 from qmodel.conformance.dialects.calls import CallGenerator
 from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, perform
 from qmodel.conformance.histories.choose import Chooser, RandomChooser
@@ -67,19 +68,13 @@ def compare(one: Heard, other: Heard) -> list[str]:
 
 
 def shrink(found: Difference, subject: Subject) -> Difference:
-    """Remove the steps that the difference does not need, in halves, then in smaller parts."""
-    size = max(len(found.history) // 2, 1)
-    while size:
-        at = 0
-        while at < len(found.history):
-            less = [*found.history[:at], *found.history[at + size :]]
-            shorter = first_difference(less, subject) if less else None
-            if shorter is None:
-                at += size
-            else:
-                found = shorter
-        size //= 2
-    return found
+    """Remove the steps that the difference does not need; give the difference that is left."""
+
+    def differs(history: Calls) -> int | None:
+        shorter = first_difference(history, subject)
+        return None if shorter is None else len(shorter.history) - 1
+
+    return first_difference(shorten(found.history, differs), subject) or found
 
 
 @dataclass(slots=True)
