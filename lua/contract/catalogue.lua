@@ -941,7 +941,7 @@ catalogue.operations = {
       if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
       interval_ms = arguments.whole(interval_ms, 0, 316224000000)
       if interval_ms == nil then arguments.refuse(operation, 'interval_ms') end
-      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, kind = 'interval', cron = '', due_at = NONE, start_at = 0, end_at = 0, limit = 0, missed = 'all', catchup_ms = 60000, overlap = 'allow', restart = false, request = ''}
+      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, kind = 'interval', cron = '', due_at = NONE, start_at = 0, end_at = 0, limit = 0, missed = 'all', catchup_ms = 60000, overlap = 'allow', restart = false, runs = 0, request = ''}
       if last >= at + 5 then arguments.named(operation, catalogue.operations.recur, op, args, at + 5, last) end
       return op
     end,
@@ -966,6 +966,7 @@ catalogue.operations = {
       catchup_ms = kinds[5],
       overlap = kinds[37],
       restart = kinds[9],
+      runs = kinds[29],
       request = kinds[14],
     },
   },

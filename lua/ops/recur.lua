@@ -71,6 +71,7 @@ function recur.recur(now, op)
   schedule.seq = store.emit(now, 'recurred', op.jid, op.queue, op.klass, schedules.next_due(schedule))
   if not before then
     schedule.since = schedule.seq
+    schedule.runs = op.runs
   end
   queues.register(now, op.queue)
   schedules.enter(schedule)

@@ -66,7 +66,7 @@ SUBSCRIBE: Final[Mapping[str, Conversion]] = {
 """The options of a subscription."""
 
 RECUR: Final[Mapping[str, Conversion]] = {
-    **_unchanged("priority", "retries", "limit", "backlog", "missed", "overlap", "restart"),
+    **_unchanged("priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs"),
     **_durations("offset", "catchup"),
     "tags": ("tags", names_of),
     "start": ("start_at", instant),

@@ -188,6 +188,9 @@ class RecurrenceOptions(TypedDict, total=False):
     restart: bool | None
     """Begin the times and the count of runs anew, also if the recurring job exists with the same times."""
 
+    runs: int | None
+    """For a new recurring job that comes from elsewhere: the number of its last run there. Default: 0."""
+
 
 class RecurOptions(RecurrenceOptions, RunOptions, total=False):
     """Options of `Queue.recur`."""

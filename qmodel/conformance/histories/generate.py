@@ -962,8 +962,10 @@ class Generator:
         choose, below = self._chooser, self._below
         if below(2):
             return {}
+        limit, runs = pick(choose, ((0, 0), (0, 0), (0, 7), (1, 0), (2, 0)))
         more: dict[str, Any] = {
-            "limit": pick(choose, (0, 0, 0, 1, 2)),
+            "limit": limit,
+            "runs": runs,
             "missed": pick(choose, ("all", "one", "none")),
             "catchup_ms": pick(choose, (0, 1000, 60_000)),
             "overlap": pick(choose, ("allow", "skip", "skip")),

@@ -253,8 +253,9 @@ def _not_set(m: Moment, schedule: str, before: dict[str, Any] | None, after: dic
         wanted = tuple(dict.fromkeys(wanted)) if name == "tags" and wanted is not None else wanted
         if name != "paused" and wanted is not None and after[name] != wanted:
             yield f"{schedule}: {name} is {after[name]!r}, not {wanted!r}"
-    if before is not None and after["runs"] != before["runs"]:
-        yield f"{schedule} has counted {after['runs']} runs, and {before['runs']} before"
+    runs = getattr(m.op, "runs", 0) if before is None else before["runs"]
+    if after["runs"] != runs:
+        yield f"{schedule} has counted {after['runs']} runs, and {runs} before"
 
 
 @law

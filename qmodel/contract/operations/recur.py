@@ -49,6 +49,9 @@ class Recur(Operation):
     If the recurring job already exists, everything is replaced except the number of its last run. If kind, interval,
     offset, expression and start are unchanged, its times continue, unless `restart` is set; otherwise its times and the
     count of its runs start anew. A paused recurring job stays paused.
+
+    `runs` is for a recurring job that comes from elsewhere: the number of the last run that was made there. The first
+    run here is called `<jid>-<runs + 1>`. It is ignored if the recurring job exists.
     """
 
     queue: QueueName
@@ -71,6 +74,7 @@ class Recur(Operation):
     catchup_ms: Milliseconds = 60_000
     overlap: Overlap = "allow"
     restart: Switch = False
+    runs: Limit = 0
     request: RequestId = ""
 
 

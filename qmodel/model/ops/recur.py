@@ -49,6 +49,7 @@ def recur(store: Store, now: int, op: Recur) -> str:
     schedule.seq = emit(store, now, "recurred", op.jid, op.queue, op.klass, schedules.next_due(schedule))
     if before is None:
         schedule.since = schedule.seq
+        schedule.runs = op.runs
     queues.register(store, now, op.queue)
     schedules.enter(store, schedule)
     return op.jid
