@@ -60,6 +60,13 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def without(value: Any, names: Sequence[str]) -> Any:
+    """Leave fields out of a decoded reply, wherever they stand."""
+    if isinstance(value, dict):
+        return {name: without(one, names) for name, one in value.items() if name not in names}
+    return [without(one, names) for one in value] if isinstance(value, list) else value
+
+
 def decoded(reply: Any) -> Any:
     """Decode a reply that is JSON, and reduce it; other texts stay."""
     if isinstance(reply, str) and reply[:1] in ("[", "{"):
@@ -83,7 +90,7 @@ def difference(original: Heard, ours: Heard) -> str | None:
         return f"original: {_said(original)}\nours:     {_said(ours)}"
     left, right = decoded(original.reply), decoded(ours.reply)
     if not same(left, right):
-        return "\n".join(_parts("reply", left, right))
+        return "\n".join(parts("reply", left, right))
     if messages(original.published) != messages(ours.published):
         return f"original published {list(original.published)}\nours published     {list(ours.published)}"
     return None
@@ -93,7 +100,7 @@ def _said(heard: Heard) -> str:
     return f"error {heard.error}" if heard.error is not None else f"reply {str(heard.reply)[:300]}"
 
 
-def _parts(where: str, left: Any, right: Any) -> list[str]:
+def parts(where: str, left: Any, right: Any) -> list[str]:
     """Name the parts of two values that differ."""
     if isinstance(left, dict) and isinstance(right, dict):
         names = dict.fromkeys([*left, *right])
@@ -101,11 +108,11 @@ def _parts(where: str, left: Any, right: Any) -> list[str]:
             part
             for name in names
             if not same(left.get(name, "(nothing)"), right.get(name, "(nothing)"))
-            for part in _parts(f"{where}.{name}", left.get(name, "(nothing)"), right.get(name, "(nothing)"))
+            for part in parts(f"{where}.{name}", left.get(name, "(nothing)"), right.get(name, "(nothing)"))
         ]
     if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         pairs = enumerate(zip(left, right, strict=True))
-        return [part for at, (a, b) in pairs if not same(a, b) for part in _parts(f"{where}[{at}]", a, b)]
+        return [part for at, (a, b) in pairs if not same(a, b) for part in parts(f"{where}[{at}]", a, b)]
     return [f"{where}: {_short(left)} in the original, {_short(right)} in ours"]
 
 

@@ -100,16 +100,16 @@ class MemorySide:
     """The dialect in this process, on the model."""
 
     def __init__(self) -> None:
-        self._store = Store()
+        self.store = Store()
 
     def begin(self) -> None:
         """Start with an empty store."""
-        self._store = Store()
+        self.store = Store()
 
     def call(self, words: Words) -> Heard:
         """Execute one call."""
         try:
-            reply, published = qless.call(self._store, words)
+            reply, published = qless.call(self.store, words)
         except qless.QlessError as refused:
             return Heard(None, refused.sentence, ())
         return Heard(reply, None, tuple(published))
