@@ -198,8 +198,10 @@ end
 
 -- Count the jobs of a queue that do not wait for others.
 function qless_queues.length(queue)
-  local of = ask('Length', 'queue', {qless_arguments.need_queue(queue)})
-  return of[2] + of[3] + of[5] + of[6] + of[11]
+  queue = qless_arguments.need_queue(queue)
+  local of = ask('Length', 'queue', {queue})
+  local kept_back = qless_session.reqless and of[11] > 0 and #qless_throttles.kept_back(queue) or 0
+  return of[2] + of[3] + of[5] + of[6] + of[11] - kept_back
 end
 
 -- Show the statistics of a queue on a given day.

@@ -71,6 +71,7 @@ MORE: Final[dict[str, str]] = {
     "journals": "Archive journals in Parquet, and audit them.",
     "audit": "Execute the server's journal on the model, and compare the results.",
     "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
+    "qless-convert": "Put the jobs of the original qless or reqless into a namespace of qmodel.",
     "qless-lua": "Print the script that a qless binding loads in place of its own.",
 }
 """The commands that `qmodel --help` names only."""

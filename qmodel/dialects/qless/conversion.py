@@ -98,20 +98,17 @@ class _Conversion:
         for job in found.jobs.values():
             if job.failure and job.state not in ("failed", "complete"):
                 self._fail_before(job)
+        for job in self._in("waiting") + self._in("scheduled"):
+            if job.remaining < job.retries:
+                self._spend(job)
+        self._all(self._run, sorted(self._in("running") + self._in("stalled"), key=lambda job: -_last(job)))
+        for name, most, left in found.throttles:
+            self._try(name, "throttle", throttles.throttle_set, self._session, name, str(most), str(left))
         for jids in found.throttled.values():
-            self._all(self._wait, self._named(jids, "throttled"))
+            self._all(self._park, self._named(jids, "throttled"))
         for line in found.lines.values():
             self._stand(line)
-        scheduled = sorted(self._in("scheduled"), key=lambda job: job.due)
-        for job in scheduled:
-            if job.remaining < job.retries:
-                with suppress(_Refused):
-                    self._retry(job, self._now / 1000 + LONG - _popped_at(job))
-        self._all(self._run, sorted(self._in("running") + self._in("stalled"), key=lambda job: -job.time))
-        for line in found.lines.values():
-            for job in self._named([jid for jid, _ in reversed(line)], "stalled"):
-                self._try(job.jid, "timed out", self._ask, self._now / 1000, ops.Timeout((job.jid,)))
-        self._all(self._schedule, scheduled)
+        self._all(self._schedule, self._in("scheduled"))
         self._all(self._depend, _dependencies_first(self._in("depends")))
         for schedule in found.schedules:
             self._try(schedule.jid, "recurring", self._recur, schedule)
@@ -120,11 +117,11 @@ class _Conversion:
 
     # ---- the order of work
 
-    def _named(self, jids: Iterable[str], state: str) -> Iterator[OldJob]:
-        """The jobs of these ids that are in a state: a list may name others that have left it."""
+    def _named(self, jids: Iterable[str], *states: str) -> Iterator[OldJob]:
+        """The jobs of these ids that are in one of some states: a list may name others that have left it."""
         for jid in jids:
             job = self._found.jobs.get(jid)
-            if job is not None and job.state == state:
+            if job is not None and job.state in states:
                 yield job
 
     def _in(self, state: str) -> list[OldJob]:
@@ -192,14 +189,14 @@ class _Conversion:
 
     def _complete(self, job: OldJob) -> None:
         token = self._lease(job, _worker(job), _popped_at(job))
-        self._ask(job.time, ops.Complete(job.jid, token))
+        self._ask(_last(job), ops.Complete(job.jid, token))
 
     def _fail(self, job: OldJob) -> None:
         failure = job.failure
         group, message = str(failure.get("group", NOBODY)), str(failure.get("message", ""))
         worker = str(failure.get("worker", "")) or _worker(job)
         token = self._lease(job, worker, _popped_at(job), job.retries - max(job.remaining, 0))
-        when = float(failure.get("when", job.time))
+        when = float(failure.get("when", _last(job)))
         if job.remaining >= 0:
             self._ask(when, ops.Fail(job.jid, token, group, message))
         else:
@@ -218,17 +215,19 @@ class _Conversion:
         """
         first = []
         for jid, score in line:
-            for job in self._named([jid], "waiting"):
+            for job in self._named([jid], "waiting", "throttled"):  # reqless says so after the throttle
                 entered = (job.priority - score) * 1e10
                 if entered < 1:
                     first.append(job)
                 self._try(jid, job.state, self._wait, replace(job, entered=max(entered, 0)))
         for job in reversed(first):
-            self._try(job.jid, "first", self._ask, job.time, ops.Priority(job.jid, -int(job.priority), first=True))
+            self._try(job.jid, "first", self._ask, _put_at(job), ops.Priority(job.jid, -int(job.priority), first=True))
+        for job in self._named((jid for jid, _ in reversed(line)), "stalled"):
+            self._try(job.jid, "timed out", self._ask, self._now / 1000, ops.Timeout((job.jid,)))
 
     def _wait(self, job: OldJob) -> None:
         if job.remaining < job.retries:
-            self._retry(job, 0)
+            self._ask(_put_at(job), ops.Promote(job.jid))
         else:
             self._put(job)
 
@@ -238,14 +237,24 @@ class _Conversion:
         else:
             self._put(job, delay=job.due - _put_at(job))
 
-    def _retry(self, job: OldJob, delay: float) -> None:
-        """Lead a job that has spent retries back into its queue."""
+    def _spend(self, job: OldJob) -> None:
+        """Let a job spend its retries, and schedule it for much later; it gets its moment or its place when its turn
+        comes."""
         at = _popped_at(job)
-        token = self._lease(job, _worker(job), at, job.retries - job.remaining - 1)
-        self._ask(job.entered or at, ops.Retry(job.jid, token, _milliseconds(delay)))
+        with suppress(_Refused):
+            token = self._lease(job, _worker(job), at, job.retries - job.remaining - 1)
+            self._ask(at, ops.Retry(job.jid, token, _milliseconds(self._now / 1000 + LONG - at)))
+
+    def _park(self, job: OldJob) -> None:
+        """Put a job that waits for a throttle, and let a pop find that it has to wait. It is a pop of a moment at which
+        no lease had ended; if the throttle has room after all, the job goes back."""
+        self._put(job)
+        early = min((_last(one) for one in self._in("running")), default=_put_at(job))
+        for leased in self._ask(min(early, _put_at(job)), ops.Pop(job.queue, NOBODY)):
+            self._ask(_put_at(job), ops.Release(leased.jid, leased.token))
 
     def _run(self, job: OldJob) -> None:
-        at, ends = job.time or _popped_at(job), job.expires
+        at, ends = _last(job), job.expires
         if job.state == "stalled":
             ends = at + 60  # until the next step
         at = min(at, ends)
@@ -308,8 +317,6 @@ class _Conversion:
                 self._try(jid, "tracked", self._ask, seen, ops.Track(jid))
         for queue in found.paused:
             self._try(queue, "paused", self._ask, now, ops.Pause((queue,)))
-        for name, most, left in found.throttles:
-            self._try(name, "throttle", throttles.throttle_set, self._session, name, str(most), str(left))
         if found.identifiers:
             words = [word for pair in found.identifiers.items() for word in pair]
             self._try("identifiers", "patterns", throttles.identifiers_set, self._session, *words)
@@ -340,17 +347,24 @@ def _milliseconds(seconds: float) -> int:
     return min(max(round(seconds * 1000), 0), TIME_END - 1)
 
 
+def _last(job: OldJob) -> float:
+    """When a job was put, popped or completed last; to the second for one of 2012, which keeps no exact moment."""
+    return job.time or max(
+        (stage.when for stage in job.history if stage.what in ("put", "popped", "done")), default=0.0
+    )
+
+
 def _put_at(job: OldJob) -> float:
     """When a job was put last, or entered its queue; exact if nothing happened since, else to the second."""
     if job.entered:
         return job.entered
     last = next((stage for stage in reversed(job.history) if stage.what == "put"), None)
-    return job.time if last is None or last is job.history[-1] else last.when
+    return _last(job) if last is None or last is job.history[-1] else last.when
 
 
 def _popped_at(job: OldJob) -> float:
     """When a job was popped last, to the second."""
-    return max((stage.when for stage in job.history if stage.what == "popped"), default=job.time)
+    return max((stage.when for stage in job.history if stage.what == "popped"), default=_last(job))
 
 
 def _worker(job: OldJob) -> str:

@@ -205,7 +205,9 @@ def _history(entries: list[str], old: str | None) -> Iterator[Stage]:
     """The stages of a history, in either form."""
     for when, what, *more in filter(_is_stage, map(_parsed, entries)):
         facts = more[0] if more and isinstance(more[0], dict) else {}
-        yield Stage(float(when), str(what), str(facts.get("worker", "")), str(facts.get("q", "")))
+        yield Stage(
+            float(when), str(what), str(facts.get("worker", "")), str(facts.get("q") or facts.get("queue") or "")
+        )
     past = _parsed(old)
     for one in past if isinstance(past, list) else []:
         worker = str(one.get("worker", ""))

@@ -167,9 +167,11 @@ def names(session: Session) -> Reply:
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
-    """Count the jobs of a queue that do not wait for other jobs."""
-    of: QueueCounts = session.ask("Length", ops.Queue(need_queue(queue)))
-    return of.waiting + of.scheduled + of.running + of.stalled + of.throttled
+    """Count the jobs of a queue that do not wait for other jobs; reqless leaves out those that a throttle keeps back."""
+    queue = need_queue(queue)
+    of: QueueCounts = session.ask("Length", ops.Queue(queue))
+    kept_back = len(throttles.kept_back(session, queue)) if session.reqless and of.throttled else 0
+    return of.waiting + of.scheduled + of.running + of.stalled + of.throttled - kept_back
 
 
 def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:

@@ -1,0 +1,149 @@
+"""Namespaces that the originals made are converted, and answer as the originals did.
+
+The files in `originals` hold the keys of a namespace, without the prefix, and what the original replied to questions
+about it; that of 2012 has no replies that one can still ask for. `python -m tools.oracle.moved` compares many more.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from qmodel.cli import cli
+from qmodel.contract.operations import Operation
+from qmodel.dialects import qless
+from qmodel.dialects.qless.conversion import Report, convert
+from qmodel.dialects.qless.original import Original, read
+from qmodel.model import engine, invariants, snapshot
+from qmodel.model.state.store import Store
+from tests.servers import Server
+from tools.oracle.compare import decoded, parts, same, without
+from tools.oracle.moved import LEFT_OUT
+
+FOLDER = Path(__file__).parent / "originals"
+
+
+def loaded(client: Any, name: str, prefix: str) -> dict[str, Any]:
+    """Write the keys of a recorded namespace to a server; give the record."""
+    record: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    for key, (kind, value) in record["keys"].items():
+        if kind == "hash":
+            client.hset(prefix + key, mapping=value)
+        elif kind == "zset":
+            client.zadd(prefix + key, {member: score for member, score in value})
+        elif kind == "list":
+            client.rpush(prefix + key, *value)
+        else:
+            client.sadd(prefix + key, *value)
+    return record
+
+
+@pytest.fixture
+def prefix(server: Server) -> Iterator[str]:
+    """The prefix of a namespace of the original, whose keys are deleted at the end."""
+    name = f"{uuid.uuid4().hex}:"
+    yield name
+    with server.client() as client:
+        for key in client.scan_iter(f"{name}*"):
+            client.delete(key)
+
+
+def originals(server: Server, name: str, prefix: str) -> tuple[dict[str, Any], Original]:
+    with server.client(decode_responses=True) as client:
+        record = loaded(client, name, prefix)
+        return record, read(client, prefix)
+
+
+def converted(record: dict[str, Any], found: Original) -> tuple[Store, Report]:
+    store = Store()
+
+    def execute(op: Operation, now: int) -> Any:
+        return engine.step(store, now, op)
+
+    return store, convert(found, execute, round(record["now"] * 1000))
+
+
+@pytest.mark.parametrize("name", ["qless", "reqless"])
+def test_a_converted_namespace_answers_as_the_original_did(server: Server, name: str, prefix: str) -> None:
+    record, found = originals(server, name, prefix)
+    store, report = converted(record, found)
+    assert report.refused == []
+    assert list(invariants.check(snapshot.of(store))) == []
+    for words, reply in record["asked"]:
+        ours = without(decoded(qless.call(store, words).reply), LEFT_OUT)
+        assert same(reply, ours), (words, *parts("reply", reply, ours))
+
+
+def test_a_namespace_of_2012_is_converted(server: Server, prefix: str) -> None:
+    record, found = originals(server, "qless_2012", prefix)
+    store, report = converted(record, found)
+    assert report.refused == []
+    assert report.converted == {
+        "queue": 1, "complete": 1, "failed": 1, "waiting": 3, "running": 1, "scheduled": 1, "depends": 1,
+        "recurring": 1, "tag": 6, "tracked": 1,
+    }  # fmt: skip
+    now = str(record["now"])
+    line = json.loads(str(qless.call(store, ["peek", now, "q", "10"]).reply))
+    assert [job["jid"] for job in line] == ["every-1", "a0", "a2", "a4"]
+    (ended,) = json.loads(str(qless.call(store, ["failed", now, "broken"]).reply))["jobs"]
+    assert ended == "a3"
+    running = json.loads(str(qless.call(store, ["get", now, "a5"]).reply))
+    assert (running["worker"], running["expires"], running["priority"]) == ("w1", 1347900077, 1)
+    assert json.loads(str(qless.call(store, ["get", now, "dep"]).reply))["dependencies"] == ["a5", "later"]
+
+
+def command(*words: str) -> Any:
+    return CliRunner().invoke(cli, words)
+
+
+def test_the_command_converts_between_namespaces(server: Server, prefix: str) -> None:
+    record, found = originals(server, "qless", prefix)
+    theirs, ours = f"{server.url}", f"{server.url}?prefix={prefix}new:"
+    seen = command("qless-convert", theirs, "--prefix", prefix, "--look")
+    assert json.loads(seen.output)["failed"] == 8
+    now = str(round(record["now"] * 1000))
+    done = command("--url", ours, "--now", now, "--json", "qless-convert", theirs, "--prefix", prefix)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["converted"]["failed"] == 8
+    again = command("--url", ours, "qless-convert", theirs, "--prefix", prefix)
+    assert again.exit_code == 1
+    assert "is not empty" in again.output
+    with server.client(decode_responses=True) as client:
+        for words, reply in record["asked"]:
+            told = client.execute_command("FCALL", "qmodel_v1_qless", "1", f"{prefix}new:", *words)
+            mine = without(decoded(told), LEFT_OUT)
+            assert same(reply, mine), (words, *parts("reply", reply, mine))
+        assert read(client, prefix) == found, "the original's keys were changed"
+
+
+def test_what_cannot_be_converted_is_refused_with_the_next_step(server: Server, prefix: str) -> None:
+    nothing = command("qless-convert", server.url, "--prefix", prefix)
+    assert nothing.exit_code == 1
+    assert "nothing of qless" in nothing.output
+    nowhere = command("qless-convert", "redis://localhost:1/0")
+    assert nowhere.exit_code == 1
+    assert "cannot be read" in nowhere.output
+    originals(server, "qless", prefix)
+    itself = command("--url", f"{server.url}?prefix={prefix}", "qless-convert", server.url, "--prefix", prefix)
+    assert itself.exit_code == 1
+    assert "the namespace of the original itself" in itself.output
+
+
+def test_a_job_that_is_refused_is_named_and_the_others_are_converted(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        loaded(client, "qless", prefix)
+        client.hset(
+            f"{prefix}j:{(jid := 'x y')}", mapping={"jid": jid, "klass": "k", "state": "scheduled", "queue": "q"}
+        )
+        found = read(client, prefix)
+    _, report = converted({"now": 1700500000}, found)
+    ((name, why),) = report.refused
+    assert name == jid
+    assert "bad jid" in why
+    assert report.converted["failed"] == 8
