@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmodel import runtime
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
@@ -111,7 +111,7 @@ def _converted(at: Session, found: Original) -> Report:
             shown = done
             click.echo(f"\r{done:,} of {len(found.jobs):,} jobs and more ...", nl=False, err=True)
 
-    report = convert(found, execute, runtime.time_ns() // 1_000_000 if at.now is None else at.now, progress)
+    report = convert(found, execute, time.time_ns() // 1_000_000 if at.now is None else at.now, progress)
     if shown:
         click.echo("\r\x1b[K", nl=False, err=True)
     return report

@@ -4,7 +4,7 @@ Each job is put, and led to its state, by the operations that lead there: a fail
 at its moment in the original. So everything that qmodel derives (order, leases, groups, statistics of days) is right by
 itself. The order of work makes every pop take the job that it is for: such a job is put with the first of all
 priorities, gets its own once it is leased, and jobs with leases come last, the latest lease first, because a pop would
-take a job whose lease has ended by then.
+take a job with a lease that has ended by then.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ class _Conversion:
     def _stand(self, line: Sequence[tuple[str, float]]) -> None:
         """Let the jobs of a queue wait in their order.
 
-        A score is the priority less the moment of entry, in units of 10^10 s. A moment of 0 is that of a job whose
-        priority was changed: it is the first of its priority.
+        A score is the priority less the moment of entry, in units of 10^10 s. A moment of 0 means that the
+        priority of the job was changed: it is the first of its priority.
         """
         first = []
         for jid, score in line:
