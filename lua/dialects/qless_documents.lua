@@ -101,9 +101,28 @@ local function placed(given, places)
   return found
 end
 
-local function execute(translation, given)
+-- Refuse a call with an argument that nothing understands.
+local function refuse_surplus(operation, given, places, ignored)
+  local last = ignored
+  for i = 2, #places do
+    local place = places[i]
+    if type(place) == 'number' then
+      last = math.max(last, place)
+    elseif string.sub(place, -1) == '*' then
+      return
+    end
+  end
+  if #given > last then
+    local name = string.upper(string.sub(operation, 1, 1)) .. string.sub(operation, 2)
+    qless_session.fail(name .. '(): Unexpected argument ' .. given[last + 1])
+  end
+end
+
+local function execute(translation, given, document, operation)
   qless_session.begin(store.clock(), true)
   local places = type(translation) == 'function' and translation(given) or translation
+  -- The option `heartbeat` says when a lease ends, and not the expiration that a pop of the earlier document has.
+  refuse_surplus(operation, given, places, document == '001' and operation == 'pop' and 5 or 0)
   if places[2] ~= 'now' then
     qless_session.begin(qless.moment(given[places[2]]), true)
   end
@@ -119,5 +138,5 @@ function qless_documents.call(prefix, document, operation, given, simulated)
   if not translation then
     return nil, 'Unknown command ' .. operation
   end
-  return qless.guarded(execute, translation, given)
+  return qless.guarded(execute, translation, given, document, operation)
 end

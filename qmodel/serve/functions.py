@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from qmodel import runtime
 from qmodel.backends.bundle import LIBRARY, function_name
@@ -29,7 +29,10 @@ FUNCTIONS: Final = {function_name(name): spec for name, spec in CATALOGUE.items(
 DIGEST: Final = f"{LIBRARY}_digest"
 DENIED: Final = f"{LIBRARY}_denied"
 QLESS: Final = f"{LIBRARY}_qless"
-OTHERS: Final = (QLESS, DIGEST, DENIED)
+QLESS_DOCUMENT: Final = f"{LIBRARY}_qless_document"
+OTHERS: Final = (QLESS, QLESS_DOCUMENT, DIGEST, DENIED)
+
+Dialect = Literal["qless", "document"]
 """The functions of the library that are not operations."""
 
 
@@ -69,6 +72,14 @@ def read(spec: Spec, words: Sequence[str], at: int, clock: Clock) -> tuple[Opera
     except Bad:
         refused = parse.refusal(spec, words, at)
         return refused or (STRICT[spec.name].operation(words, at + 2, request), now)
+
+
+def _answer(space: Space, dialect: str, words: Sequence[str]) -> Answer:
+    """Execute a call of a dialect on a namespace."""
+    if dialect == "qless":
+        return qless.call(space.store, words)
+    now, document, operation, *given = words
+    return qless.call_document(space.store, document, operation, given, int(now))
 
 
 class ModelExecutor:
@@ -125,18 +136,22 @@ class ModelExecutor:
         if self.log is not None:
             self.log.operation(space, BeginEpoch.spec.name, now, ["", str(epoch)])
 
-    def qless(self, db: int, prefix: str, words: Sequence[str], simulated: bool = False) -> Answer:
-        """Execute a call of the qless dialect, as one entry of the journal. Raises QlessError."""
+    def dialect(self, db: int, prefix: str, dialect: Dialect, words: Sequence[str], simulated: bool = False) -> Answer:
+        """Execute a call of a dialect, as one entry of the journal: one of qless, or one of an early document, with the
+        document and the operation before its arguments. Raises QlessError.
+        """
         space = self.spaces.of(db, prefix)
         if not (space.is_begun or simulated):
             self.begin_epoch(space)
+        if dialect == "document":  # a call without a time of its own has that of the server
+            words = [str(self.clock()), *words]
         answer, refused = None, None
         try:
-            answer = qless.call(space.store, words)
+            answer = _answer(space, dialect, words)
         except qless.QlessError as error:  # some of its operations may have been executed: the journal needs it too
             refused = error
         if self.log is not None:
-            self.log.dialect(space, "qless", words)
+            self.log.dialect(space, dialect, words)
         space.settle()
         if answer is None:
             raise refused or AssertionError
@@ -176,9 +191,9 @@ class ModelExecutor:
         elif what == "operation":
             name, now, request, *words = entry[4:]
             space.execute(QUICK[name].operation(words, 0, request), now)
-        elif what == "dialect" and entry[4] == "qless":
+        elif what == "dialect" and entry[4] in ("qless", "document"):
             with contextlib.suppress(qless.QlessError):
-                qless.call(space.store, entry[5:])
+                _answer(space, entry[4], entry[5:])
         else:
             raise ValueError(f"it holds '{what}', which this version does not know")
         return space.store.seq

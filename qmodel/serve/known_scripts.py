@@ -1,4 +1,6 @@
-"""Recognise scripts by their text: the library of this version as a script, and any version of qless.lua."""
+"""Recognise scripts by their text: the library of this version as a script, any version of qless.lua, and the scripts
+for one operation that came before it.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,21 @@ from qmodel.serve.resp import encode
 
 _OWN_PREFIX: Final = re.compile(r"qless\.call\('((?:[^'\\\\]|\\\\.)*)', ARGV, (true|false)\)")
 """Where our own qless.lua has its prefix, and whether its moments are simulated; all others use the prefix `ql:`."""
+_OWN_DOCUMENT: Final = re.compile(r"qless_documents\.call\('((?:[^'\\\\]|\\\\.)*)', '")
+"""Where our own script of one operation has its prefix."""
 
 
 class Known(NamedTuple):
-    """A script that the server recognises: our own library, or qless.lua with its prefix."""
+    """A script that the server recognises: our own library, or one of qless with its prefix; `document` and `operation`
+    for a script of one operation.
+    """
 
     prefix: str = ""
     is_qless: bool = False
     is_simulated: bool = False
     is_reqless: bool = False
+    document: str = ""
+    operation: str = ""
 
 
 @cache
@@ -34,11 +42,21 @@ def known(text: str) -> Known | None:
     if text == _own():
         return Known()
     if not qless.recognise(text):
-        return None
+        return _document(text)
     found = _OWN_PREFIX.search(text) if text.startswith(bundle.QLESS_HEAD) else None
     if found is None:
         return Known("ql:", True, is_reqless="ReqlessAPI" in text)
     return Known(re.sub(r"\\(.)", r"\1", found[1]), True, found[2] == "true", bundle.OF_REQLESS in text)
+
+
+def _document(text: str) -> Known | None:
+    """Recognise a script of one operation."""
+    found = qless.recognise_document(text)
+    if found is None:
+        return None
+    own = _OWN_DOCUMENT.search(text) if text.startswith(bundle.DOCUMENT_HEAD) else None
+    prefix = "ql:" if own is None else re.sub(r"\\(.)", r"\1", own[1])
+    return Known(prefix, True, document=found[0], operation=found[1])
 
 
 def digest_of(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from qmodel.backends import bundle
 from qmodel.dialects.qless import QlessError
 from qmodel.serve.commands import command, is_number, subcommand, usage
-from qmodel.serve.functions import DENIED, DIGEST, FUNCTIONS, OTHERS, QLESS, ModelExecutor
+from qmodel.serve.functions import DENIED, DIGEST, FUNCTIONS, OTHERS, QLESS, QLESS_DOCUMENT, Dialect, ModelExecutor
 from qmodel.serve.resp import OK, Fault, Pairs
 from qmodel.serve.session import Session
 
@@ -22,7 +22,7 @@ NOT_FOUND: Final = Fault("ERR Function not found")
 
 def _flags(name: str) -> list[str]:
     spec = FUNCTIONS.get(name)
-    if name == QLESS:
+    if name in (QLESS, QLESS_DOCUMENT):
         return []
     if spec is None or spec.reads:
         return ["no-writes"]
@@ -71,11 +71,14 @@ def _other(session: Session, words: list[str]) -> Any:
         return NOT_FOUND
     if words[1] == DIGEST:
         return f"{bundle.revision()}:{bundle.digest()}"
-    if words[1] == QLESS:
+    if words[1] in (QLESS, QLESS_DOCUMENT):
         simulated = words[2:3] == ["2"] and words[4:5] == [bundle.SIMULATED]
-        if not simulated and (fault := check_key(words, QLESS)):
+        if not simulated and (fault := check_key(words, words[1])):
             return fault
-        return qless_call(session, words[3], words[4 + simulated :], "ERR ", simulated)
+        prefix, given = words[3], words[4 + simulated :]
+        if words[1] == QLESS:
+            return qless_call(session, prefix, given, "ERR ", simulated)
+        return document_call(session, prefix, given, "ERR ", simulated)
     return [] if words[1] == DENIED else NOT_FOUND  # no commands are denied: the model needs none
 
 
@@ -83,11 +86,24 @@ def qless_call(session: Session, prefix: str, words: list[str], error_prefix: st
     """Execute a call of the qless dialect, and publish its messages; `error_prefix` stands before its errors. Before a
     simulated call, whose moment is not real, no epoch begins.
     """
+    return _dialect_call(session, prefix, "qless", words, error_prefix, simulated)
+
+
+def document_call(session: Session, prefix: str, words: list[str], error_prefix: str, simulated: bool = False) -> Any:
+    """Execute a call of an early document of qless: the document, the operation, and its keys and arguments."""
+    if len(words) < 2:
+        return Fault(f"ERR {QLESS_DOCUMENT} takes a document and an operation: 000 get")
+    return _dialect_call(session, prefix, "document", words, error_prefix, simulated)
+
+
+def _dialect_call(
+    session: Session, prefix: str, dialect: Dialect, words: list[str], error_prefix: str, simulated: bool
+) -> Any:
     host = session.host
     if not isinstance(host.executor, ModelExecutor):
         return Fault("ERR the qless dialect needs the model: start qmodel serve without --url")
     try:
-        answer = host.executor.qless(session.db, prefix, words, simulated)
+        answer = host.executor.dialect(session.db, prefix, dialect, words, simulated)
     except QlessError as error:
         return Fault(error_prefix + error.sentence)
     for channel, message in answer.published:

@@ -12,14 +12,14 @@ from typing import Any, Final
 from qmodel.contract.operations import CATALOGUE
 from qmodel.serve.commands import command, subcommand, usage
 from qmodel.serve.known_scripts import Known, digest_of, known
-from qmodel.serve.library import check_key, qless_call
+from qmodel.serve.library import check_key, document_call, qless_call
 from qmodel.serve.resp import OK, Fault
 from qmodel.serve.session import Session
 
 NO_SCRIPT: Final = Fault("NOSCRIPT No matching script. Please use EVAL.")
 UNKNOWN: Final = Fault(
-    "ERR no Lua runs here: this server knows qless.lua and the script of this version of qmodel, and no others. "
-    "Use FCALL, or a Redis or Valkey server"
+    "ERR no Lua runs here: this server knows the scripts of qless and the script of this version of qmodel, and no "
+    "others. Use FCALL, or a Redis or Valkey server"
 )
 
 
@@ -52,6 +52,9 @@ def _loaded(session: Session, text: str) -> str | None:
 
 def _evaluate(session: Session, found: Known, words: list[str]) -> Any:
     """Execute the call of a known script; its keys and arguments stand at words[2:]."""
+    if found.document:
+        given = [found.document, found.operation, *words[3:]]
+        return document_call(session, found.prefix, given, "ERR user_script:1: ")
     if found.is_qless:
         if words[2] != "0":
             return Fault("ERR user_script:1: No Keys should be provided")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from qmodel.backends import bundle
 from qmodel.cli import cli
 from qmodel.dialects import qless
-from tests.servers import Server
+from tests.servers import Server, serving
 
 
 def printed(*words: str) -> str:
@@ -62,6 +62,37 @@ def test_a_document_has_a_script_for_each_operation(server: Server, tmp_path: Pa
     printed("--document", "000", "--into", str(tmp_path))
     scripts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.lua")}
     assert scripts.keys() == qless.DOCUMENTS["000"].keys()
+    answers_as_the_later_document_says(server, scripts)
+
+
+def test_serve_answers_the_scripts_of_a_document_and_of_its_time(tmp_path: Path) -> None:
+    printed("--document", "000", "--into", str(tmp_path))
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.lua")}
+    with serving("--data", str(tmp_path / "data")) as started:
+        answers_as_the_later_document_says(started, scripts)
+    with serving("--data", str(tmp_path / "data")) as again, again.client(decode_responses=True) as client:
+        assert (
+            json.loads(client.eval(scripts["get"], 0, "sooner"))["state"] == "complete"
+        )  # its journal knows the calls
+        client.flushdb()
+        theirs = {name: OF_2012.format(name=name[0].upper() + name[1:], id="jid") for name in scripts}
+        answers_as_the_later_document_says(again, theirs)
+        name = f"{bundle.LIBRARY}_qless_document"
+        assert json.loads(client.fcall(name, 1, "ql:", "000", "get", "later"))["jid"] == "later"
+
+
+def test_an_argument_that_no_document_has_is_refused(server: Server) -> None:
+    with server.client(decode_responses=True) as client, serving() as started, started.client() as other:
+        client.flushdb()
+        for one in (client, other):
+            with pytest.raises(redis.ResponseError, match=r"Stats\(\): Unexpected argument NOPE"):
+                one.eval(bundle.document_script("000", "stats"), 0, "q", "now", "NOPE")
+            with pytest.raises(redis.ResponseError, match=r"Pop\(\): Unexpected argument 9"):
+                one.eval(bundle.document_script("001", "pop"), 1, "q", "w", "1", "2", "60", "9")
+            assert one.eval(bundle.document_script("001", "pop"), 1, "q", "w", "1", "2", "60") == []
+
+
+def answers_as_the_later_document_says(server: Server, scripts: dict[str, str]) -> None:
     with server.client(decode_responses=True) as client:
         client.flushdb()
         for jid, priority in (("later", 1), ("sooner", -1)):
@@ -81,6 +112,13 @@ def test_document_and_folder_go_together() -> None:
     assert done.exit_code == 2 and "--into" in done.output
 
 
+OF_2012 = """\
+-- This script takes a name and then checks
+if #KEYS ~= 1 then error('{name}(): Expected 1 KEYS argument') end
+redis.call('hset', 'ql:j:' .. {id}, 'data', '')
+"""
+"""What the scripts of that time have in common."""
+
 THEIRS = "-- Current SHA: 0\nlocal Qless = {\n  ns = 'ql:'\n}\nlocal QlessAPI = {}\nif #KEYS > 0 then error('no') end\n"
 
 
@@ -99,8 +137,7 @@ def test_scripts_of_the_documents_say_which_operation_they_are() -> None:
         for operation in operations:
             found = qless.recognise_document(bundle.document_script(document, operation))
             assert found == (document, operation)
-    put = "-- Put(1, queue, {0}, data, now, delay)\nredis.call('hset', 'ql:j:' .. {0}, 'data', '')"
-    assert qless.recognise_document(put.format("jid")) == ("000", "put")
-    assert qless.recognise_document(put.format("id")) == ("001", "put")
+    assert qless.recognise_document(OF_2012.format(name="GetConfig", id="jid")) == ("000", "getconfig")
+    assert qless.recognise_document(OF_2012.format(name="Put", id="id")) == ("001", "put")
     assert qless.recognise_document(bundle.qless_script()) is None
     assert qless.recognise_document("-- Put(1, something) of another system") is None

@@ -103,6 +103,12 @@ DOCUMENTS: dict[str, dict[str, Translation]] = {
 """The calls of each document: the command, its time, and the positions of its arguments."""
 
 
+IGNORED: dict[tuple[str, str], tuple[Place, ...]] = {("001", "pop"): (4,)}
+"""Positions of arguments that are accepted and ignored: the option `heartbeat` says when a lease ends, and not the
+expiration that a pop of the earlier document has.
+"""
+
+
 def call_document(store: Store, document: str, operation: str, given: Sequence[str], now: int) -> Answer:
     """Execute one call of a document, keys first; `now` (milliseconds) is the time of a call without its own."""
     if operation not in DOCUMENTS.get(document, {}):
@@ -113,6 +119,7 @@ def call_document(store: Store, document: str, operation: str, given: Sequence[s
         translation = DOCUMENTS[document][operation]
         places = translation(session, words) if callable(translation) else translation
         command, when, *arguments = places
+        _refuse_surplus(operation, words, (when, *arguments, *IGNORED.get((document, operation), ())))
         if when != "now":
             session.now = moment(words[int(when)] if int(when) < len(words) else None)
         return execute(session, str(command), _placed(words, arguments))
@@ -120,6 +127,18 @@ def call_document(store: Store, document: str, operation: str, given: Sequence[s
         if refused.by_state:
             return Answer(None, session.published)
         raise
+
+
+def _refuse_surplus(operation: str, given: Words, places: Sequence[Place]) -> None:
+    """Refuse a call with an argument that nothing understands. Raises QlessError."""
+    last = -1
+    for place in places:
+        if isinstance(place, int):
+            last = max(last, place)
+        elif place.endswith("*"):
+            return
+    if len(given) > last + 1:
+        raise QlessError(f"{operation.capitalize()}(): Unexpected argument {given[last + 1]}")
 
 
 def _placed(given: Words, places: Sequence[Place]) -> Words:

@@ -167,7 +167,7 @@ def names(session: Session) -> Reply:
 
 
 def length(session: Session, queue: str | None = None) -> Reply:
-    """Count the jobs of a queue that do not wait for other jobs; reqless leaves out those that a throttle keeps back."""
+    """Count the jobs of a queue that do not wait for others; reqless leaves out those that a throttle keeps back."""
     queue = need_queue(queue)
     of: QueueCounts = session.ask("Length", ops.Queue(queue))
     kept_back = len(throttles.kept_back(session, queue)) if session.reqless and of.throttled else 0
