@@ -39,9 +39,15 @@ WRONG = (
         "stalled jobs come after those whose lease has lapsed",
         "Jobs whose lease was ended by `timeout`, in the order of these calls.",
         "model/ops/pop",
-        "    for job in queues.lapsed(store, queue_state, until, count):\n        units",
-        "    for job in sorted(queues.lapsed(store, queue_state, until, count), key=lambda j: j.state == 'stalled'):\n"
-        "        units",
+        "        for job in found:\n            units",
+        "        for job in sorted(found, key=lambda j: j.state == 'stalled'):\n            units",
+    ),
+    Wrong(
+        "a pop examines as many ended leases as it may give jobs",
+        "It takes back ended leases until it has as many jobs as it may give.",
+        "model/ops/pop",
+        "        found = queues.lapsed(store, queue_state, until, CHUNK)\n",
+        "        break\n",
     ),
     Wrong(
         "a due job is ready when it is noticed",

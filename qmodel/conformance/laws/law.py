@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from qmodel.conformance.laws.told import Told, known, tell
-from qmodel.conformance.subjects.base import Seen, Step
+from qmodel.conformance.subjects.base import Executed, Seen, Step
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation, Put
-from qmodel.contract.refusals import Refusal
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
 from qmodel.model.snapshot import DEFAULT_QUEUE, Record, Snapshot
 
@@ -23,7 +22,7 @@ FEW = 200
 
 
 @dataclass
-class Moment:
+class Moment(Executed):
     """One step, with the whole state before and after it, and what the laws derive from these."""
 
     before: Snapshot
@@ -33,26 +32,6 @@ class Moment:
     after: Snapshot
     begun: dict[str, bool] = field(default_factory=dict)
     """Whether a job was claimed since its put, for each job of which the events told both."""
-
-    @property
-    def now(self) -> int:
-        """When the step is."""
-        return self.step.now
-
-    @property
-    def op(self) -> Any:
-        """The operation."""
-        return self.step.op
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self.step.op.spec.name
-
-    @property
-    def refused(self) -> bool:
-        """Whether it was refused."""
-        return isinstance(self.outcome, Refusal)
 
     @property
     def whole(self) -> bool:
