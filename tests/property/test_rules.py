@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,27 @@ def test_an_observer_that_has_missed_events_goes_on() -> None:
     history = _light()["pages_in_order"]
     cut = [*history[:3], history[0]._replace(op=ops.ConfigSet("max-events", 1), now=history[2].now), *history[3:]]
     assert _broken(cut) is None
+
+
+def test_who_holds_a_key_is_known_to_an_observer_that_has_missed_events() -> None:
+    history = (
+        Step(0, ops.ConfigSet("max-events", 1)),
+        Step(0, ops.Put("q", "a", "k", "", unique="key")),
+        Step(0, ops.Pop("q", "w")),
+        Step(0, ops.CompleteAndPop("a", 3, "q", "w", next="q")),  # two events, of which one is kept
+        Step(0, ops.Put("q", "b", "k", "", unique="key", unique_mode="again")),
+        Step(0, ops.Put("q", "c", "k", "", unique="key")),
+    )
+    assert _broken(history) is None
+    seen = observe(ModelSubject(), history)
+    assert seen[-1].outcome == "b"
+    before, last = seen[-2].snapshot, seen[-1].snapshot
+    assert before is not None and last is not None
+    late = laws.Observer()
+    late.step(before, Step(0, ops.Get("a")), None, (), replace(before, seq=before.seq + 1))
+    event = seen[-1].events[0]
+    wrong = event._replace(facts=("a", *event.facts[1:]))
+    assert {one.name for one in late.step(before, history[-1], "a", (wrong,), last)} >= {"a_key_has_one_holder"}
 
 
 @pytest.mark.parametrize("name", sorted(laws.LAWS))

@@ -31,6 +31,9 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
     `unique_ms` from the put, however the job ends; dropped puts do not extend it. Only `again` puts a job while
     another that has begun holds the key: it waits until that one has ended, and then holds it.
     """
+    if ghost.pop("unknown", False):  # what happened to the keys is not known, and who holds them is
+        for key, known in m.before.uniques.items():
+            ghost[key] = Held(known["jid"], known["mode"], known["ends"], known["next"])
     for event in m.events:
         if event.event == "unique_released":
             ghost.pop(str(event.facts[0]), None)
@@ -51,10 +54,9 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
         known = m.after.uniques.get(key)
         if known is None or (known["jid"], known["mode"], known["ends"], known["next"]) != held:
             yield f"{key!r} is held by {known}, and the events say {held}"
-    if "unknown" not in ghost:
-        for key, known in m.after.uniques.items():
-            if (not known["ends"] or latest < known["ends"]) and _holder(ghost, key, m.now) is None:
-                yield f"{key!r} is held by {known}, and the events say that it is free"
+    for key, known in m.after.uniques.items():
+        if (not known["ends"] or latest < known["ends"]) and _holder(ghost, key, m.now) is None:
+            yield f"{key!r} is held by {known}, and the events say that it is free"
     if m.name in ("put", "replay") and not m.refused and m.events and m.name == "put":
         put = m.op
         stands = [one.jid for one in m.told("put", "deduplicated") if one.jid in (put.jid, m.outcome)]
@@ -100,7 +102,7 @@ def _is_pending(m: Moment, jid: str) -> bool:
 def _dropped(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
     key, mode = one.facts["unique"], one.facts["mode"]
     held = _holder(ghost, key, m.now)
-    if held is None and "unknown" not in ghost and ("late", key) not in ghost:
+    if held is None and ("late", key) not in ghost:
         yield f"{one.event}, but nobody holds {key!r}"
     if held is None:
         return
