@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from qmodel import runtime
+from qmodel.model.state import config, stats
 from qmodel.simulator.settings import Settings, drawn
 from qmodel.simulator.world import run
 from tests.simulator.planted import DEFECTS, FAULTS
@@ -51,6 +52,19 @@ def test_commands_that_fail_leave_nothing_half_done() -> None:
     result = run("lua", STORM._replace(lua=True, inner_errors=0.1, crashes=("kill",)))
     assert result.findings == []
     assert result.counts["commands that failed"] > 3
+    assert result.counts["operations compared with the model"] > 0.8 * result.counts["operations"]
+
+
+@pytest.mark.parametrize("how", ["reply", "state"])
+def test_a_library_that_does_something_else_than_the_model_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    if how == "reply":
+        monkeypatch.setattr(config, "heartbeat", lambda store, queue: 999)
+    else:
+        monkeypatch.setattr(stats, "retried", lambda store, now, queue: None)
+    result = run("other", STORM._replace(lua=True, failing_jobs=0.3, crashes=("kill",)))
+    assert {one.oracle for one in result.findings} == {"the library does what the model does"}
 
 
 def test_the_machine_is_given_back() -> None:
