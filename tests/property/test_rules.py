@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from qmodel.conformance import laws
+from qmodel.conformance.compare import runner
+from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.directed import load
 from qmodel.conformance.subjects.base import History, ModelSubject, Step, observe
 from qmodel.contract import operations as ops
@@ -28,12 +30,10 @@ MISSED = 3
 
 @functools.cache
 def _light() -> dict[str, History]:
-    """The directed histories that are light, those of the rules first; the laws are not those of qless."""
+    """The directed histories that are light, those of the rules first."""
     found = {}
     for named in sorted(load.directed(), key=lambda one: load.theme(one.name) != "rules"):
         subject, weight = ModelSubject(), 0
-        if any(getattr(step.op, "qless", False) for step in named.steps):
-            continue
         for step in named.steps:
             subject.step(*step)
             weight += len(subject.store.jobs) + len(subject.store.schedules)
@@ -42,6 +42,12 @@ def _light() -> dict[str, History]:
         else:
             found[named.name] = named.steps
     return found
+
+
+@functools.cache
+def _by_qless() -> list[list[Step]]:
+    """Drawn histories with calls by the rules of qless."""
+    return [runner.draw(RandomChooser(f"laws by qless.{number}"), 60, qless=True) for number in range(60)]
 
 
 def _broken(history: History) -> tuple[int, laws.Broken] | None:
@@ -58,6 +64,12 @@ def test_every_law_holds_on_drawn_histories() -> None:
     assert {number: found for number, history in enumerate(bulk(count)) if (found := _broken(history))} == {}
 
 
+def test_every_law_holds_or_differs_as_it_says_by_the_rules_of_qless() -> None:
+    assert {number: found for number, history in enumerate(_by_qless()) if (found := _broken(history))} == {}
+    assert any(getattr(step.op, "qless", False) for history in _by_qless() for step in history)
+    assert laws.DIFFERS.keys() <= laws.LAWS.keys()
+
+
 def _notices(wrong: Wrong) -> str:
     """The law that notices a wrong rule, or empty. The scenes of the rules come first, then drawn histories."""
     text = python.read(wrong.file)
@@ -65,7 +77,7 @@ def _notices(wrong: Wrong) -> str:
     scenes = [history for name, history in _light().items() if load.theme(name) == "rules"]
     with model.planted(wrong.file, text.replace(wrong.right, wrong.wrong)) as failure:
         assert not failure, wrong.name
-        for history in (*scenes, *bulk(60)):
+        for history in (*scenes, *bulk(60), *_by_qless()[:20]):
             found = _broken(history)
             if found is not None:
                 return found[1].name

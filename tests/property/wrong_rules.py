@@ -480,4 +480,25 @@ WRONG = (
         "            deregister(store, name)",
         "        deregister(store, name)",
     ),
+    Wrong(
+        "by the rules of qless a holder keeps the job for half of the grace period",
+        "With a grace period the job stays with the holder until that has passed again, and then a pop gives it away.",
+        "model/ops/pop",
+        "        queues.renew(store, job, now + grace)",
+        "        queues.renew(store, job, now + grace // 2)",
+    ),
+    Wrong(
+        "by the rules of qless a retry is counted",
+        "The statistics count a retry when a holder is told, and none for `retry`.",
+        "model/ops/finish",
+        "    if not op.qless:\n        stats",
+        "    if True:\n        stats",
+    ),
+    Wrong(
+        "by the rules of qless a due job is ready since it was due",
+        "A pop makes as many due jobs ready as it wants, from now.",
+        "model/ops/pop",
+        "        job.ready_at = now\n        place(store, now, job, admit(store, job))",
+        "        place(store, now, job, admit(store, job))",
+    ),
 )
