@@ -2,20 +2,23 @@
 
 The keyspace stands for the memory of a Redis server. Its commands fail now and then in the middle of a step, as they
 do when a user is not allowed one, or memory runs out. At most one command of a call fails. A crash loses what the
-library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace.
+library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace. That copy is also
+what a replica has. In a `split` the replica is promoted, and new connections go there, while the old server serves
+those that it has for some more time: two servers, of which the old one's writes are lost.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from qmodel.backends import bundle
 from qmodel.backends.embedded.backend import AsyncEmbeddedBackend, Namespace
 from qmodel.backends.embedded.host import LuaHost
 from qmodel.backends.redis import raw_keys
-from qmodel.contract.operations import BeginEpoch, Operation, Spec
+from qmodel.contract.operations import BeginEpoch, Operation, Put, Spec
 from qmodel.errors import ConnectError
 from qmodel.model import copies, engine, restore, snapshot
 from qmodel.model.state.store import Store
@@ -24,6 +27,7 @@ from qmodel.serve.host import Host, Options
 from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.replies import Raw, reply
 from qmodel.serve.resp import Fault
+from qmodel.simulator.baton import Process
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import PREFIX, Server
 
@@ -147,7 +151,31 @@ class LuaServer(Server):
             namespace.keyspace._data = self._keyspace
         self._calls += 1
         self._lose_twin()
-        return Host(Options(), LuaExecutor(namespace, self._take_wakes, self._observed, self._lose_twin))
+        executor = LuaExecutor(namespace, self._take_wakes, partial(self._observed, namespace), self._lose_twin)
+        return Host(Options(), executor)
+
+    def crash(self, how: str, down: float) -> None:
+        """End the process as others do; or, in a `split`, promote its replica first."""
+        if how == "split" and self._process is not None and self.runs:
+            self._split(self._process, 2 * down)
+        else:
+            super().crash("tail" if how == "split" else how, down)
+
+    def _split(self, old: Process, lasts: float) -> None:
+        """Start another server with what the replica has, and end the old one after some time."""
+        scene, since = self._scene, self.disk.settled_at
+        self.crashes += 1
+        scene.oracles.counts["crashes: split"] += 1
+        scene.net.faulted(lasts + 1.0)
+        scene.oracles.parted = True
+        self._lose("tail")
+        self._process, self.start_at = None, scene.baton.now
+        scene.sleep(lasts)
+        scene.baton.kill(old)
+        scene.baton.give_way()
+        if self.store is not None:
+            scene.oracles.recovered(self.store, since)
+        scene.oracles.parted = False
 
     def _lose_twin(self) -> None:
         self._twin = None
@@ -181,9 +209,12 @@ class LuaServer(Server):
             self._scene.oracles.found("the library does what the model does", f"{op} at {now}: {outcome} != {expected}")
             self._twin = None
 
-    def _observed(self, spec: Spec, op: Operation, now: int, outcome: Any) -> None:
-        self._calls += 1
-        self._step_twin(spec, op, now, outcome)
+    def _observed(self, namespace: LuaNamespace, spec: Spec, op: Operation, now: int, outcome: Any) -> None:
+        if namespace is self._namespace:
+            self._calls += 1
+            self._step_twin(spec, op, now, outcome)
+        elif isinstance(op, Put):
+            self._scene.oracles.orphans.add(op.jid)
         self._scene.oracles.executed(None, spec, [getattr(op, "request", "")], op, outcome)
 
     def _lose(self, how: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from qmodel import runtime
+from qmodel.backends import bundle
 from qmodel.model.state import config, stats
 from qmodel.simulator.settings import Settings, drawn
 from qmodel.simulator.world import run
@@ -53,6 +54,22 @@ def test_commands_that_fail_leave_nothing_half_done() -> None:
     assert result.findings == []
     assert result.counts["commands that failed"] > 3
     assert result.counts["operations compared with the model"] > 0.8 * result.counts["operations"]
+
+
+SPLIT = STORM._replace(lua=True, lies=True, tail=1.0, crashes=("split",), crash_every=3.0, seconds=20.0)
+
+
+def test_a_promoted_replica_and_the_old_server_issue_no_token_twice() -> None:
+    result = run("split", SPLIT)
+    assert result.findings == []
+    assert result.counts["crashes: split"] > 2
+    assert result.counts["puts lost by the failure model"] > 0
+
+
+def test_two_servers_that_begin_no_epochs_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = bundle.library
+    monkeypatch.setattr(bundle, "library", lambda: library() + "\nepochs.is_foreign = function() return false end\n")
+    assert "token granted once" in {one.oracle for one in run("split", SPLIT).findings}
 
 
 @pytest.mark.parametrize("how", ["reply", "state"])
