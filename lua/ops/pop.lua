@@ -120,26 +120,40 @@ local function promote_due(now, queue)
   end
 end
 
+-- Take back ended leases until `count` jobs may run again, as far as half of the budget goes. Jobs that fail or are parked
+-- do not count: behind them may stand others.
+local function ended_(now, queue, count, passed)
+  local moment = now - config.value('grace-period')
+  local taken = {}
+  local kept, some = math.floor(budget.room() / 2), false
+  local found = queues.lapsed(queue, moment, count)
+  while found[1] do
+    for _, job in ipairs(found) do
+      local units = fails(job) and concurrency.ending(job) or budget.weight(job) + parked.freeing(job)
+      if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
+        return taken
+      end
+      some = true
+      budget.spend(units)
+      if take_back(now, job) and admission.passes(now, job, passed, true) then
+        taken[#taken + 1] = job
+      end
+      if #taken == count then
+        return taken
+      end
+    end
+    found = queues.lapsed(queue, moment, CHUNK)
+  end
+  return taken
+end
+
 -- Take the next jobs out of their lists: stalled jobs first, then ready ones in order, including due jobs and due runs.
 local function next_(now, queue, count)
   local passed = {}
   if not queues.is_due(queue, now) then
     return ready(now, queue, count, passed)
   end
-  local moment = now - config.value('grace-period')
-  local taken = {}
-  local kept, some = math.floor(budget.room() / 2), false
-  for _, job in ipairs(queues.lapsed(queue, moment, count)) do
-    local units = fails(job) and concurrency.ending(job) or budget.weight(job) + parked.freeing(job)
-    if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
-      break
-    end
-    some = true
-    budget.spend(units)
-    if take_back(now, job) and admission.passes(now, job, passed, true) then
-      taken[#taken + 1] = job
-    end
-  end
+  local taken = ended_(now, queue, count, passed)
   failure.expire_due(now, queue, catalogue.most)
   runs.fire_due(now, queue, catalogue.most)
   promote_due(now, queue)
@@ -420,15 +434,38 @@ local function order(now, queue, count, ended)
   return found
 end
 
+-- Whether one of some jobs would fail.
+local function any_fails(found)
+  for i = 1, #found do
+    if fails(found[i]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The jobs with an ended lease that a pop would give, and those that would fail before, as far as half of the budget
+-- goes.
+local function look_ended(now, queue, count)
+  local moment = now - config.value('grace-period')
+  local found = queues.lapsed(queue, moment, count)
+  if any_fails(found) then
+    found = queues.lapsed(queue, moment, catalogue.most)
+  end
+  local shown, ended = {}, {}
+  for _, job in ipairs(within(found, math.floor(budget.room() / 2))) do
+    if #shown < count then
+      local list = fails(job) and ended or shown
+      list[#list + 1] = job
+    end
+  end
+  return shown, ended
+end
+
 -- Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are not
 -- checked.
 function pop.peek(now, op)
-  local moment = now - config.value('grace-period')
-  local shown, ended = {}, {}
-  for _, job in ipairs(within(queues.lapsed(op.queue, moment, op.count), math.floor(budget.room() / 2))) do
-    local list = fails(job) and ended or shown
-    list[#list + 1] = job
-  end
+  local shown, ended = look_ended(now, op.queue, op.count)
   local found = order(now, op.queue, op.count, ended)
   for i = 1, math.min(#found, op.count - #shown) do
     local job = found[i]

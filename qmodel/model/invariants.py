@@ -271,15 +271,20 @@ def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]
             yield f"{jid} is {job['state']} and waits for {job['dependencies']}"
 
 
-@invariant
-def no_job_waits_for_itself(s: Snapshot) -> Iterator[str]:
-    """The dependencies have no cycle."""
-    left = {jid: set(job["dependencies"]) & s.jobs.keys() for jid, job in s.jobs.items()}
+def in_a_cycle(s: Snapshot) -> list[str]:
+    """The jobs that wait for themselves, directly or not, and those that wait for such jobs."""
+    left = {jid: set(job["dependencies"]) for jid, job in s.jobs.items() if job["dependencies"]}
     while free := [jid for jid, others in left.items() if not others & left.keys()]:
         for jid in free:
             del left[jid]
-    if left:
-        yield f"{sorted(left)} wait for each other"
+    return sorted(left)
+
+
+@invariant
+def no_job_waits_for_itself(s: Snapshot) -> Iterator[str]:
+    """The dependencies have no cycle."""
+    if left := in_a_cycle(s):
+        yield f"{left} wait for each other"
 
 
 @invariant

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import sys
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -23,9 +26,12 @@ from qmodel.simulator.world import Result, run
 @click.option("--first", default=1, show_default=True, help="The first of them; the others are the numbers after it.")
 @click.option("--seconds", default=60.0, show_default=True, help="Virtual seconds in which faults come, for each seed.")
 @click.option("--processes", default=os.cpu_count() or 1, help="How many processes.  [default: one for each core]")
+@click.option("--minutes", type=float, help="Start no further seed after so many minutes by the clock.")
 @click.option("--replay", metavar="SEED", help="Repeat one seed, and show what it draws and finds.")
 @click.option("--dump", type=click.Path(path_type=Path, dir_okay=False), help="Of --replay: write all packets there.")
-def command(seeds: int, first: int, seconds: float, processes: int, replay: str | None, dump: Path | None) -> None:
+def command(
+    seeds: int, first: int, seconds: float, processes: int, minutes: float | None, replay: str | None, dump: Path | None
+) -> None:
     """Run client, worker, App and serve in virtual time, with faults, each seed with settings of its own.
 
     Exit code 1 if anything was found that must not happen.
@@ -33,14 +39,16 @@ def command(seeds: int, first: int, seconds: float, processes: int, replay: str 
     if replay is not None:
         _replay(replay, seconds, dump)
         return
-    total, cpu, elapsed, bad = Counter[str](), 0.0, 0.0, 0
-    for one in spread(partial(timed, seconds), map(str, range(first, first + seeds)), min(processes, seeds)):
+    total, cpu, elapsed, bad, done = Counter[str](), 0.0, 0.0, 0, 0
+    until = time.monotonic() + minutes * 60 if minutes is not None else math.inf
+    names = itertools.takewhile(lambda name: time.monotonic() < until, map(str, range(first, first + seeds)))
+    for one in spread(partial(timed, seconds), names, min(processes, seeds)):
         total += one.result.counts
-        cpu, elapsed = cpu + one.cpu, elapsed + one.result.seconds
+        cpu, elapsed, done = cpu + one.cpu, elapsed + one.result.seconds, done + 1
         if one.result.findings:
             bad += 1
             _show(one.result, seconds)
-    said = f"{counted(seeds, 'seed')}, {format_duration(elapsed * 1000)} of virtual time, "
+    said = f"{counted(done, 'seed')}, {format_duration(elapsed * 1000)} of virtual time, "
     said += f"{counted(total['operations'], 'operation')}, {format_duration(cpu * 1000)} of processor time"
     lost = total["puts lost by the failure model"]
     click.echo(f"{said}; {lost} of {counted(total['puts acknowledged'], 'put')} lost as the failure model allows")

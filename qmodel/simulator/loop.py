@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from qmodel.simulator.baton import Baton, Strand
+from qmodel.simulator.baton import Baton, Process, Strand
 from qmodel.simulator.net import Link, Net
 
 
@@ -78,7 +78,7 @@ class Loop(asyncio.BaseEventLoop):
             return transport
 
         self.net.listen(accept, process)
-        return _Server(self.net)
+        return _Server(self.net, process)
 
 
 class _Socket:
@@ -90,13 +90,14 @@ class _Socket:
 class _Server:
     """What `create_server` returns."""
 
-    def __init__(self, net: Net) -> None:
+    def __init__(self, net: Net, process: Process) -> None:
         self._net = net
+        self._process = process
         self.sockets = [_Socket()]
 
     def close(self) -> None:
         """Stop listening."""
-        self._net.stop_listening()
+        self._net.stop_listening(self._process)
 
 
 class Transport(asyncio.Transport):

@@ -168,17 +168,19 @@ class Net:
     def listen(self, accept: Callable[[Link], End], server: Process) -> None:
         """Let a server accept connections, in place of an earlier one."""
         self._accept, self._server = accept, server
-        server.at_death.append(self._lose_server)
+        server.at_death.append(lambda: self._lose_server(server))
 
-    def stop_listening(self) -> None:
-        """Refuse connections."""
-        self._accept = None
+    def stop_listening(self, server: Process) -> None:
+        """Refuse connections, unless another server listens in place of this one."""
+        if self._server is server:
+            self._accept = None
 
-    def _lose_server(self) -> None:
-        self._accept = None
+    def _lose_server(self, server: Process) -> None:
+        self.stop_listening(server)
         says_so = self.chance.random() < 0.7
         for link in list(self.links.values()):
-            link.lose_server(says_so)
+            if link.server is server:
+                link.lose_server(says_so)
 
     def cut_off(self, process: str, seconds: float) -> None:
         """Part a process from the server."""

@@ -49,6 +49,10 @@ class Oracles:
         self.ended = 0
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
+        self.orphans: set[str] = set()
+        """The jobs that were put at a server whose replica had been promoted."""
+        self.parted = False
+        """Whether such a server still serves clients: what ends there has not ended at the other one."""
         self.alive: dict[str, Process] = {}
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[int, tuple[str, str]] = {}
@@ -118,7 +122,7 @@ class Oracles:
         return process is not None and not process.dead
 
     def _refused(self, ends: Sequence[tuple[str, int]], how: str) -> None:
-        for jid, token in ends:
+        for jid, token in ends if not self.parted else ():
             if (jid, token) in self._ends and len(ends) == 1:
                 before = self._ends[jid, token]
                 self.found("attempts end once", f"{jid} ended by {before} under token {token}, and again by {how}")
@@ -135,7 +139,7 @@ class Oracles:
         for jid, at in self.acknowledged.items():
             if jid in store.jobs or jid in self.lost:
                 continue
-            if since is not None and at > since:
+            if (since is not None and at > since) or jid in self.orphans:
                 self.lost.add(jid)
                 self.counts["puts lost by the failure model"] += 1
             else:

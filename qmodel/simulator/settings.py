@@ -100,7 +100,7 @@ def _with_lua(chance: Random, base: Settings) -> Settings:
         inner_errors=chance.choice((0.0, 0.02, 0.1)) if base.crash_every or base.cut_every else 0.0,
         tail=max(base.tail, 1.0),
         rate=min(base.rate, 1.0),
-        crashes=("tail",) if base.lies else ("kill",),
+        crashes=("tail", "split") if base.lies else ("kill",),
         fill_every=0.0,
     )
 

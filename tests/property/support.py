@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import HypothesisChooser, RandomChooser
-from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.base import Executed, Step
 from qmodel.contract.events import Event
 from qmodel.contract.operations import CATALOGUE, Operation
-from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store, events_after
@@ -45,7 +44,8 @@ def drawn(draw: Any) -> list[Step]:
     return runner.draw(HypothesisChooser(draw), 25)
 
 
-class Moment(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Moment(Executed):
     """A step, and the store before (as a snapshot, if asked for) and after it."""
 
     step: Step
@@ -53,22 +53,6 @@ class Moment(NamedTuple):
     outcome: Any
     events: tuple[Event, ...]
     store: Store
-
-    @property
-    def op(self) -> Any:
-        return self.step.op
-
-    @property
-    def name(self) -> str:
-        return self.step.op.spec.name
-
-    @property
-    def now(self) -> int:
-        return self.step.now
-
-    @property
-    def refused(self) -> bool:
-        return isinstance(self.outcome, Refusal)
 
 
 def state_of(store: Store) -> Snapshot:

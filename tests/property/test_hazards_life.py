@@ -176,6 +176,30 @@ def test_a_timeout_counts_from_each_claim_and_as_a_retry(scene: Played) -> None:
     assert [stage.what for stage in again.history] == ["put", "popped", "timed_out", "popped"]
 
 
+@pytest.mark.parametrize("behind", [1, 99, 100, 101, 230])
+def test_a_job_whose_lease_ended_is_found_behind_those_that_fail(scene: Played, behind: int) -> None:
+    for at in range(behind):
+        scene.put(f"gone-{at}", retries=0)
+    scene.put("kept", retries=1)
+    assert len(scene.pop(count=1000)) == behind + 1
+    scene.put("ready", priority=-1)
+    scene.now += DAY
+    assert scene.order(1) == ["kept"]
+    assert len(scene.events("failed")) == behind
+    assert scene.order(1) == ["ready"]
+
+
+def test_a_job_whose_lease_ended_is_found_behind_one_that_a_throttle_parks(scene: Played) -> None:
+    scene(ops.ThrottleSet("t", rate=2, rate_ms=10 * DAY))
+    scene.put("a", throttles=("t",))
+    scene.put("b", throttles=("t",))
+    scene.put("c")
+    assert len(scene.pop(count=3)) == 3
+    scene.now += DAY
+    assert [job.jid for job in scene.pop()] == ["c"]
+    assert {scene.get(jid).state for jid in "ab"} == {"throttled"}
+
+
 def test_a_lease_that_lapses_before_the_timeout_has_lapsed(scene: Played) -> None:
     scene.running("a", timeout_ms=DAY, lease_ms=500, retries=0)
     scene.now += 20_000

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from qmodel.conformance.laws import recurring
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TIME_END
 from qmodel.contract.events import EVENTS
@@ -429,7 +429,7 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
     ]
     first = [
         jid
-        for _, _, jid in sorted(lapsed)[:count]
+        for _, _, jid in sorted(lapsed)
         if before.jobs[jid]["state"] == "stalled"
         or (before.jobs[jid]["remaining"] and ("revoked", "1") not in before.jobs[jid]["options"])
     ]
@@ -445,35 +445,12 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
     return (first + [jid for _, _, _, jid in sorted(ready)])[:count]
 
 
-def _due_moments(one: dict[str, Any], now: int) -> Sequence[int]:
-    """Give the due times for which a recurring job must make runs."""
-    if one["paused"] or (one["overlap"] == "skip" and one["open"]):
-        return ()
-    last = min(now, one["end_at"] or now)
-    moments: Sequence[int] = range(one["next_at"], last + 1, one["interval_ms"] or 1)
-    if one["kind"] == "cron":
-        moments = [moment for moment in (one["next_at"], *one["later"]) if moment <= last]
-    elif one["kind"] == "after":
-        return moments[:1]
-    first = 0
-    if one["missed"] == "one":
-        first = max(len(moments) - 1, 0)
-    elif one["missed"] == "none":
-        first = bisect_left(moments, now - one["catchup_ms"])
-    if one["backlog"] and one["kind"] == "cron":
-        first = max(first, bisect_left(moments, now) - one["backlog"])
-    elif one["backlog"]:
-        first = max(first, bisect_left(moments, now - one["backlog"] * one["interval_ms"]))
-    found = moments[first:][: one["limit"] - one["made"] if one["limit"] else None]
-    return found[:1] if one["overlap"] == "skip" else found
-
-
 def _due_runs(before: Snapshot, now: int, queue: str) -> list[tuple[int, int, tuple[int, ...], str]]:
     """Compute the due runs by the rules in state/schedules.py: their place in the order of jobs, and their ids."""
     runs = []
     for place, (_, _, jid) in enumerate(before.queues[queue]["recur"] if queue in before.queues else ()):
         one, number, turn = before.schedules[jid], before.schedules[jid]["runs"], 0
-        for due_at in _due_moments(one, now):
+        for due_at in recurring.due(one, now):
             number, turn = number + 1, turn + 1
             while f"{jid}-{number}" in before.jobs:
                 number, turn = number + 1, turn + 1
@@ -600,9 +577,9 @@ def test_one_operation_touches_a_bounded_number_of_jobs() -> None:
     lapsed = _queue_of(2000, retries=0)
     engine.step(lapsed, 0, ops.Pop("q", "w", 1000))
     engine.step(lapsed, 0, ops.Pop("q", "w", 1000))
-    assert _events_of(lapsed, 10**9, ops.Pop("q", "w", 1)) == 2
-    assert _events_of(lapsed, 10**9, ops.Pop("q", "w", 1000)) == 2 * 500  # half of the budget is for what lapsed
-    assert _events_of(lapsed, 10**9, ops.RetryMany(group="failed-retries-q", to="q", count=1000)) == 501
+    for count in (1, 1000):
+        assert _events_of(lapsed, 10**9, ops.Pop("q", "w", count)) == 2 * 500  # half of the budget is for what lapsed
+    assert _events_of(lapsed, 10**9, ops.RetryMany(group="failed-retries-q", to="q", count=1000)) == 1000
 
 
 def test_a_job_has_at_most_a_thousand_dependents() -> None:

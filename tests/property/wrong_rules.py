@@ -39,9 +39,15 @@ WRONG = (
         "stalled jobs come after those whose lease has lapsed",
         "Jobs whose lease was ended by `timeout`, in the order of these calls.",
         "model/ops/pop",
-        "    for job in queues.lapsed(store, queue_state, until, count):\n        units",
-        "    for job in sorted(queues.lapsed(store, queue_state, until, count), key=lambda j: j.state == 'stalled'):\n"
-        "        units",
+        "        for job in found:\n            units",
+        "        for job in sorted(found, key=lambda j: j.state == 'stalled'):\n            units",
+    ),
+    Wrong(
+        "a pop examines as many ended leases as it may give jobs",
+        "It takes back ended leases until it has as many jobs as it may give.",
+        "model/ops/pop",
+        "        found = queues.lapsed(store, queue_state, until, CHUNK)\n",
+        "        break\n",
     ),
     Wrong(
         "a due job is ready when it is noticed",
@@ -473,5 +479,26 @@ WRONG = (
         "        if store.workers[name].held:\n            passed += 1\n        else:\n"
         "            deregister(store, name)",
         "        deregister(store, name)",
+    ),
+    Wrong(
+        "by the rules of qless a holder keeps the job for half of the grace period",
+        "With a grace period the job stays with the holder until that has passed again, and then a pop gives it away.",
+        "model/ops/pop",
+        "        queues.renew(store, job, now + grace)",
+        "        queues.renew(store, job, now + grace // 2)",
+    ),
+    Wrong(
+        "by the rules of qless a retry is counted",
+        "The statistics count a retry when a holder is told, and none for `retry`.",
+        "model/ops/finish",
+        "    if not op.qless:\n        stats",
+        "    if True:\n        stats",
+    ),
+    Wrong(
+        "by the rules of qless a due job is ready since it was due",
+        "A pop makes as many due jobs ready as it wants, from now.",
+        "model/ops/pop",
+        "        job.ready_at = now\n        place(store, now, job, admit(store, job))",
+        "        place(store, now, job, admit(store, job))",
     ),
 )

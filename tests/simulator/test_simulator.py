@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from qmodel import runtime
+from qmodel.backends import bundle
+from qmodel.model.state import config, stats
 from qmodel.simulator.settings import Settings, drawn
 from qmodel.simulator.world import run
 from tests.simulator.planted import DEFECTS, FAULTS
@@ -51,6 +53,35 @@ def test_commands_that_fail_leave_nothing_half_done() -> None:
     result = run("lua", STORM._replace(lua=True, inner_errors=0.1, crashes=("kill",)))
     assert result.findings == []
     assert result.counts["commands that failed"] > 3
+    assert result.counts["operations compared with the model"] > 0.8 * result.counts["operations"]
+
+
+SPLIT = STORM._replace(lua=True, lies=True, tail=1.0, crashes=("split",), crash_every=3.0, seconds=20.0)
+
+
+def test_a_promoted_replica_and_the_old_server_issue_no_token_twice() -> None:
+    result = run("split", SPLIT)
+    assert result.findings == []
+    assert result.counts["crashes: split"] > 2
+    assert result.counts["puts lost by the failure model"] > 0
+
+
+def test_two_servers_that_begin_no_epochs_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = bundle.library
+    monkeypatch.setattr(bundle, "library", lambda: library() + "\nepochs.is_foreign = function() return false end\n")
+    assert "token granted once" in {one.oracle for one in run("split", SPLIT).findings}
+
+
+@pytest.mark.parametrize("how", ["reply", "state"])
+def test_a_library_that_does_something_else_than_the_model_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    if how == "reply":
+        monkeypatch.setattr(config, "heartbeat", lambda store, queue: 999)
+    else:
+        monkeypatch.setattr(stats, "retried", lambda store, now, queue: None)
+    result = run("other", STORM._replace(lua=True, failing_jobs=0.3, crashes=("kill",)))
+    assert {one.oracle for one in result.findings} == {"the library does what the model does"}
 
 
 def test_the_machine_is_given_back() -> None:

@@ -78,7 +78,7 @@ def run(
     began = time.monotonic()
     for number in range(examples):
         name = f"{seed}.{number}"
-        history = drawn(name, steps, typed, lawful)
+        history = drawn(name, steps, typed)
         difference = runner.first_difference(history, subject, every, lawful=lawful)
         summary.histories += 1
         summary.steps += len(history)
@@ -92,12 +92,12 @@ def run(
     return summary
 
 
-def drawn(name: str, steps: int, typed: bool = True, lawful: bool = False) -> list[Step]:
+def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
     """Draw the history with this name: a campaign's seed and the history's number, `seed.number`.
 
-    One in five has calls by the rules of qless, unless it is for the laws, which are those of qmodel.
+    One in five has calls by the rules of qless.
     """
-    qless = not lawful and zlib.crc32(name.encode()) % 5 == 0
+    qless = zlib.crc32(name.encode()) % 5 == 0
     return runner.draw(RandomChooser(name), steps, typed=typed, qless=qless)
 
 

@@ -93,7 +93,7 @@ def perform(what: Campaign, first: int, count: int) -> Part:
     steps, reached, failures = 0, Counter[Reached](), list[Found]()
     for number in range(first, first + count):
         name = f"{what.seed}.{number}"
-        history = campaign.drawn(name, what.steps, what.typed, what.lawful)
+        history = campaign.drawn(name, what.steps, what.typed)
         steps += len(history)
         count_outcomes(history, reached)
         difference = _difference(what, history)

@@ -19,6 +19,7 @@ from qmodel.conformance.laws import (
     lists,
     messages,
     order,
+    qless,
     queues,
     records,
     recurring,
@@ -26,11 +27,11 @@ from qmodel.conformance.laws import (
     statistics,
     throttles,
 )
-from qmodel.conformance.laws.law import LAWS, Broken, Law, Moment, Observer, check, observe
+from qmodel.conformance.laws.law import DIFFERS, LAWS, Broken, Law, Moment, Observer, check, observe
 
 THEMES = (
     records, leases, retries, order, dependencies, ending, throttles, keys, deduplication, statistics, lists, recurring,
-    messages, queues,
+    messages, queues, qless,
 )  # fmt: skip
 
-__all__ = ["LAWS", "THEMES", "Broken", "Law", "Moment", "Observer", "check", "observe"]
+__all__ = ["DIFFERS", "LAWS", "THEMES", "Broken", "Law", "Moment", "Observer", "check", "observe"]

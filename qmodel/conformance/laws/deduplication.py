@@ -29,18 +29,23 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
     """While another job holds the key, nothing is put; the reply is the holder. `pending`, `debounce` and `again` hold
     the key until their job is complete, failed or deleted (`pending` at most for `unique_ms`), `window` for
     `unique_ms` from the put, however the job ends; dropped puts do not extend it. Only `again` puts a job while
-    another that has begun holds the key: it waits until that one has ended, and then holds it.
+    another that has begun holds the key: it waits until that one has ended, and then holds it. The job that waits may
+    be put again in any mode, and goes on waiting.
     """
+    if ghost.pop("unknown", False):  # what happened to the keys is not known, and who holds them is
+        for key, one in m.before.uniques.items():
+            ghost[key] = Held(one["jid"], one["mode"], one["ends"], one["next"])
     for event in m.events:
         if event.event == "unique_released":
             ghost.pop(str(event.facts[0]), None)
-    for one in m.tale:
-        if one.event.event in ("put", "completed", "failed", "canceled"):
-            _release(m, ghost, one)
-        if one.event.event == "put" and one.becomes is not None and one.becomes["source"] == "put":
-            yield from _take(m, ghost, one)
-        if one.event.event == "deduplicated":
-            yield from _dropped(m, ghost, one)
+    for told in m.tale:
+        was = ghost.get(told.was["options"].get("unique")) if told.was is not None else None
+        if told.event.event in ("put", "completed", "failed", "canceled"):
+            _release(m, ghost, told)
+        if told.event.event == "put" and told.becomes is not None and told.becomes["source"] == "put":
+            yield from _take(m, ghost, told, was is not None and was.next == told.jid)
+        if told.event.event == "deduplicated":
+            yield from _dropped(m, ghost, told)
     latest = ghost["latest",] = max(m.now, ghost.get(("latest",), 0))
     for key in [key for key, held in ghost.items() if isinstance(held, Held) and 0 < held.ends <= latest]:
         del ghost[key]  # it may be forgotten, and the clock may go back
@@ -51,10 +56,9 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
         known = m.after.uniques.get(key)
         if known is None or (known["jid"], known["mode"], known["ends"], known["next"]) != held:
             yield f"{key!r} is held by {known}, and the events say {held}"
-    if "unknown" not in ghost:
-        for key, known in m.after.uniques.items():
-            if (not known["ends"] or latest < known["ends"]) and _holder(ghost, key, m.now) is None:
-                yield f"{key!r} is held by {known}, and the events say that it is free"
+    for key, known in m.after.uniques.items():
+        if (not known["ends"] or latest < known["ends"]) and _holder(ghost, key, m.now) is None:
+            yield f"{key!r} is held by {known}, and the events say that it is free"
     if m.name in ("put", "replay") and not m.refused and m.events and m.name == "put":
         put = m.op
         stands = [one.jid for one in m.told("put", "deduplicated") if one.jid in (put.jid, m.outcome)]
@@ -76,7 +80,8 @@ def _release(m: Moment, ghost: Ghost, one: Told) -> None:
         del ghost[key]
 
 
-def _take(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
+def _take(m: Moment, ghost: Ghost, one: Told, waited: bool) -> Iterator[str]:
+    """Give the key to a job that was put, or its next turn; the job that `waited` for it may be put again."""
     put = m.puts[one.jid]
     if put.unique is None:
         return
@@ -84,7 +89,7 @@ def _take(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
     if held is None or held.jid == one.jid:
         ghost[put.unique] = Held(one.jid, mode, m.now + put.unique_ms if put.unique_ms is not None else 0)
         return
-    if mode != "again" or held.next or held.ends or _is_pending(m, held.jid):
+    if (mode != "again" and not waited) or held.next or held.ends or _is_pending(m, held.jid):
         yield f"{one.jid} was put by {mode}, and {held.jid} holds {put.unique!r}: {held}"
     if one.facts["state"] != "depends":
         yield f"{one.jid} is {one.facts['state']}, and {held.jid} holds {put.unique!r}"
@@ -100,7 +105,7 @@ def _is_pending(m: Moment, jid: str) -> bool:
 def _dropped(m: Moment, ghost: Ghost, one: Told) -> Iterator[str]:
     key, mode = one.facts["unique"], one.facts["mode"]
     held = _holder(ghost, key, m.now)
-    if held is None and "unknown" not in ghost and ("late", key) not in ghost:
+    if held is None and ("late", key) not in ghost:
         yield f"{one.event}, but nobody holds {key!r}"
     if held is None:
         return

@@ -7,6 +7,7 @@ from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law
 from qmodel.contract.arguments import POLICIES, Edge
+from qmodel.model.invariants import in_a_cycle
 
 Edges = dict[str, tuple[str, bool]]
 """Dependency -> (policy, whether it has a name)."""
@@ -275,15 +276,11 @@ def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
         return
     if not m.few:
         return
-    left = {jid: set(job["dependencies"]) for jid, job in m.after.jobs.items() if job["dependencies"]}
-    for jid, others in left.items():
-        if others - m.after.jobs.keys():
-            yield f"{jid} waits for {sorted(others - m.after.jobs.keys())}, which do not exist"
-    while free := [jid for jid, others in left.items() if not others & left.keys()]:
-        for jid in free:
-            del left[jid]
-    if left:
-        yield f"{sorted(left)} wait for each other"
+    for jid, job in m.after.jobs.items():
+        if unknown := sorted(set(job["dependencies"]) - m.after.jobs.keys()):
+            yield f"{jid} waits for {unknown}, which do not exist"
+    if left := in_a_cycle(m.after):
+        yield f"{left} wait for each other"
 
 
 @law

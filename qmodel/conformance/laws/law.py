@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from qmodel.conformance.laws.told import Told, known, tell
-from qmodel.conformance.subjects.base import Seen, Step
+from qmodel.conformance.subjects.base import Executed, Seen, Step
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation, Put
-from qmodel.contract.refusals import Refusal
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
 from qmodel.model.snapshot import DEFAULT_QUEUE, Record, Snapshot
 
@@ -23,7 +22,7 @@ FEW = 200
 
 
 @dataclass
-class Moment:
+class Moment(Executed):
     """One step, with the whole state before and after it, and what the laws derive from these."""
 
     before: Snapshot
@@ -33,26 +32,6 @@ class Moment:
     after: Snapshot
     begun: dict[str, bool] = field(default_factory=dict)
     """Whether a job was claimed since its put, for each job of which the events told both."""
-
-    @property
-    def now(self) -> int:
-        """When the step is."""
-        return self.step.now
-
-    @property
-    def op(self) -> Any:
-        """The operation."""
-        return self.step.op
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self.step.op.spec.name
-
-    @property
-    def refused(self) -> bool:
-        """Whether it was refused."""
-        return isinstance(self.outcome, Refusal)
 
     @property
     def whole(self) -> bool:
@@ -77,6 +56,16 @@ class Moment:
     def becomes(self) -> dict[str, Record | None]:
         """The record of each job that the events name, as they leave it; None for a deleted one."""
         return self._tale[1]
+
+    @cached_property
+    def by_qless(self) -> bool:
+        """Whether the step follows the rules of qless, or pops from a queue with a job that such a step has told."""
+        if getattr(self.op, "qless", False) or getattr(self.op, "first", False):
+            return True
+        queues = self.pops()
+        return bool(queues) and any(
+            job["queue"] in queues and "told" in dict(job["options"]) for job in self.before.jobs.values()
+        )
 
     @property
     def puts(self) -> dict[str, Put]:
@@ -151,6 +140,10 @@ LAWS: dict[str, Law] = {}
 """All laws, by name. The themes beside this module fill it."""
 
 
+DIFFERS: dict[str, str] = {}
+"""The laws that do not hold for steps by the rules of qless, with what is so instead. `qless` beside this fills it."""
+
+
 class Broken(NamedTuple):
     """A law that a step breaks, and a detail that shows it."""
 
@@ -174,6 +167,11 @@ def law_of_histories(check: Path) -> Path:
     """Register a law that remembers earlier steps in its ghost."""
     _register(check, check, history=True, events=True)
     return check
+
+
+def differs_by_qless(instead: str, names: Sequence[str]) -> None:
+    """Say that laws do not hold for steps by the rules of qless."""
+    DIFFERS.update(dict.fromkeys(names, instead))
 
 
 def _register(function: Any, check: Path, history: bool, events: bool) -> None:
@@ -231,6 +229,11 @@ def _check(moment: Moment, ghosts: dict[str, Ghost] | None) -> Iterator[Broken]:
     """Check all laws on a step; without ghosts, only those of single steps."""
     for name, one in LAWS.items():
         if (one.events and not moment.whole) or (one.history and ghosts is None):
+            continue
+        if moment.by_qless and name in DIFFERS:
+            if ghosts is not None and one.history:
+                ghosts[name].clear()
+                ghosts[name]["unknown"] = True
             continue
         try:
             for detail in one.check(moment, ghosts[name] if one.history and ghosts is not None else {}):

@@ -52,18 +52,11 @@ def jobs_with_an_ended_lease_come_first(m: Moment) -> Iterator[str]:
                 yield f"{one.jid} was handed out before {other.jid}, whose lease ended earlier"
         if m.few and f"queue/{queue}" not in m.before.throttles and (ready or first):
             last = max((_lease_order(m, one.jid) for one in first), default=None)
-            for jid in _ended(m, queue) if _has_looked(m, queue) else ():
+            for jid in _ended(m, queue):
                 if jid in m.becomes and any(one.jid == jid for one in m.tale if one.event.event != "put"):
                     continue
                 if ready or (last is not None and _lease_order(m, jid) < last):
                     yield f"{jid}, whose lease had ended, was left behind"
-
-
-def _has_looked(m: Moment, queue: str) -> bool:
-    """Whether a pop has examined all ended leases of a queue: it examines as many as it may give."""
-    others = sum(one.facts["queue"] != queue for one in m.told("popped"))
-    examined = others + sum(1 for jid in _ended(m, queue) if jid in m.becomes)
-    return bool(examined < m.op.count)
 
 
 def _ended(m: Moment, queue: str) -> Iterator[str]:
@@ -132,7 +125,7 @@ def a_pop_gives_as_many_as_there_are(m: Moment) -> Iterator[str]:
             if job["queue"] != queue or jid in m.becomes or jid not in m.after.jobs or is_over(job, m.now):
                 continue
             ready = job["state"] == "waiting" or (job["state"] == "scheduled" and job["ready_at"] <= m.now)
-            if (ready or (jid in _ended(m, queue) and _has_looked(m, queue))) and m.after.jobs[jid]["seq"] <= last:
+            if (ready or jid in _ended(m, queue)) and m.after.jobs[jid]["seq"] <= last:
                 yield f"{jid} is {job['state']}, and was not handed out: {given} of {m.op.count}"
 
 

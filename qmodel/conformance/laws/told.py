@@ -263,6 +263,9 @@ def _throttled(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> 
 
 
 def _unthrottled(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
+    kind, _, id = str(facts["throttle"]).partition(":")
+    if kind == "request" and id in tale.m.before.requested:  # it gets a slot, and the priority of its request
+        job["priority"] = tale.m.before.requested[id]["priority"]
     job.update(state="waiting", ready_at=tale.m.now, seq=event.seq)
 
 

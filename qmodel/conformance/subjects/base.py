@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store, events_after
@@ -24,6 +25,33 @@ class Step(NamedTuple):
 
 
 History = Sequence[Step]
+
+
+class Executed:
+    """What a record of an executed step says of it: the record has the step and its outcome."""
+
+    step: Step
+    outcome: Any
+
+    @property
+    def now(self) -> int:
+        """When the step is."""
+        return self.step.now
+
+    @property
+    def op(self) -> Any:
+        """The operation."""
+        return self.step.op
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.step.op.spec.name
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was refused."""
+        return isinstance(self.outcome, Refusal)
 
 
 class Crash(NamedTuple):

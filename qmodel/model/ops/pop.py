@@ -33,7 +33,9 @@ from qmodel.model.state.records import Job, Queue
 from qmodel.model.state.store import Store, emit
 
 CHUNK = 100
-"""How many ready jobs are taken out of the order at once: the budget may end after fewer."""
+"""How many ready jobs are taken out of the order at once: the budget may end after fewer. So many ended leases are read
+at once, if the first ones gave too few jobs.
+"""
 
 LAPSED = "Its lease ran out, and no retries remained."
 JID = attrgetter("jid")
@@ -119,23 +121,36 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
     """
     if not queues.is_due(queue_state, now):
         return _ready(store, now, queue, queue_state, count, {})
-    until = now - config.value(store, "grace-period")
-    taken: list[Job] = []
     passed: Passed = {}
-    kept, some = budget.room(store) // 2, False
-    for job in queues.lapsed(store, queue_state, until, count):
-        units = ending(store, job) if _fails(job) else budget.weight(job) + parked.freeing(store, job)
-        if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
-            break
-        some = True
-        budget.spend(store, units)
-        if _take_back(store, now, job) and passes(store, now, job, passed, True):
-            taken.append(job)
+    taken = _ended(store, now, queue, queue_state, count, passed)
     expire_due(store, now, queue, MOST)
     fire_due(store, now, queue, MOST)
     _promote_due(store, now, queue_state)
     found = _ready(store, now, queue, queue_state, count - len(taken), passed)
     return taken + found if taken else found
+
+
+def _ended(store: Store, now: int, queue: str, queue_state: Queue, count: int, passed: Passed) -> list[Job]:
+    """Take back ended leases until `count` jobs may run again, as far as half of the budget goes. Jobs that fail or are
+    parked do not count: behind them may stand others.
+    """
+    until = now - config.value(store, "grace-period")
+    taken: list[Job] = []
+    kept, some = budget.room(store) // 2, False
+    found = queues.lapsed(store, queue_state, until, count)
+    while found:
+        for job in found:
+            units = ending(store, job) if _fails(job) else budget.weight(job) + parked.freeing(store, job)
+            if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
+                return taken
+            some = True
+            budget.spend(store, units)
+            if _take_back(store, now, job) and passes(store, now, job, passed, True):
+                taken.append(job)
+            if len(taken) == count:
+                return taken
+        found = queues.lapsed(store, queue_state, until, CHUNK)
+    return taken
 
 
 def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
@@ -357,14 +372,32 @@ def _within(found: Iterable[Job], units: int) -> list[Job]:
     return first
 
 
+def _any_fails(found: Sequence[Job]) -> bool:
+    """Whether one of some jobs would fail."""
+    return any(_fails(job) for job in found)
+
+
+def _look_ended(store: Store, now: int, queue: str, count: int) -> tuple[list[Job], list[Job]]:
+    """The jobs with an ended lease that a pop would give, and those that would fail before, as far as half of the
+    budget goes.
+    """
+    queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
+    found = queues.lapsed(store, queue_state, until, count)
+    if _any_fails(found):
+        found = queues.lapsed(store, queue_state, until, MOST)
+    shown: list[Job] = []
+    ended: list[Job] = []
+    for job in _within(found, budget.room(store) // 2):
+        if len(shown) < count:
+            (ended if _fails(job) else shown).append(job)
+    return shown, ended
+
+
 def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are
     not checked.
     """
-    until = now - config.value(store, "grace-period")
-    lapsed = _within(queues.lapsed(store, queues.of(store, op.queue), until, op.count), budget.room(store) // 2)
-    shown = [job for job in lapsed if not _fails(job)]
-    ended = [job for job in lapsed if _fails(job)]
+    shown, ended = _look_ended(store, now, op.queue, op.count)
     for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
         if not ttl.is_over(now, job):
             shown.append(job)
