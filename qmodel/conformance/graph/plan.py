@@ -17,28 +17,29 @@ ONE: Final = Scope(1, 1)
 TWO: Final = Scope(2, 1)
 """The scope for what needs two jobs."""
 
-LARGE: Final = ("schedules_changed", "schedules_cron")
-"""The families that are searched at night only: with one job already, each has some 50,000 edges."""
+LARGE: Final = ("schedules_changed", "schedules_cron", "settings", "requests")
+"""The families that are searched at night only: with one job already, each has some 20,000 edges or more."""
 
-TWO_SECONDS: Final = 15.0
-"""The most seconds of the processor for a family with two jobs; some families do not close in this time."""
+TWO_EDGES: Final = 100_000
+"""The most edges of a family with two jobs; some families do not close with so few."""
 
-PAIR_SECONDS: Final = 0.5
-"""The most seconds of the processor for a pair of families; there are about 1,400."""
+PAIR_EDGES: Final = 2_000
+"""The most edges of a pair of families; there are about 1,400."""
 
 
 class Run(NamedTuple):
-    """A search: a family, a scope, and the most seconds of the processor that it may take."""
+    """A search: a family, a scope, and the most edges and seconds of the processor that it may take, 0 for any."""
 
     family: Family
     scope: Scope
+    edges: int = 0
     limit: float = 0.0
 
     def search(self, lua: bool, server: ServerCorner | None = None, pairs: float = 0.0) -> Explored:
         """Search it; with `lua`, every edge is compared with the library in this process."""
         corner = LuaCorner(with_units(None, self.family.units)) if lua else None
         server = None if self.family.units else server  # its library has the usual budget
-        return Search(self.family, self.scope, corner, server, pairs, self.limit).run()
+        return Search(self.family, self.scope, corner, server, pairs, self.limit, edges=self.edges).run()
 
 
 def gate() -> list[Run]:
@@ -66,12 +67,12 @@ def at_night() -> list[Run]:
     families = explored().values()
     large = [Run(explored()[name], ONE) for name in LARGE]
     wide = [Run(family, Scope(1, 2)) for family in families if family.scope >= Scope(1, 2)]
-    wide += [Run(family, TWO, TWO_SECONDS) for family in families if family.scope >= TWO]
+    wide += [Run(family, TWO, TWO_EDGES) for family in families if family.scope >= TWO]
     return [
         *gate(),
         *large,
         *wide,
-        *(Run(pair(one, other), ONE, PAIR_SECONDS) for one, other in combinations(explored(), 2)),
+        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in combinations(explored(), 2)),
     ]
 
 
