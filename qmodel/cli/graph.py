@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--record",
     type=click.Path(dir_okay=False),
-    help="Append the figures of each search to a file as a JSON line; skip a search of the same code that stands there.",
+    help="Append each search to a file as a JSON line; skip those that stand there, of the same code.",
 )
 @click.option("--night", is_flag=True, help="Search wider scopes too, and every pair of families.")
 def command(
