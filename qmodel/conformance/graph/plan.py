@@ -20,7 +20,7 @@ TWO: Final = Scope(2, 1)
 LARGE: Final = ("schedules_changed", "schedules_cron", "settings", "requests")
 """The families that are searched at night only: with one job already, each has some 20,000 edges or more."""
 
-TWO_EDGES: Final = 100_000
+TWO_EDGES: Final = 60_000
 """The most edges of a family with two jobs; some families do not close with so few."""
 
 PAIR_EDGES: Final = 2_000
@@ -46,7 +46,7 @@ def gate() -> list[Run]:
     """Give the searches of the gate: each family with one job, but for what needs two."""
     chosen = {name: family for name, family in explored().items() if name not in LARGE}
     found = [Run(family, TWO if name == "fans" else ONE) for name, family in chosen.items()]
-    return [*found, Run(explored()["plain"], Scope(2, 1)), Run(explored()["plain"], Scope(1, 2))]
+    return [*found, *(Run(explored()[name], Scope(1, 2)) for name in ("plain", "workers"))]
 
 
 def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool) -> list[Run]:
@@ -63,30 +63,31 @@ def _named(name: str) -> Family:
 
 
 def at_night() -> list[Run]:
-    """Give the searches of the night: each family with two workers, and with two jobs; and every pair of families."""
-    families = explored().values()
-    large = [Run(explored()[name], ONE) for name in LARGE]
-    wide = [Run(family, Scope(1, 2)) for family in families if family.scope >= Scope(1, 2)]
-    wide += [Run(family, TWO, TWO_EDGES) for family in families if family.scope >= TWO]
-    return [
+    """Give the searches of the night: the gate's, every pair of families, and each family in wider scopes."""
+    found = explored()
+    runs = [
         *gate(),
-        *large,
-        *wide,
-        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in combinations(explored(), 2)),
+        *(Run(found[name], ONE) for name in LARGE),
+        *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
+        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in combinations(found, 2)),
+        *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
+        *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
+        Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
     ]
+    return list({(run.family.name, run.scope): run for run in reversed(runs)}.values())[::-1]
 
 
 def hunt(texts: dict[str, str] | None = None) -> Finding | None:
     """Look for a fault that is planted in the model, or in files of the library; give the first finding.
 
-    Most faults are found within seconds: so every family is searched for a second before any is searched longer, and
-    those of two jobs are never searched to the end.
+    Most faults are found within seconds: so every family is searched a little before any is searched longer.
     """
-    families = explored().values()
-    runs = [Run(family, ONE, 1.0) for family in families] + [Run(family, TWO, 3.0) for family in families]
-    for run in [*runs, *(Run(family, ONE, 10.0) for family in families)]:
+    found = explored()
+    runs = [Run(family, ONE, 1_000) for family in found.values()]
+    runs += [Run(family, scope, 5_000) for family in found.values() for scope in (ONE, Scope(1, 2), TWO)]
+    for run in [*runs, Run(found["fans"], Scope(3, 1), 5_000)]:
         corner = LuaCorner(with_units(texts, run.family.units))
-        found = Search(run.family, run.scope, corner, limit=run.limit).run()
-        if found.findings:
-            return found.findings[0]
+        result = Search(run.family, run.scope, corner, edges=run.edges).run()
+        if result.findings:
+            return result.findings[0]
     return None

@@ -27,12 +27,19 @@ def kinds(keys: frozenset[bytes]) -> frozenset[str]:
 
 
 def of_reply(reply: Any) -> Any:
-    """Give what distinguishes replies of one operation: the code of a refusal, or how many there are."""
+    """Give what distinguishes replies of one operation: a refusal's code, the state of a job, words, how many there are."""
     if isinstance(reply, Refusal):
-        return reply.code
+        return reply.code, *filter(_is_word, reply.facts)
     if type(reply) is tuple:
-        return len(reply)
-    return reply if isinstance(reply, bool) or reply == "" else type(reply).__name__
+        return len(reply), *map(of_reply, reply[:2])
+    if _is_word(reply):
+        return reply
+    return reply if isinstance(reply, bool) else (type(reply).__name__, getattr(reply, "state", ""))
+
+
+def _is_word(value: Any) -> bool:
+    """Tell whether a value is a word of the contract, or empty; no job and no worker has such a name."""
+    return isinstance(value, str) and (value.islower() or not value)
 
 
 class Shapes:
