@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
-from qmodel.conformance.graph.explore import Explored, Finding, Search
+from qmodel.conformance.graph.explore import Explored, Search
 from qmodel.conformance.graph.server import ServerCorner
 
 ONE: Final = Scope(1, 1)
@@ -75,19 +75,3 @@ def at_night() -> list[Run]:
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
     ]
     return list({(run.family.name, run.scope): run for run in reversed(runs)}.values())[::-1]
-
-
-def hunt(texts: dict[str, str] | None = None) -> Finding | None:
-    """Look for a fault that is planted in the model, or in files of the library; give the first finding.
-
-    Most faults are found within seconds: so every family is searched a little before any is searched longer.
-    """
-    found = explored()
-    runs = [Run(family, ONE, 1_000) for family in found.values()]
-    runs += [Run(family, scope, 5_000) for family in found.values() for scope in (ONE, Scope(1, 2), TWO)]
-    for run in [*runs, Run(found["fans"], Scope(3, 1), 5_000)]:
-        corner = LuaCorner(with_units(texts, run.family.units))
-        result = Search(run.family, run.scope, corner, edges=run.edges).run()
-        if result.findings:
-            return result.findings[0]
-    return None

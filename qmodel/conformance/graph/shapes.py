@@ -27,7 +27,7 @@ def kinds(keys: frozenset[bytes]) -> frozenset[str]:
 
 
 def of_reply(reply: Any) -> Any:
-    """Give what distinguishes replies of one operation: a refusal's code, the state of a job, words, how many there are."""
+    """Give what tells replies of one operation apart: the code of a refusal, words, the state of a job, the number."""
     if isinstance(reply, Refusal):
         return reply.code, *filter(_is_word, reply.facts)
     if type(reply) is tuple:
