@@ -108,7 +108,7 @@ def main() -> int:
 def is_verb_or_noun(mutant: Mutant) -> bool:
     """Tell whether a mutant is of a file that both sides have: not of how the library writes keys and repairs them."""
     file = mutant.file.removeprefix("model/")
-    return f"model/{file}" in python.MUTATED and file in bundle.FILES
+    return file.startswith("ops/") or (f"model/{file}" in python.MUTATED and file in bundle.FILES)
 
 
 if __name__ == "__main__":

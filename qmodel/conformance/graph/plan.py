@@ -23,7 +23,7 @@ LARGE: Final = ("schedules_changed", "schedules_cron", "settings", "requests")
 TWO_EDGES: Final = 60_000
 """The most edges of a family with two jobs; some families do not close with so few."""
 
-PAIR_EDGES: Final = 2_000
+PAIR_EDGES: Final = 1_500
 """The most edges of a pair of families; there are about 1,400."""
 
 
