@@ -18,7 +18,22 @@ TWO: Final = Scope(2, 1)
 """The scope for what needs two jobs."""
 
 LARGE: Final = frozenset(
-    ["schedules_changed", "schedules_cron", "schedules_skip", "schedules_bounded", "schedules_updated", "settings", "requests", "requests_at_once", "pauses", "resends_of_bulk", "retention_of_all", "messages", "letters", "texts"]
+    (
+        "schedules_changed",
+        "schedules_cron",
+        "schedules_skip",
+        "schedules_bounded",
+        "schedules_updated",
+        "settings",
+        "requests",
+        "requests_at_once",
+        "pauses",
+        "resends_of_bulk",
+        "retention_of_all",
+        "messages",
+        "letters",
+        "texts",
+    )
 )
 """The families that are searched to the end at night only: with one job already, each has 10,000 edges or more."""
 
@@ -74,7 +89,7 @@ def _named(name: str) -> Family:
 
 
 def at_night() -> list[Run]:
-    """Give the searches of the night: the gate's to the end, every pair of families, and each family in wider scopes."""
+    """Give the searches of the night: the gate's to the end, pairs of families, and each family in wider scopes."""
     found = explored()
     runs = [
         *_narrow(),
