@@ -43,7 +43,7 @@ GATE_EDGES: Final = 2_000
 TWO_EDGES: Final = 60_000
 """The most edges of a family with two jobs; some families do not close with so few."""
 
-PAIR_EDGES: Final = 1_500
+PAIR_EDGES: Final = 1_000
 """The most edges of a pair of families; there are about 1,400."""
 
 
