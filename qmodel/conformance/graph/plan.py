@@ -93,8 +93,8 @@ def at_night() -> list[Run]:
     found = explored()
     runs = [
         *_narrow(),
-        *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in combinations(found, 2)),
+        *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
