@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -91,9 +92,11 @@ def _named(name: str) -> Family:
 def at_night() -> list[Run]:
     """Give the searches of the night: the gate's to the end, pairs of families, and each family in wider scopes."""
     found = explored()
+    pairs = list(combinations(found, 2))
+    random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
     runs = [
         *_narrow(),
-        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in combinations(found, 2)),
+        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
