@@ -4,16 +4,15 @@
 time differs from machine to machine:
 
     ./dev graph --night --lua --server valkey --record build/graph.jsonl
-    python -m tools.docs.proof build/graph.jsonl
+    python -m tools.docs.figures build/graph.jsonl
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -40,28 +39,6 @@ def _recorded() -> dict[str, Any]:
 
 def _searches() -> list[dict[str, Any]]:
     return list(_recorded()["searches"])
-
-
-def distilled(lines: Iterable[str]) -> dict[str, Any]:
-    """Make the figures from a record: the last line of each search, and the pairs of families added up."""
-    last = {(one["family"], one["scope"]): one for one in map(json.loads, lines)}
-    families = [one for one in last.values() if "+" not in one["family"]]
-    both = [one for one in last.values() if "+" in one["family"]]
-    apart: Counter[str] = Counter()
-    for one in last.values():
-        apart.update(one.pop("apart"))
-        one.pop("code")
-        one["cpu"] = round(one["cpu"], 1)
-    return {
-        "searches": sorted(families, key=lambda one: (str(one["scope"]), list(explored()).index(one["family"]))),
-        "pairs": {
-            "searches": len(both),
-            "closed": sum(one["closed"] for one in both),
-            "findings": [finding for one in both for finding in one["findings"]],
-            **{name: round(sum(one[name] for one in both), 1) for name in COUNTS},
-        },
-        "apart": dict(sorted(apart.items())),
-    }
 
 
 def markdown() -> str:
@@ -92,14 +69,13 @@ def _fields() -> str:
 def _summary() -> str:
     found, both = _searches(), _recorded()["pairs"]
     closed = {one["family"] for one in found if one["closed"]}
-    two = {one["family"] for one in found if one["closed"] and one["scope"] == "2x1"}
     total = {name: sum(one[name] for one in [*found, both]) for name in COUNTS}
     wrong = sum(len(one["findings"]) for one in [*found, both])
     return (
         f"The last recorded night: {len(found)} searches of {len({one['family'] for one in found})} families, "
-        f"{len(closed)} of which closed in some scope and {len(two)} with two jobs; and {both['searches']:,} pairs of "
-        f"families, {both['closed']} of which closed. {total['states']:,} states, {total['edges']:,} edges, each "
-        f"compared with the Lua in this process; {total['pairs']:,} pairs of states, none refuted; {wrong} findings, "
+        f"{len(closed)} of which closed in some scope; and {both['searches']:,} of {comb(len(explored()), 2):,} pairs of "
+        f"families. {total['states']:,} states, {total['edges']:,} edges, each compared with the Lua in this process, "
+        f"and one of each shape with Valkey 9; {total['pairs']:,} pairs of states, none refuted; {wrong} findings, "
         f"{total['stuck']} stuck states; {total['cpu'] / 60:.0f} minutes of a processor."
     )
 
@@ -140,8 +116,3 @@ def picture() -> str:
             f'<text x="{LABEL + length + 5}" y="{y + 13}" fill="#555555">{one["states"]:,}</text>',
         ]
     return "\n".join([*lines, "</svg>", ""])
-
-
-if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as file:
-        FIGURES.write_text(json.dumps(distilled(file), indent=1) + "\n", encoding="utf-8")
