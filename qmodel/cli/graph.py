@@ -45,7 +45,7 @@ def command(
 
     A FAMILY is a set of operations that belong together, or two of them joined with `+`; without one, all are searched.
     The model must keep its invariants, a refusal must change nothing, and from every state every job must be able to
-    end. Exit code 1 if anything is wrong, or a search that has no limit does not close; the shortest history is shown.
+    end. Exit code 1 if anything is wrong; its shortest history is shown.
     """
     from qmodel.conformance.graph import plan
     from qmodel.conformance.graph import record as records
@@ -69,15 +69,15 @@ def command(
     if at.json:
         at.answer({"searches": [records.line(one) for one in found]})
     else:
-        said = (
-            f"{counted(sum(one.states for one in found), 'state')}, {counted(sum(one.edges for one in found), 'edge')}"
-        )
-        click.echo(
-            f"{counted(len(found), 'search', 'searches')}: {said}"
-            + (f", {corner.edges} on the server" if corner else "")
-        )
+        _sum_up(found, corner.edges if corner is not None else 0)
     if any(one.findings for one in found):
         raise click.exceptions.Exit(1)
+
+
+def _sum_up(found: list[Explored], on_server: int) -> None:
+    states, edges = sum(one.states for one in found), sum(one.edges for one in found)
+    said = f"{counted(len(found), 'search', 'searches')}: {counted(states, 'state')}, {counted(edges, 'edge')}"
+    click.echo(said + (f", {on_server:,} on the server" if on_server else ""))
 
 
 def _show(one: Explored) -> None:

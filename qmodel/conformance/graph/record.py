@@ -1,7 +1,7 @@
 """A record of searches: a file with a JSON line for each. A night that was stopped goes on where it was.
 
-A line holds a digest of the code that was searched: the model, the library, and the family. A search whose line has the
-same digest and no finding is not repeated.
+A line holds a digest of the code that was searched: the model, the library, and the family. A search
+with the same digest and no finding is not repeated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import qmodel
 from qmodel.backends import bundle
 from qmodel.conformance.graph.explore import Explored
 from qmodel.conformance.graph.plan import Run
@@ -33,7 +32,7 @@ def line(one: Explored) -> dict[str, Any]:
 @cache
 def _code() -> str:
     """Digest the model and the library."""
-    root = Path(qmodel.__file__).parent
+    root = Path(__file__).parents[2]
     files = sorted(path for folder in ("model", "contract") for path in (root / folder).rglob("*.py"))
     texts = [bundle.library(), *(path.read_text(encoding="utf-8") for path in files)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
