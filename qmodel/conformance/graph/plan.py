@@ -96,9 +96,9 @@ def at_night() -> list[Run]:
     random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
     runs = [
         *_narrow(),
+        *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
-        *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
     ]
