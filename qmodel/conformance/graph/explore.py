@@ -26,7 +26,7 @@ from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
 from qmodel.conformance.graph.server import ServerCorner
-from qmodel.conformance.graph.shapes import Paths, Shapes, of_reply
+from qmodel.conformance.graph.shapes import Paths, Shapes, kind
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.model import engine, invariants, snapshot
@@ -254,7 +254,7 @@ class Search:
             form = self.canonical.of(after, now)
             if form == mine and "LOCK_LOST" in op.spec.refusals:
                 continue  # the reply to a call under an old token is of the past, which is not in the form
-            found[op.spec.name, of_reply(reply), form] += 1
+            found[op.spec.name, kind(reply), form] += 1
         found["tick", "", self.canonical.of(store, now + TICK)] += 1
         return found
 

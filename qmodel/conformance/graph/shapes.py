@@ -42,6 +42,15 @@ def _is_word(value: Any) -> bool:
     return isinstance(value, str) and (value.islower() or not value)
 
 
+def kind(reply: Any) -> Any:
+    """Give what follows from a state alone, and not from its past: an old lease's outcome may stand in a reply."""
+    if isinstance(reply, Refusal):
+        return reply.code
+    if type(reply) is tuple:
+        return len(reply)
+    return reply if isinstance(reply, bool) or reply == "" else type(reply).__name__
+
+
 class Shapes:
     """The shapes seen so far, in any number of searches."""
 
