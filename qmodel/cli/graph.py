@@ -25,42 +25,59 @@ if TYPE_CHECKING:
 )
 @click.option("--pairs", default=0.02, show_default=True, help="The share of the arrivals at a known state to try.")
 @click.option("--limit", default=0.0, help="Processor time for each search, in seconds.  [default: until it is closed]")
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False),
+    help="Append each search to a file as a JSON line; skip those that stand there, of the same code.",
+)
 @click.option("--night", is_flag=True, help="Search wider scopes too, and every pair of families.")
 def command(
-    families: tuple[str, ...], scope: str | None, lua: bool, server: str | None, pairs: float, limit: float, night: bool
+    families: tuple[str, ...],
+    scope: str | None,
+    lua: bool,
+    server: str | None,
+    pairs: float,
+    limit: float,
+    record: str | None,
+    night: bool,
 ) -> None:
     """Search every reachable state of a small scope, and compare every operation in each of them.
 
     A FAMILY is a set of operations that belong together, or two of them joined with `+`; without one, all are searched.
     The model must keep its invariants, a refusal must change nothing, and from every state every job must be able to
-    end. Exit code 1 if anything is wrong, or a search that has no limit does not close; the shortest history is shown.
+    end. Exit code 1 if anything is wrong; its shortest history is shown.
     """
     from qmodel.conformance.graph import plan
+    from qmodel.conformance.graph import record as records
     from qmodel.conformance.graph.alphabet import Scope
     from qmodel.conformance.graph.server import ServerCorner
     from qmodel.conformance.subjects.named import Opening
 
     runs = plan.chosen(families, Scope.parse(scope) if scope else None, limit, night)
     found = []
+    kept = records.Record(record)
     at = session()
     with ExitStack() as stack:
         corner = stack.enter_context(closing(ServerCorner(Opening(server).url()))) if server else None
         for run in runs:
+            if kept.has(run):
+                continue
             found.append(run.search(lua or server is not None, corner, pairs))
+            kept.add(run, found[-1])
             if not at.json:
                 _show(found[-1])
     if at.json:
-        at.answer({"searches": [_as_json(one) for one in found]})
+        at.answer({"searches": [records.line(one) for one in found]})
     else:
-        said = (
-            f"{counted(sum(one.states for one in found), 'state')}, {counted(sum(one.edges for one in found), 'edge')}"
-        )
-        click.echo(
-            f"{counted(len(found), 'search', 'searches')}: {said}"
-            + (f", {corner.edges} on the server" if corner else "")
-        )
+        _sum_up(found, corner.edges if corner is not None else 0)
     if any(one.findings for one in found):
         raise click.exceptions.Exit(1)
+
+
+def _sum_up(found: list[Explored], on_server: int) -> None:
+    states, edges = sum(one.states for one in found), sum(one.edges for one in found)
+    said = f"{counted(len(found), 'search', 'searches')}: {counted(states, 'state')}, {counted(edges, 'edge')}"
+    click.echo(said + (f", {on_server:,} on the server" if on_server else ""))
 
 
 def _show(one: Explored) -> None:
@@ -69,16 +86,6 @@ def _show(one: Explored) -> None:
     said = f"{one.family} {one.scope}: {'closed' if one.closed else 'open'}, {counted(one.states, 'state')}, "
     said += f"{counted(one.edges, 'edge')}, {counted(one.pairs, 'pair')}, {one.cpu:.1f} s"
     click.secho(said, fg="red" if one.findings else "green" if one.closed else "yellow")
-
-
-def _as_json(one: Explored) -> dict[str, object]:
-    kept = ("family", "closed", "states", "edges", "refused", "outside", "pairs", "stuck", "cpu")
-    return {
-        **{name: getattr(one, name) for name in kept},
-        "scope": str(one.scope),
-        "findings": [str(finding) for finding in one.findings],
-        "apart": dict(sorted(one.apart.items())),
-    }
 
 
 common(command)

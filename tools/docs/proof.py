@@ -1,7 +1,10 @@
-"""`docs/proof.md` and its picture: what the closed graph searches, and the figures of its last recorded run.
+"""`docs/proof.md` and its picture: what the closed graph searches, and the figures of its last recorded night.
 
-`proof.json` beside this file holds the figures, as `qmodel --json conformance graph` prints them; they are recorded by
-hand, because a run takes minutes, and processor time differs from machine to machine.
+`proof.json` beside this file holds the figures. They are recorded by hand, because a night takes long, and processor
+time differs from machine to machine:
+
+    ./dev graph --night --lua --server valkey --record build/graph.jsonl
+    python -m tools.docs.figures build/graph.jsonl
 """
 
 from __future__ import annotations
@@ -9,9 +12,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import cache
+from math import comb
 from pathlib import Path
 from typing import Any
 
+from qmodel.conformance.graph.alphabet import explored
 from qmodel.conformance.graph.classes import LEFT_OUT
 from qmodel.conformance.graph.fields import FIELDS
 from qmodel.conformance.graph.rules import Dead
@@ -23,10 +28,17 @@ FIGURES = Path(__file__).with_suffix(".json")
 WIDTH, ROW, LABEL = 760, 18, 190
 
 
+COUNTS = ("states", "edges", "pairs", "outside", "stuck", "cpu")
+
+
 @cache
-def _searches() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(FIGURES.read_text(encoding="utf-8"))["searches"]
+def _recorded() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
     return found
+
+
+def _searches() -> list[dict[str, Any]]:
+    return list(_recorded()["searches"])
 
 
 def markdown() -> str:
@@ -44,9 +56,7 @@ def markdown() -> str:
 
 def _fields() -> str:
     """A row for each field that is not in the canonical form."""
-    apart: Counter[str] = Counter()
-    for one in _searches():
-        apart.update(one["apart"])
+    apart = Counter(_recorded()["apart"])
     rows = []
     for cls, fields in FIELDS.items():
         for name, rule in fields.items():
@@ -57,14 +67,16 @@ def _fields() -> str:
 
 
 def _summary() -> str:
-    found = _searches()
-    closed = sum(one["closed"] for one in found)
-    total = {name: sum(one[name] for one in found) for name in ("states", "edges", "pairs", "stuck", "cpu")}
+    found, both = _searches(), _recorded()["pairs"]
+    closed = {one["family"] for one in found if one["closed"]}
+    total = {name: sum(one[name] for one in [*found, both]) for name in COUNTS}
+    wrong = sum(len(one["findings"]) for one in [*found, both])
     return (
-        f"The last recorded run: {len(found)} searches, of which {closed} closed; {total['states']:,} states, "
-        f"{total['edges']:,} edges, each compared with the Lua in this process; {total['pairs']:,} pairs; "
-        f"{sum(len(one['findings']) for one in found)} findings, {total['stuck']} stuck states; "
-        f"{total['cpu'] / 60:.1f} minutes of a processor."
+        f"The last recorded night: {len(found)} searches of {len({one['family'] for one in found})} families, "
+        f"{len(closed)} of which closed in some scope; and {both['searches']:,} of {comb(len(explored()), 2):,} pairs "
+        f"of families. {total['states']:,} states, {total['edges']:,} edges, each compared with the Lua in this "
+        f"process, and one of each shape with Valkey 9; {total['pairs']:,} pairs of states, none refuted; "
+        f"{wrong} findings, {total['stuck']} stuck states; {total['cpu'] / 60:.0f} minutes of a processor."
     )
 
 
@@ -76,6 +88,10 @@ def _families() -> str:
         )
         for one in _searches()
     ]  # fmt: skip
+    both = _recorded()["pairs"]
+    counts = (f"{both[name]:,}" for name in ("states", "edges", "pairs", "outside"))
+    closed = f"{both['closed']:,} of {both['searches']:,}"
+    rows.append(("pairs of families", "1x1", *counts, closed, f"{both['cpu']:.1f}"))
     return table(("family", "scope", "states", "edges", "pairs", "outside", "closed", "CPU s"), rows)
 
 

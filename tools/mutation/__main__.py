@@ -96,7 +96,7 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
     random.Random("distil").shuffle(mutants)
     learnt = [mutant for mutant in mutants if mutant.half == 0][: distil.LEARNT]
     held_out = [mutant for mutant in mutants if mutant.half == 1][: distil.HELD_OUT]
-    named = distil.candidates(suite.quick())
+    named = distil.candidates([*suite.quick(), *suite.shapes()])
     kills = _learn(named, learnt, jobs, seconds)
     found = distil.vectors(named, distil.choose(named, kills, budget))
     about: dict[str, object] = {"learnt_from": len(kills)}

@@ -33,6 +33,9 @@ LEARNT = 2500
 HELD_OUT = 1000
 """How many mutants the choice uses, and on how many others it is measured."""
 
+GRAPH = "graph "
+"""The prefix of the names of the closed graph's histories."""
+
 TRIED = 120
 PRICE = 200
 """How many generated histories are tried, and the highest price of a vector."""
@@ -48,7 +51,9 @@ Kills = dict[str, list[tuple[int, int]]]
 
 
 def candidates(suite: Sequence[Named]) -> list[Named]:
-    """List the histories to choose from: some generated and all directed ones, cut off where they exceed PRICE."""
+    """List the histories to choose from: some generated ones, all directed ones and those of the closed graph, cut off
+    where they exceed PRICE.
+    """
     generated = [named for named in suite if named.name.startswith(GENERATED)]
     written = [named for named in suite if not named.name.startswith(GENERATED)]
     found = [Named(name, steps[: bisect(_prices(steps), PRICE) - 1]) for name, steps in [*generated[:TRIED], *written]]
@@ -124,6 +129,8 @@ def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[V
 
 def _why(name: str) -> str:
     """Give the reason for a vector: the history's own reason if it was written by hand."""
+    if name.startswith(GRAPH):
+        return f"Shortest ways to edges of the closed graph, of the family {name.split()[1]}; then reads of the state."
     generated = "The part of a generated history that notices faults that other vectors miss; then reads of the state."
     return reasons().get(name, generated)
 

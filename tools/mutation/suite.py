@@ -1,14 +1,22 @@
-"""The suite that mutants are measured against: generated and directed histories."""
+"""The suites that mutants are measured against: generated and directed histories, and those of the closed graph."""
 
 from __future__ import annotations
 
 from qmodel.conformance.compare.runner import draw
+from qmodel.conformance.graph import plan
+from qmodel.conformance.graph.alphabet import explored
+from qmodel.conformance.graph.compare import LuaCorner
+from qmodel.conformance.graph.explore import Search
+from qmodel.conformance.graph.shapes import Shapes
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 
 HISTORIES = 300
 STEPS = 60
+
+SHAPE_EDGES = 10_000
+"""The most edges of a search in which shapes are looked for; more edges show hardly any new ones."""
 
 
 def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mutation") -> list[Named]:
@@ -22,3 +30,27 @@ def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mu
 def quick() -> list[Named]:
     """Give the suite of `./dev mutate`: the generated histories, then the directed ones."""
     return [*generated(), *directed()]
+
+
+def shapes() -> list[Named]:
+    """Search each family with one job, and for a while with two; give a history for each shape of edge. Takes minutes.
+
+    A family with a budget of its own has no histories: elsewhere its operations would have the usual one.
+    """
+    found: list[Named] = []
+    for name, family in explored().items():
+        if not family.units:
+            found += shapes_of(name)
+    return found
+
+
+def shapes_of(name: str) -> list[Named]:
+    """Do the same for one family."""
+    family, seen = explored()[name], Shapes()
+    found: list[Named] = []
+    for scope in (plan.ONE, plan.TWO):
+        if scope.jobs <= max(family.scope.jobs, 1):
+            search = Search(family, scope, LuaCorner(), shapes=seen, edges=SHAPE_EDGES)
+            search.run()
+            found += [Named(f"graph {name} {scope} {n}", steps) for n, steps in enumerate(search.histories())]
+    return found

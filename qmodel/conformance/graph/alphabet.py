@@ -49,6 +49,9 @@ WORKERS: Final = ("X", "Y")
 COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period", TICK))
 """What is executed before the first state of every family."""
 
+READ_IN_PAIRS: Final = frozenset(("Get(job)", "Get(run)", "Why(job)"))
+"""The common reads that pairs of families make too."""
+
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
 _BUILT_IN: Final = {
     "__builtins__": {},
@@ -185,9 +188,15 @@ def joined(one: Family, other: Family) -> Family:
 
 
 def pair(one: str, other: str) -> Family:
-    """Give the family of two families together."""
+    """Give the family of two families together, without the reads that all families make, but for those of a job.
+
+    What these reads list is compared on every edge, as part of the whole state; each family alone makes them all.
+    """
     known = families()
-    return joined(known[one], known[other])._replace(name=f"{one}+{other}", says="")
+    both = joined(known[one], known[other])
+    common = {letter.text for name in ("looks", "glances") for letter in known[name].letters} - READ_IN_PAIRS
+    letters = tuple(letter for letter in both.letters if letter.text not in common)
+    return both._replace(name=f"{one}+{other}", says="", letters=letters)
 
 
 class Moves:

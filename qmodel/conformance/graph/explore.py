@@ -26,9 +26,9 @@ from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
 from qmodel.conformance.graph.server import ServerCorner
+from qmodel.conformance.graph.shapes import Paths, Shapes, kind
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
-from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, invariants, snapshot
 from qmodel.model.copies import copy
 from qmodel.model.state import budget
@@ -94,13 +94,19 @@ class Search:
         pairs: float = 0.0,
         limit: float = 0.0,
         most: int = 1,
+        shapes: Shapes | None = None,
+        edges: int = 0,
     ) -> None:
-        """`limit` is in seconds of the processor, 0 for none; the search ends with `most` findings."""
+        """`limit` is in seconds of the processor, `edges` the most edges, 0 for none; `most` findings end the search.
+
+        With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`).
+        """
         self.moves = Moves(family, scope)
         live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
         self.canonical = Canonical(self.moves.jobs, self.moves.workers, live_fields, family.horizon)
+        self._shapes, self._paths = shapes if corner is not None else None, Paths()
         self._family, self._corner, self._server = family, corner, server if corner is not None else None
-        self._share, self._limit, self._most = pairs, limit, most
+        self._share, self._limit, self._most, self._edges = pairs, limit, most, edges
         self._bound = family.bound()
         self._drawn = random.Random(f"{family.name} {scope}")
         self._ids: dict[str, int] = {}
@@ -127,8 +133,13 @@ class Search:
             self._look_for_stuck()
         return self.result
 
+    def histories(self) -> list[list[Step]]:
+        """Give histories that show one edge of each new shape."""
+        return list(self._paths.histories(self._setup, self._steps))
+
     def _is_over(self, begun: float) -> bool:
         over = bool(self._limit) and time.process_time() - begun > self._limit
+        over = over or 0 < self._edges <= self.result.edges
         return over or len(self.result.findings) >= self._most
 
     def _start(self) -> _Node:
@@ -161,7 +172,7 @@ class Search:
         yield from self._arrive(node, None, later, live.TICK)
 
     def _edge(self, node: _Node, op: Operation, before: snapshot.Snapshot) -> Iterator[_Node]:
-        store = copy(node.store)
+        store = node.store if op.spec.reads else copy(node.store)
         self.result.edges += 1
         try:
             reply = engine.step(store, node.now, op)
@@ -175,6 +186,8 @@ class Search:
                 self._found("changed although refused", lines, node.id, op)
         if self._corner is not None:
             self._compare(self._corner, node, op, reply, store)
+            if self._shapes is not None and self._shapes.is_new(op, reply, self._corner.keyspace.touched):
+                self._paths.add(node.id, Step(node.now, op), not same)
         if not same:
             yield from self._arrive(node, op, _Node(0, store, node.now, node.keys), live.helps(op))
         if self._corner is not None:
@@ -184,7 +197,7 @@ class Search:
         what = "the Lua library differs from the model"
         try:
             lines = corner.differences(node.now, op, reply, node.store, store)
-            if not lines and self._server and self._server.wants(op, shape(reply), corner.keyspace.touched):
+            if not lines and self._server and self._server.wants(op, reply, corner.keyspace.touched):
                 what = "the server differs from the model"
                 lines = self._server.differences(node.keys, node.now, op, reply, node.store, store)
         except Exception as error:
@@ -241,7 +254,7 @@ class Search:
             form = self.canonical.of(after, now)
             if form == mine and "LOCK_LOST" in op.spec.refusals:
                 continue  # the reply to a call under an old token is of the past, which is not in the form
-            found[op.spec.name, shape(reply), form] += 1
+            found[op.spec.name, kind(reply), form] += 1
         found["tick", "", self.canonical.of(store, now + TICK)] += 1
         return found
 
@@ -282,12 +295,3 @@ def _contrast(one: Counter[Any], other: Counter[Any]) -> list[str]:
     near = next((b for b in other if b[:2] == (name, reply)), None) if one else None
     lines = set(form.split("\n")) ^ set(near[2].split("\n") if near is not None else ())
     return [f"{name} -> {reply} leads elsewhere ({'only there' if one else 'only here'}):", *sorted(lines)]
-
-
-def shape(reply: Any) -> Any:
-    """Give what distinguishes replies of one operation: the code of a refusal, or how many there are."""
-    if isinstance(reply, Refusal):
-        return reply.code
-    if type(reply) is tuple:
-        return len(reply)
-    return reply if isinstance(reply, bool) or reply == "" else type(reply).__name__

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 from typing import Final, NamedTuple
 
 from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
-from qmodel.conformance.graph.explore import Explored, Finding, Search
+from qmodel.conformance.graph.explore import Explored, Search
 from qmodel.conformance.graph.server import ServerCorner
 
 ONE: Final = Scope(1, 1)
@@ -17,35 +18,62 @@ ONE: Final = Scope(1, 1)
 TWO: Final = Scope(2, 1)
 """The scope for what needs two jobs."""
 
-LARGE: Final = ("schedules_changed", "schedules_cron")
-"""The families that are searched at night only: with one job already, each has some 50,000 edges."""
+LARGE: Final = frozenset(
+    (
+        "schedules_changed",
+        "schedules_cron",
+        "schedules_skip",
+        "schedules_bounded",
+        "schedules_updated",
+        "settings",
+        "requests",
+        "requests_at_once",
+        "pauses",
+        "resends_of_bulk",
+        "retention_of_all",
+        "messages",
+        "letters",
+        "texts",
+    )
+)
+"""The families that are searched to the end at night only: with one job already, each has 10,000 edges or more."""
 
-TWO_SECONDS: Final = 15.0
-"""The most seconds of the processor for a family with two jobs; some families do not close in this time."""
+GATE_EDGES: Final = 2_000
+"""The most edges of these families in the gate."""
 
-PAIR_SECONDS: Final = 0.5
-"""The most seconds of the processor for a pair of families; there are about 1,400."""
+TWO_EDGES: Final = 60_000
+"""The most edges of a family with two jobs; some families do not close with so few."""
+
+PAIR_EDGES: Final = 1_000
+"""The most edges of a pair of families; there are about 1,400."""
 
 
 class Run(NamedTuple):
-    """A search: a family, a scope, and the most seconds of the processor that it may take."""
+    """A search: a family, a scope, and the most edges and seconds of the processor that it may take, 0 for any."""
 
     family: Family
     scope: Scope
+    edges: int = 0
     limit: float = 0.0
 
     def search(self, lua: bool, server: ServerCorner | None = None, pairs: float = 0.0) -> Explored:
         """Search it; with `lua`, every edge is compared with the library in this process."""
         corner = LuaCorner(with_units(None, self.family.units)) if lua else None
         server = None if self.family.units else server  # its library has the usual budget
-        return Search(self.family, self.scope, corner, server, pairs, self.limit).run()
+        return Search(self.family, self.scope, corner, server, pairs, self.limit, edges=self.edges).run()
 
 
 def gate() -> list[Run]:
-    """Give the searches of the gate: each family with one job, but for what needs two."""
-    chosen = {name: family for name, family in explored().items() if name not in LARGE}
-    found = [Run(family, TWO if name == "fans" else ONE) for name, family in chosen.items()]
-    return [*found, Run(explored()["plain"], Scope(2, 1)), Run(explored()["plain"], Scope(1, 2))]
+    """Give the searches of the gate: each family with one job, but for what needs two, and for what needs two workers.
+
+    Large families are searched a little.
+    """
+    return [run._replace(edges=GATE_EDGES) if run.family.name in LARGE else run for run in _narrow()]
+
+
+def _narrow() -> list[Run]:
+    found = [Run(family, TWO if name == "fans" else ONE) for name, family in explored().items()]
+    return [*found, *(Run(explored()[name], Scope(1, 2)) for name in ("plain", "workers"))]
 
 
 def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool) -> list[Run]:
@@ -62,30 +90,16 @@ def _named(name: str) -> Family:
 
 
 def at_night() -> list[Run]:
-    """Give the searches of the night: each family with two workers, and with two jobs; and every pair of families."""
-    families = explored().values()
-    large = [Run(explored()[name], ONE) for name in LARGE]
-    wide = [Run(family, Scope(1, 2)) for family in families if family.scope >= Scope(1, 2)]
-    wide += [Run(family, TWO, TWO_SECONDS) for family in families if family.scope >= TWO]
-    return [
-        *gate(),
-        *large,
-        *wide,
-        *(Run(pair(one, other), ONE, PAIR_SECONDS) for one, other in combinations(explored(), 2)),
+    """Give the searches of the night: the gate's to the end, pairs of families, and each family in wider scopes."""
+    found = explored()
+    pairs = list(combinations(found, 2))
+    random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
+    runs = [
+        *_narrow(),
+        *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
+        *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
+        *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
+        *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
+        Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
     ]
-
-
-def hunt(texts: dict[str, str] | None = None) -> Finding | None:
-    """Look for a fault that is planted in the model, or in files of the library; give the first finding.
-
-    Most faults are found within seconds: so every family is searched for a second before any is searched longer, and
-    those of two jobs are never searched to the end.
-    """
-    families = explored().values()
-    runs = [Run(family, ONE, 1.0) for family in families] + [Run(family, TWO, 3.0) for family in families]
-    for run in [*runs, *(Run(family, ONE, 10.0) for family in families)]:
-        corner = LuaCorner(with_units(texts, run.family.units))
-        found = Search(run.family, run.scope, corner, limit=run.limit).run()
-        if found.findings:
-            return found.findings[0]
-    return None
+    return list({(run.family.name, run.scope): run for run in reversed(runs)}.values())[::-1]

@@ -1,28 +1,21 @@
 """A real server as a corner of the graph: a state's keys are written with plain commands, and one edge is executed.
 
-Not every edge is executed there, but one of each shape: the operation, the shape of its reply, and the kinds of keys
-that it writes. What the server may do differently from the keyspace in this process depends on these.
+Not every edge is executed there, but one of each shape (`shapes.py`): what the server may do differently from the
+keyspace in this process depends on the operation, its reply and the kinds of keys that it writes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from qmodel.backends.embedded.keyspace import SortedSet, Stream
 from qmodel.conformance.graph.compare import Keys, changes_nothing
+from qmodel.conformance.graph.shapes import Shapes
 from qmodel.conformance.subjects.lua import PREFIX, ServerSubject
 from qmodel.contract.operations import Operation
 from qmodel.model import snapshot
 from qmodel.model.state.store import Store, events_after
-
-_KIND = re.compile(r"([a-z]+:|[a-z-]+$).*?(-[a-z]+|:jobs)?$")
-
-
-def kinds(keys: set[bytes]) -> frozenset[str]:
-    """Give the kinds of keys: their names without those of jobs, queues and so on."""
-    return frozenset(_KIND.sub(r"\1\2", key.decode().removeprefix(PREFIX)) for key in keys)
 
 
 class ServerCorner:
@@ -30,17 +23,13 @@ class ServerCorner:
 
     def __init__(self, url: str) -> None:
         self._subject = ServerSubject(url)
-        self._seen: set[Any] = set()
+        self._shapes = Shapes()
         self.edges = 0
         """How many edges it has executed."""
 
-    def wants(self, op: Operation, shape: Any, touched: set[bytes]) -> bool:
+    def wants(self, op: Operation, reply: Any, touched: set[bytes]) -> bool:
         """Tell whether no edge of this shape was executed yet; from now on, one was."""
-        key = op.spec.name, shape, kinds(touched)
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        return True
+        return self._shapes.is_new(op, reply, touched)
 
     def differences(self, keys: Keys, now: int, op: Operation, reply: Any, before: Store, after: Store) -> list[str]:
         """Execute an operation in the state of these keys, and list how the server differs from the model."""
