@@ -365,7 +365,8 @@ def test_only_nouns_touch_storage() -> None:
 
 
 PREFIX_PASSED = re.compile(
-    r"keys\.begin\(prefix\)|repair\.\w+\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, \w+(?:, \w+)*\)"
+    r"keys\.begin\(prefix\)|repair\.\w+\(prefix\)|\w+\.call\((?:[\w.\[\]]+, )?(?:keys\.)?prefix, \w+(?:, \w+)*[()]"
+    r"|register\.calls\(prefix, args\)"
 )
 
 

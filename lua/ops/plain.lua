@@ -157,7 +157,7 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   text = plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
   plain.answer = {'OK', {{jid, 'running', text}}}
   store.write_plain(key, text, id)
-  writes.last('ZADD', queue.locks_key, ends, keys.member(id, jid))
+  writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
   writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
   store.end_plain(simulated)
 end
@@ -191,6 +191,7 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
     return nil
   end
 
+  budget.spend(2 * #jids)
   workers.seen(now, worker)
   local name, locks, fields, waits, shown = queue.name, {}, {}, {}, {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
@@ -198,7 +199,7 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
     local jid, one = jids[i], all[i]
     waits[i] = store.text(since(now, one[4]))
     local seq, id = store.tell(head .. jid .. facts .. waits[i])
-    locks[2 * i - 1], locks[2 * i] = ends, keys.member(id, jid)
+    locks[2 * i - 1], locks[2 * i] = ends, keys.lease_member(id, jid)
     fields[2 * i - 1], fields[2 * i] = 'j' .. jid, id
     local text = plain_records.running(
       id, one[1], '0', name, one[3], worker, epochs.token(seq), request, moment, ends, texts[i], one[5])
@@ -263,6 +264,7 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_seq', sweep_seq)
   store.bound('sweep_at', sweep_at)
   if job_keys then
+    budget.spend(#members)
     for i = 1, #members do
       local _
       _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
@@ -298,7 +300,7 @@ function plain.complete(now, moment, args, simulated)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
-  writes.last('ZREM', queues.locks_key(name), keys.member(seq, jid))
+  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
   writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
   store.end_plain(simulated)
@@ -349,7 +351,7 @@ local function complete_all(now, moment, name, worker, jids, wanted, found, all,
   for i = 1, #jids do
     local jid, one = jids[i], all[i]
     runs[i] = store.text(since(now, one[10]))
-    locks[i], fields[#fields + 1] = keys.member(one[1], jid), 'j' .. jid
+    locks[i], fields[#fields + 1] = keys.lease_member(one[1], jid), 'j' .. jid
     if one[9] ~= last then
       last = one[9]
       fields[#fields + 1] = 'r' .. last

@@ -16,12 +16,13 @@
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
---   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; for lifo jobs
---                                both numbers are taken from 10^14 - 1, and the first digit is one of !"#$%&'()*
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><5 blanks><jid>; for
+--                                lifo jobs both numbers are taken from 10^14 - 1, and the first digit is one of
+--                                !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
---   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
+--   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><19 blanks><jid>
 --   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
@@ -51,7 +52,8 @@
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
---   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
+--   <p>w:<worker>:jobs           hash: `` -> last seen, in 65 characters, `j<jid>` -> sequence, `r<request>` -> jids
+--                                granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
@@ -73,6 +75,10 @@
 --   <p>k:<klass>                 hash: key -> text, the metadata of a klass
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
+--
+-- Every put, pop and completion changes the order, the leases and the worker's hash. While these are short, a server keeps
+-- them in one piece of memory without an index, and scans that with each change; but not if a member, a field or a value
+-- has more than 64 bytes. So they are filled up with blanks, such that ids of 32 characters are long enough.
 --
 -- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
 -- that follow an id here (arguments.lua); every queue key ends in exactly one of its suffixes.
@@ -214,16 +220,22 @@ function keys.member(seq, jid)
   return ZEROS[#text] .. text .. jid
 end
 
+-- The same for the leases.
+function keys.lease_member(seq, jid)
+  local text = store.numbers[seq] or seq .. ''
+  return ZEROS[#text] .. text .. '                   ' .. jid
+end
+
 function keys.ready_member(ready_at, seq, jid)
   local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
-  return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
+  return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
 end
 
 -- Below all those, and the later the lower: what is missing to all nines, the first digit moved below the zero.
 function keys.lifo_member(ready_at, seq, jid)
   local at, text = store.text(LAST - ready_at), store.text(LAST - seq)
   at = ZEROS[#at] .. at
-  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. jid
+  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. '     ' .. jid
 end
 
 -- The two numbers by which a ready job's member orders it; of a lifo job they are below zero.
@@ -236,9 +248,9 @@ function keys.ready_rank(member)
 end
 
 function keys.jid_of(member)
-  return string.sub(member, 15)
+  return string.sub(member, string.byte(member, 15) == 32 and 34 or 15)
 end
 
 function keys.ready_jid_of(member)
-  return string.sub(member, 29)
+  return string.sub(member, 34)
 end
