@@ -68,7 +68,7 @@ class Sent(NamedTuple):
 
     packed: bytes
     expected: int
-    count: int
+    operations: int
     several: bool = False
 
 
@@ -133,7 +133,7 @@ class Batch:
         sent, self._sent = self._sent, None
         assert sent is not None
         if sent.several:
-            raw = self._replies_of(raw[0], sent.count)
+            raw = self._replies_of(raw[0], sent.operations)
         for count, (reply, (place, op, _)) in enumerate(zip(raw, self._left, strict=False)):
             if isinstance(reply, Exception):
                 if may_pass(reply):
