@@ -106,6 +106,7 @@ function keys.begin(prefix)
   if keys.prefix ~= prefix then
     keys.prefix = prefix
     queues.unknown()
+    store.unknown()
     worker = nil
     forget_pending()
     keys.counters, keys.config, keys.events = prefix .. 'counters', prefix .. 'config', prefix .. 'events'

@@ -157,21 +157,19 @@ local function request_of(operation, spec, text)
   return text
 end
 
--- Execute an operation in the plain case; say whether that was the case.
-local function is_plain(way, now, text, args, simulated)
+-- Try an operation in the plain case.
+local function try(operation, args, simulated, way)
+  local now, text = moment(operation, args[1] or '')
   store.begin_plain(now, text)
   entered = true
   way(now, text, args, simulated)
-  entered = plain.answer
-  return entered
+  if not plain.answer then
+    entered = false
+  end
 end
 
 local function execute(operation, args, simulated)
   local now, text = moment(operation, args[1] or '')
-  local way = plain.ways[operation]
-  if way and is_plain(way, now, text, args, simulated) then
-    return
-  end
   local spec = catalogue.operations[operation]
   local op = spec.decode(operation, args, 3, #args)
   request = request_of(operation, spec, args[2])
@@ -210,13 +208,25 @@ local function refused(operation, args, outcome)
   writes.commit(NONE, 0)
 end
 
+-- Execute an operation, at once where it is plain; say whether no error has stopped it, or give the error.
+local function attempt(operation, args, simulated)
+  local way = plain.ways[operation]
+  if way then
+    local done, fault = pcall(try, operation, args, simulated, way)
+    if plain.answer or not done then
+      return done, fault
+    end
+  end
+  return pcall(execute, operation, args, simulated)
+end
+
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
 -- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
 -- that of the clock is simulated, unless a dialect says that it is not.
 function register.call(operation, prefix, args, real)
   keys.begin(prefix)
   refusals.raised, understood, entered, answer, plain.answer = false, false, false, false, false
-  local done, fault = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
+  local done, fault = attempt(operation, args, not real and (args[1] or '') ~= '')
   if not done and refusals.raised then
     answer = refusal()
     if not entered then
@@ -278,6 +288,7 @@ function register.calls(prefix, args)
   end
   local replies, spent, at, last_ = {}, 0, 1, #args
   shares = true
+  store.share(true)
   while at <= last_ and spent * SHARE < budget.UNITS do
     local size = args[at + 1] + 0
     budget.begin()
@@ -286,5 +297,6 @@ function register.calls(prefix, args)
     at = at + 2 + size
   end
   shares, shared = false, false
+  store.share(false)
   return replies
 end
