@@ -232,13 +232,18 @@ function writes.pop_first(key, most)
   return found
 end
 
+-- The words that put back what was popped, which is members and scores.
+local function putting_back(key, popped)
+  local words = {'ZADD', key}
+  for i = 1, #popped, 2 do
+    words[i + 2], words[i + 3] = popped[i + 1], popped[i]
+  end
+  return words
+end
+
 -- Put what was popped back, because the step begins anew.
 function writes.put_back(key, popped)
-  local values = {}
-  for i = 1, #popped, 2 do
-    values[i], values[i + 1] = popped[i + 1], popped[i]
-  end
-  redis.call('ZADD', key, unpack(values))
+  redis.call(unpack(putting_back(key, popped)))
   undoings = 0
 end
 
@@ -516,12 +521,8 @@ end
 -- What undoes an early write; nothing, if it has taken nothing.
 local function undoing(at)
   local command, key, values = undone[at + 1], undone[at + 2], undone[at + 3]
-  if command == 'ZPOPMIN' then -- these are its replies: members and scores
-    local words = {'ZADD', key}
-    for i = 1, #values, 2 do
-      words[i + 2], words[i + 3] = values[i + 1], values[i]
-    end
-    return values[1] and words
+  if command == 'ZPOPMIN' then -- these are its replies
+    return values[1] and putting_back(key, values)
   elseif type(values) == 'table' then
     return {command, key, unpack(values)}
   end
