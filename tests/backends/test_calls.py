@@ -13,7 +13,7 @@ from qmodel.backends.redis import common
 from qmodel.backends.redis.backend import RedisBackend, connect
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, CorruptError
 from tests.servers import SERVE, Server, serving
 
 pytestmark = pytest.mark.server
@@ -130,3 +130,12 @@ def test_qmodel_serve_takes_them(options: tuple[str, ...]) -> None:
                 b"BAD_ARGUMENT", b"calls", b"operations",
             ]  # fmt: skip
         backend.close()
+
+
+def test_an_error_of_one_operation_does_not_stop_the_others(server: Server, backend: RedisBackend) -> None:
+    with server.client() as client:
+        client.set("ql:q:bad-work", "foreign")
+    with pytest.raises(CorruptError) as raised:
+        backend.execute_many([*PUTS[:3], ops.Put("bad", "bad", "K", "{}", request="bad"), *PUTS[3:6]])
+    assert raised.value.key == "ql:q:bad-work"
+    assert backend.execute(ops.Length("q")) == 6
