@@ -26,7 +26,7 @@ local function put(_, a)
   redis.call('TIME')
   redis.call('MGET', 'sm:counters', 'sm:config', key, 'sm:q:emails-state', 'sm:!')
   tell('\tput\t', jid, '\temails\tSendEmail\twaiting')
-  redis.call('ZADD', 'sm:q:emails-work', '0', '01795294727303' .. a[2] .. '     ' .. jid)
+  redis.call('ZADD', 'sm:q:emails-work', '0', '01795294727303' .. a[2] .. (string.sub(a[2], -1) == '0' and '     ' or '') .. jid)
   redis.call('MSET', key, WAITING, 'sm:counters', COUNTERS)
   return {'OK', jid}
 end
@@ -90,7 +90,7 @@ local function put_many(_, a)
   for i = 1, #a do
     tell('\tput\t', a[i], '\temails\tSendEmail\twaiting')
   end
-  redis.call('ZADD', 'sm:q:emails-work', unpack(scored('0', '01795294727303' .. seq .. '     ', a)))
+  redis.call('ZADD', 'sm:q:emails-work', unpack(scored('0', '01795294727303' .. seq, a)))
   redis.call('MSET', unpack(texts))
   return {'OK', a}
 end

@@ -574,10 +574,11 @@ def _list(raw: bytes) -> tuple[str, ...]:
 
 def _ready(member: str) -> tuple[int, int, str]:
     """Read the position of a ready job among those of its priority. For lifo jobs both numbers are negative."""
+    jid = _jid(member[28:], 5 if member[27] == "0" else 0)
     if member[0] >= "0":
-        return int(member[:14]), int(member[14:28]), _jid(member[28:], 5)
+        return int(member[:14]), int(member[14:28]), jid
     ready_at = int(chr(ord(member[0]) + 15) + member[1:14])
-    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, _jid(member[28:], 5)
+    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, jid
 
 
 def _jid(filled: str, blanks: int) -> str:

@@ -16,9 +16,9 @@
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
---   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><5 blanks><jid>; for
---                                lifo jobs both numbers are taken from 10^14 - 1, and the first digit is one of
---                                !"#$%&'()*
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
+--                                before the jid if the last digit is 0; for lifo jobs both numbers are taken from
+--                                10^14 - 1, and the first digit is one of !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
@@ -78,7 +78,8 @@
 --
 -- Every put, pop and completion changes the order, the leases and the worker's hash. While these are short, a server keeps
 -- them in one piece of memory without an index, and scans that with each change; but not if a member, a field or a value
--- has more than 64 bytes. So they are filled up with blanks, such that ids of 32 characters are long enough.
+-- has more than 64 bytes. So they are filled up with blanks, such that ids of 32 characters are long enough. In the order,
+-- where jobs may wait in millions, one of ten members is enough.
 --
 -- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
 -- that follow an id here (arguments.lua); every queue key ends in exactly one of its suffixes.
@@ -93,6 +94,7 @@ local ALONE = {
 
 local MOST = 200 -- the most cached keys
 local LAST = 99999999999999 -- the greatest number of fourteen digits
+local ZERO, BLANK = 48, 32 -- the codes of these characters
 
 local worker, worker_key -- the last one used
 local pending, count, pending_day -- kind -> queue -> key of the durations of a day; their number; the day
@@ -229,14 +231,18 @@ end
 
 function keys.ready_member(ready_at, seq, jid)
   local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
-  return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
+  if string.byte(text, -1) == ZERO then
+    return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
+  end
+  return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
 end
 
 -- Below all those, and the later the lower: what is missing to all nines, the first digit moved below the zero.
 function keys.lifo_member(ready_at, seq, jid)
   local at, text = store.text(LAST - ready_at), store.text(LAST - seq)
   at = ZEROS[#at] .. at
-  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. '     ' .. jid
+  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text
+    .. (string.byte(text, -1) == ZERO and '     ' or '') .. jid
 end
 
 -- The two numbers by which a ready job's member orders it; of a lifo job they are below zero.
@@ -249,9 +255,9 @@ function keys.ready_rank(member)
 end
 
 function keys.jid_of(member)
-  return string.sub(member, string.byte(member, 15) == 32 and 34 or 15)
+  return string.sub(member, string.byte(member, 15) == BLANK and 34 or 15)
 end
 
 function keys.ready_jid_of(member)
-  return string.sub(member, 34)
+  return string.sub(member, string.byte(member, 29) == BLANK and 34 or 29)
 end

@@ -25,8 +25,8 @@ local ALONE = {
 
 local OF_QUEUE = {
   {'-state', 'string'}, {'-pauses', 'hash'}, {'-wake', 'list'}, {'-recur', 'zset'}, {'-gates', 'zset'},
-  {'-work', 'zset', 34}, {'-scheduled', 'zset', 15}, {'-depends', 'zset', 15}, {'-throttled', 'zset', 15},
-  {'-locks', 'zset', 34}, {'-expires', 'zset', 15},
+  {'-work', 'zset', 29}, {'-scheduled', 'zset', 15}, {'-depends', 'zset', 15}, {'-throttled', 'zset', 15},
+  {'-locks', 'zset', 15}, {'-expires', 'zset', 15},
 }
 
 local OF_THROTTLE = {{'-state', 'string'}, {'-claims', 'zset'}, {'-queues', 'zset'}, {'-held', 'zset', 1}}
@@ -48,7 +48,8 @@ end
 
 local function missing(list, members, begins)
   for _, member in ipairs(members) do
-    local key = keys.job(string.sub(member, begins))
+    local jid = begins == 29 and keys.ready_jid_of(member) or begins == 15 and keys.jid_of(member) or member
+    local key = keys.job(jid)
     if redis.call('EXISTS', key) == 0 then
       add('missing', key, list, member, 'ZREM')
     end

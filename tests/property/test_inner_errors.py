@@ -248,7 +248,7 @@ def test_a_read_names_the_job_that_is_missing(asked: Asked) -> None:
     with pytest.raises(CorruptError) as raised:
         asked.call(ops.Peek("q"))
     assert raised.value.key == "ql:j:q0"
-    assert asked.resolve() == "dropped 0000000100000000000000000002     q0 from ql:q:q-work"
+    assert asked.resolve() == "dropped 0000000100000000000000000002q0 from ql:q:q-work"
     assert [job.jid for job in asked.call(ops.Peek("q"))] == ["q1"]
 
 
