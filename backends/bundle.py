@@ -172,6 +172,15 @@ def _register(operation: str, flags: str) -> str:
     )
 
 
+CALLS = f"{LIBRARY}_calls"
+"""The function that executes several operations, each a step of its own."""
+
+_SEVERAL = (
+    f"register_function('{CALLS}', function(keys, args) if not redis then bound() end "
+    "return register.calls(keys[1], args) end)\n"
+)
+
+
 @cache
 def digest() -> str:
     """Compute the digest that identifies the library's text."""
@@ -304,6 +313,7 @@ def library(texts: dict[str, str] | None = None) -> str:
         head
         + body(texts, FILES + DIALECTS)
         + "".join(registered)
+        + _SEVERAL
         + _QLESS_FUNCTIONS
         + version
         + _denied()
@@ -319,5 +329,6 @@ def script(texts: dict[str, str] | None = None) -> str:
         + f"bound() epochs.forget()\nif ARGV[1] == 'mark' then {_mark()}end\n"
         + "if ARGV[1] == 'examine' or ARGV[1] == 'mend' then return repair[ARGV[1]](KEYS[1]) end\n"
         + "local args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
+        + "if ARGV[1] == 'calls' then return register.calls(KEYS[1], args) end\n"
         + "return register.call(ARGV[1], KEYS[1], args)\n"
     )

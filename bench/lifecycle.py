@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from bench.raw import Connection, pack
-from qmodel.backends.bundle import function_name, library
+from qmodel.backends.bundle import CALLS, function_name, library
 from qmodel.contract.operations import Complete, CompleteAndPop, CompleteMany, Operation, Pop, Put, PutMany
 from qmodel.contract.refusals import Refusal
 from qmodel.wire import codec
@@ -82,11 +82,19 @@ class Caller:
 
     def execute(self, ops: Sequence[Operation]) -> list[Any]:
         """Execute operations in one round trip; give the raw replies. None may be refused."""
-        replies = self.connection.exchange(map(self.command, ops))
-        for op, (code, *rest) in zip(ops, replies, strict=True):
-            if code != b"OK":
-                raise AssertionError(codec.decode(op, [code, *rest]))
-        return [reply[1] for reply in replies]
+        return _granted(ops, self.connection.exchange(map(self.command, ops)))
+
+    def calls(self, ops: Sequence[Operation]) -> list[Any]:
+        """Execute operations in one call, each a step of its own."""
+        words = (word for op in ops for args in (codec.encode(op),) for word in (op.spec.name, str(len(args)), *args))
+        return _granted(ops, self.connection.call("FCALL", CALLS, "1", self.prefix, *words))
+
+
+def _granted(ops: Sequence[Operation], replies: list[Any]) -> list[Any]:
+    for op, (code, *rest) in zip(ops, replies, strict=True):
+        if code != b"OK":
+            raise AssertionError(codec.decode(op, [code, *rest]))
+    return [reply[1] for reply in replies]
 
 
 def held(raw: Any) -> Held:
@@ -116,6 +124,13 @@ class Single:
 
     def complete(self, popped: list[Held]) -> None:
         self._execute([Complete(jid, token) for jid, token in popped])
+
+
+class Together(Single):
+    """A hundred operations in each call."""
+
+    def _execute(self, ops: Sequence[Operation]) -> list[Any]:
+        return self.caller.calls(ops)
 
 
 class Batches:

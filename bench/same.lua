@@ -13,6 +13,8 @@ local PUT, POPPED = 'put\t1795294727303\temails\n', 'popped\t1795294727306\twork
 local COMPLETED = 'completed\t1795294727306\t3002\tcomplete\n'
 local WAITING, RUNNING = 'waiting' .. HEAD .. DATA .. PUT, 'running' .. HEAD .. DATA .. PUT .. POPPED
 local COMPLETE = 'complete' .. HEAD .. DATA .. PUT .. POPPED .. COMPLETED
+local BLANKS = '                   '
+local SEEN = MOMENT .. '                                                    '
 
 -- An event, which is the same for all kinds of call.
 local function tell(event, jid, facts)
@@ -22,23 +24,25 @@ end
 local function put(_, a)
   local jid, key = a[1], 'sm:j:' .. a[1]
   redis.call('TIME')
-  redis.call('MGET', 'sm:counters', 'sm:config', key, 'sm:q:emails-state')
+  redis.call('MGET', 'sm:counters', 'sm:config', key, 'sm:q:emails-state', 'sm:!')
   tell('\tput\t', jid, '\temails\tSendEmail\twaiting')
-  redis.call('ZADD', 'sm:q:emails-work', '0', '01795294727303' .. a[2] .. jid)
+  redis.call('ZADD', 'sm:q:emails-work', '0', '01795294727303' .. a[2] .. (string.sub(a[2], -1) == '0' and '     ' or '') .. jid)
   redis.call('MSET', key, WAITING, 'sm:counters', COUNTERS)
   return {'OK', jid}
 end
 
 local function pop(_, a)
   redis.call('TIME')
-  redis.call('MGET', 'sm:counters', 'sm:config', 'sm:q:emails-state')
-  redis.call('HMGET', 'sm:w:worker-1:jobs', '', 'r' .. a[1])
+  redis.call('MGET', 'sm:counters', 'sm:config', 'sm:q:emails-state', 'sm:!')
+  if not redis.call('HMGET', 'sm:w:worker-1:jobs', '', 'r' .. a[1])[1] then
+    redis.call('HSET', 'sm:w:worker-1:jobs', '', SEEN)
+  end
   local jid = string.sub(redis.call('ZPOPMIN', 'sm:q:emails-work', '1')[1], -32)
   local key = 'sm:j:' .. jid
   redis.call('GET', key)
   tell('\tpopped\t', jid, '\temails\tworker-1\t3')
   redis.call('RPUSH', 'sm:s:wait-new:1795219200000:emails', '3')
-  redis.call('ZADD', 'sm:q:emails-locks', '1795294787306', a[2] .. jid)
+  redis.call('ZADD', 'sm:q:emails-locks', '1795294787306', a[2] .. BLANKS .. jid)
   redis.call('MSET', key, RUNNING, 'sm:counters', COUNTERS)
   redis.call('HSET', 'sm:w:worker-1:jobs', 'r' .. a[1], ' 3002 ' .. jid)
   return {'OK', {{jid, 'running', RUNNING}}}
@@ -47,8 +51,8 @@ end
 local function complete(_, a)
   local jid, key = a[1], 'sm:j:' .. a[1]
   redis.call('TIME')
-  redis.call('MGET', 'sm:counters', 'sm:config', key)
-  redis.call('ZREM', 'sm:q:emails-locks', a[2] .. jid)
+  redis.call('MGET', 'sm:counters', 'sm:config', key, 'sm:!')
+  redis.call('ZREM', 'sm:q:emails-locks', a[2] .. BLANKS .. jid)
   redis.call('HDEL', 'sm:w:worker-1:jobs', 'j' .. jid, 'r' .. a[3])
   redis.call('RPUSH', 'sm:s:run-new:1795219200000:emails', '0 1258')
   tell('\tcompleted\t', jid, '\temails\tworker-1\t3002\t0')
@@ -93,7 +97,7 @@ end
 
 local function pop_many(_, a)
   redis.call('TIME')
-  redis.call('MGET', 'sm:counters', 'sm:config', 'sm:q:emails-state')
+  redis.call('MGET', 'sm:counters', 'sm:config', 'sm:q:emails-state', 'sm:!')
   redis.call('HMGET', 'sm:w:worker-1:jobs', '', 'r' .. a[1])
   local popped, jids = redis.call('ZPOPMIN', 'sm:q:emails-work', a[3]), {}
   local durations, held, shown = {}, {'r' .. a[1], a[1]}, {}
@@ -108,7 +112,7 @@ local function pop_many(_, a)
     tell('\tpopped\t', jids[i], '\temails\tworker-1\t3')
   end
   redis.call('RPUSH', 'sm:s:wait-new:1795219200000:emails', unpack(durations))
-  redis.call('ZADD', 'sm:q:emails-locks', unpack(scored('1795294787306', a[2], jids)))
+  redis.call('ZADD', 'sm:q:emails-locks', unpack(scored('1795294787306', a[2] .. BLANKS, jids)))
   redis.call('MSET', unpack(texts))
   redis.call('HSET', 'sm:w:worker-1:jobs', unpack(held))
   return {'OK', shown}
@@ -119,7 +123,7 @@ local function complete_many(_, a)
   local job_keys, texts = records(a, COMPLETE)
   local durations, locks, fields = {}, {}, {}
   for i = 1, #a do
-    durations[i], locks[i] = '0 1258', seq .. a[i]
+    durations[i], locks[i] = '0 1258', seq .. BLANKS .. a[i]
     fields[2 * i - 1], fields[2 * i] = 'j' .. a[i], 'r' .. request
   end
   redis.call('TIME')

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from os import getpid
 
-from bench import Options
+from bench import Options, instructions
 from bench.lifecycle import (
     SPAN,
     Batches,
@@ -25,6 +25,7 @@ from bench.lifecycle import (
     SameBatches,
     Single,
     Stages,
+    Together,
     Way,
     fill,
     rounds,
@@ -52,6 +53,13 @@ def run(options: Options) -> Report:
             versions.append(empty.version)
             verdicts += _verdicts(empty.version, ratios)
             if not options.quick:
+                table, beside = _kinds(empty, options)
+                tables.append(table)
+                verdicts += [
+                    Verdict(f"{empty.version}: {name} / a plain job", beside[name], most)
+                    for name, most in instructions.BOUNDS.items()
+                    if name in beside
+                ]
                 table, more = _depths(empty, stack.enter_context(pinned(candidate, cpu)), options)
                 tables.append(table)
                 verdicts.append(Verdict(f"{empty.version}: {DEPTH:,} waiting / none", more, 1.05))
@@ -60,8 +68,9 @@ def run(options: Options) -> Report:
 
 def _verdicts(version: str, ratios: dict[str, float]) -> list[Verdict]:
     return [
-        Verdict(f"{version}: one job a call / floor", ratios["one a call, 100 calls a round trip"], 1.75),
-        Verdict(f"{version}: batches of 100 / floor", ratios["100 jobs a call"], 1.2),
+        Verdict(f"{version}: one job a call / floor", ratios["one a call, 100 calls a round trip"], 2.1),
+        Verdict(f"{version}: 100 operations a call / floor", ratios["100 operations a call"], 1.7),
+        Verdict(f"{version}: batches of 100 / floor", ratios["100 jobs a call"], 1.5),
     ]
 
 
@@ -72,6 +81,7 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
     pairs: dict[str, tuple[Way, Way]] = {
         "one a call, 100 calls a round trip": (single, floor),
         "- the same commands alone": (Same(url).load(), floor),
+        "100 operations a call": (Together(caller), floor),
         "100 jobs a call": (Batches(caller), FloorBatches(url)),
         "- the same commands alone, of 100 jobs": (SameBatches(url), FloorBatches(url)),
     }
@@ -94,6 +104,20 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
         ratios[name] = ratio([one.total for one in a], [one.total for one in b])
         table.add(name, *_medians(a), *_medians(b), f"{ratios[name]:.2f}")
     return table, ratios
+
+
+def _kinds(server: Pinned, options: Options) -> tuple[Table, dict[str, float]]:
+    server_url, found = server.url, {}
+    Caller(server_url).load().connection.call("FLUSHALL", "SYNC")
+    plain = instructions.Varied(server_url, "plain:")
+    table = Table(f"Microseconds of {server.version} a job, beside a plain one",
+                  ["", "put", "pop", "complete", "all", "a plain one", "ratio"])  # fmt: skip
+    for name, made in instructions.ways(server_url, quick=False).items():
+        if name in instructions.BOUNDS and "waiting" not in name:
+            theirs, ours = in_turns(server.cpu_us, options, plain, made())
+            found[name] = ratio([one.total for one in ours], [one.total for one in theirs])
+            table.add(name, *_medians(ours), _medians(theirs)[-1], f"{found[name]:.2f}")
+    return table, found
 
 
 def _depths(empty: Pinned, full: Pinned, options: Options) -> tuple[Table, float]:

@@ -48,6 +48,7 @@ IN_LUA_ALONE = {
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
     "epochs.forget": "a script keeps nothing from call to call",
     "epochs.is_foreign": "the owner of a store of the model knows when it may have lost the end of its log",
+    "epochs.token_of": "the sequence of a plain operation is text already",
     "epochs.remember": "the owner of a store of the model knows when it may have lost the end of its log",
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
@@ -65,6 +66,8 @@ IN_LUA_ALONE = {
     "queues.unknown": "what a queue's state says is kept from call to call",
     "queues.look_due": "a read must not set the due bound, which is a cache of Lua's",
     "stats.ran_all": "durations of one operation are appended together",
+    "stats.ran_one": "a plain operation counts one duration that is text",
+    "stats.waited_one": "a plain operation counts one duration that is text",
     "stats.waited_all": "durations of one operation are appended together",
     "stats.flush": "durations of one operation are appended together",
     "tags.has": "the model asks the job's dictionary",
@@ -365,7 +368,8 @@ def test_only_nouns_touch_storage() -> None:
 
 
 PREFIX_PASSED = re.compile(
-    r"keys\.begin\(prefix\)|repair\.\w+\(prefix\)|\w+\.call\((?:operation, )?(?:keys\.)?prefix, \w+(?:, \w+)*\)"
+    r"keys\.begin\(prefix\)|repair\.\w+\(prefix\)|\w+\.call\((?:[\w.\[\]]+, )?(?:keys\.)?prefix, \w+(?:, \w+)*[()]"
+    r"|register\.calls\(prefix, args\)"
 )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from qmodel import runtime
 from qmodel.backends.bundle import events_key, wake_key
-from qmodel.backends.redis.resend import may_pass, server_error
+from qmodel.backends.redis.resend import code_of, may_pass, server_error
 from qmodel.backends.redis.setup import Dialect
 from qmodel.backends.redis.url import Options
 from qmodel.contract.arguments import TIME, Name
@@ -23,6 +23,15 @@ CHUNK: Final = 500
 
 ANY_EPOCH: Final = (1 << 64) - 1
 """The greatest second part of the id of an event: a wait after event 41 ends with 42, whatever their epochs are."""
+
+SOME: Final = 4
+"""From how many operations in a row on they go together in one call."""
+
+MOST: Final = 100
+"""The most operations in one call."""
+
+MOST_BYTES: Final = 1_000_000
+"""The most bytes of arguments in one call of several operations: the server copies all of them at once."""
 
 LONGEST_WAIT: Final = 86_400.0
 SHORTEST_WAIT: Final = 0.01
@@ -54,37 +63,77 @@ def unencodable(op: Operation, now: int | None) -> Refusal:
     return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
 
 
+class Sent(NamedTuple):
+    """What the next round trip sends: the bytes, the number of replies to them, and of how many operations."""
+
+    packed: bytes
+    expected: int
+    operations: int
+    several: bool = False
+
+
 class Batch:
-    """Operations that are sent in several round trips, and the replies so far."""
+    """Operations that are sent in several round trips, and the replies so far.
+
+    Operations that write go together in one call, `SOME` of them or more: a call costs the server more than a plain
+    operation. Such a call may leave its last operations to the next one, so it ends the round trip.
+    """
 
     def __init__(self, ops: Sequence[Operation], now: int | None, dialect: Dialect, fresh: bool) -> None:
         self.replies: list[Any] = [None] * len(ops)
-        self._left: list[tuple[int, Operation, bytes]] = []
+        self._left: list[tuple[int, Operation, list[str]]] = []
         self._error: Exception | None = None
+        self._dialect = dialect
         self._ops, self._now = list(ops), now
         for place, op in enumerate(ops):
             try:
                 args = encoded(op, now, fresh)
-                self._left.append((place, op, dialect.pack(type(op), args)))
+                self._left.append((place, op, args))
                 if type(op) in _TAKES_REQUEST:
                     self._ops[place] = replace(cast(Any, op), request=args[1])
             except Unencodable:
                 self.replies[place] = unencodable(op, now)
-        self._sent = 0
+        self._several = True
+        self._sent: Sent | None = None
 
     def next(self) -> bytes:
         """Give the bytes to send next; empty when nothing is left."""
-        sent = self._left[:CHUNK]
-        self._sent = len(sent)
-        return b"".join([packed for _, _, packed in sent])
+        if self._sent is None:
+            self._sent = self._next()
+        return self._sent.packed
 
     @property
     def expected(self) -> int:
         """How many replies the last bytes will get."""
-        return self._sent
+        return self._sent.expected if self._sent else 0
+
+    def _next(self) -> Sent:
+        writes = self._writes(0)
+        if writes >= SOME or 1 < writes == len(self._left):
+            calls = [(op, args) for _, op, args in self._left[:writes]]
+            return Sent(self._dialect.pack_calls(calls), 1, writes, several=True)
+        count = next((at for at in range(CHUNK) if self._writes(at) >= SOME), CHUNK)
+        alone = self._left[:count]
+        return Sent(b"".join([self._dialect.pack(type(op), args) for _, op, args in alone]), len(alone), len(alone))
+
+    def _writes(self, first: int) -> int:
+        """Count the operations from a place on that one call can have."""
+        if not self._several:
+            return 0
+        count, size = 0, 0
+        for _, op, args in self._left[first : first + MOST]:
+            size += sum(map(len, args))
+            if op.spec.reads or size > MOST_BYTES:
+                break
+            count += 1
+        return count
 
     def take(self, raw: list[Any]) -> None:
         """Keep the replies to the last bytes. Raises the first error that a resend may cure."""
+        sent, self._sent = self._sent, None
+        assert sent is not None
+        if sent.several:
+            raw = self._replies_of(raw[0], sent.operations)
         for count, (reply, (place, op, _)) in enumerate(zip(raw, self._left, strict=False)):
             if isinstance(reply, Exception):
                 if may_pass(reply):
@@ -94,6 +143,15 @@ class Batch:
             else:
                 self.replies[place] = decode(op, reply)
         del self._left[: len(raw)]
+
+    def _replies_of(self, reply: Any, count: int) -> list[Any]:
+        """Give the replies to the operations of a call. A full server refuses the call, but not every operation."""
+        if not isinstance(reply, Exception):
+            return cast(list[Any], reply)
+        if code_of(reply) == "OOM":
+            self._several = False
+            return []
+        return [reply] * (1 if may_pass(reply) else count)
 
     def refuse_unconfirmed(self, what: str, options: Options) -> None:
         """Raise NotConfirmed, unless every operation that was sent was refused: those changed nothing."""

@@ -96,8 +96,8 @@ class _Reader:
         found = (name for name in self.kinds.get(begin, ()) if name in self.left and name.endswith(end))
         return [name[len(begin) : len(name) - len(end)] for name in found]
 
-    def places(self, name: str) -> tuple[tuple[float, int, str], ...]:
-        return tuple((score, int(member[:14]), member[14:]) for score, member in self.members(name))
+    def places(self, name: str, blanks: int = 0) -> tuple[tuple[float, int, str], ...]:
+        return tuple((score, int(member[:14]), _jid(member[14:], blanks)) for score, member in self.members(name))
 
     # ---- the whole
 
@@ -221,7 +221,7 @@ class _Reader:
     def queue(self, name: str, first_seen: int | None) -> Record:
         state = self.text(f"q:{name}-state", "\t0\t0\t99999999999999").split("\t")
         ready = self.members(f"q:{name}-work")
-        scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks")
+        scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks", 19)
         recur, expires = self.places(f"q:{name}-recur"), self.places(f"q:{name}-expires")
         gates = [(int(moment), throttle) for moment, throttle in self.members(f"q:{name}-gates")]
         wakes = len(self.take(f"q:{name}-wake", "list", []))
@@ -574,10 +574,19 @@ def _list(raw: bytes) -> tuple[str, ...]:
 
 def _ready(member: str) -> tuple[int, int, str]:
     """Read the position of a ready job among those of its priority. For lifo jobs both numbers are negative."""
+    jid = _jid(member[28:], 5 if member[27] == "0" else 0)
     if member[0] >= "0":
-        return int(member[:14]), int(member[14:28]), member[28:]
+        return int(member[:14]), int(member[14:28]), jid
     ready_at = int(chr(ord(member[0]) + 15) + member[1:14])
-    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, member[28:]
+    return ready_at - 10**14, int(member[14:28]) - 10**14 + 1, jid
+
+
+def _jid(filled: str, blanks: int) -> str:
+    """Read the id at the end of a member, after so many blanks."""
+    jid = filled.lstrip(" ")
+    if len(filled) - len(jid) != blanks:
+        raise Corrupt(f"there are not {blanks} blanks before {jid}")
+    return jid
 
 
 def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] | None:

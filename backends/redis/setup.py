@@ -22,7 +22,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -81,6 +81,12 @@ class Dialect:
             self._heads[spec.cls] = len(words), "".join(map(_word, words))
 
     @property
+    def _calls(self) -> Command:
+        if self.functions:
+            return ("FCALL", bundle.CALLS, "1", self._prefix)
+        return ("EVALSHA", script_digest(), "1", self._prefix, "calls")
+
+    @property
     def mark(self) -> bytes:
         """The bytes of a write that changes nothing; confirm.py says what for."""
         words = ("FCALL", f"{bundle.LIBRARY}_mark", "1", self._prefix)
@@ -90,7 +96,16 @@ class Dialect:
         """Write the bytes to send for an operation with encoded arguments."""
         if _pack is not None:
             return _pack((*self._words[cls], *args))
-        count, head = self._heads[cls]
+        return self._packed(*self._heads[cls], args)
+
+    def pack_calls(self, calls: Sequence[tuple[Operation, list[str]]]) -> bytes:
+        """Write the bytes to send for several operations in one call."""
+        words = [word for op, args in calls for word in (op.spec.name, str(len(args)), *args)]
+        if _pack is not None:
+            return _pack((*self._calls, *words))
+        return self._packed(len(self._calls), "".join(map(_word, self._calls)), words)
+
+    def _packed(self, count: int, head: str, args: list[str]) -> bytes:
         text = f"*{count + len(args)}\r\n{head}" + "".join([f"${len(a)}\r\n{a}\r\n" for a in args])
         return text.encode() if text.isascii() else self._pack_wide(count, head, args)
 

@@ -21,7 +21,8 @@ local shy_key, shy = false, 0 -- the order whose last job was not plain, and how
 
 -- The time from a moment, which is text, until now.
 local function since(now, moment)
-  return math.max(now - moment, 0)
+  local passed = now - moment
+  return passed > 0 and passed or 0
 end
 
 -- ---- put
@@ -93,16 +94,17 @@ function plain.put_many(_, moment, args, simulated)
     return nil
   end
 
-  local members, head = {}, moment .. '\tput\t'
+  local members, texts, ids, said, head = {}, {}, {}, {}, moment .. '\tput\t'
   for i = 1, #jids do
-    local jid, klass, data = jids[i], args[6 * i + 1], args[6 * i + 2]
-    local _, id = store.tell(head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
-    members[2 * i - 1], members[2 * i] = '0', keys.ready_member(moment, id, jid)
-    store.save(wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, data))
+    local jid, klass, data, id, at = jids[i], args[6 * i + 1], args[6 * i + 2], store.next_id(), 2 * i
+    ids[i], said[i] = id, head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
+    members[at - 1], members[at] = '0', keys.ready_member(moment, id, jid)
+    texts[at - 1], texts[at] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, data)
   end
+  store.tell_all(ids, said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
   plain.answer = {'OK', jids}
-  store.write_all_plain()
+  store.write_all_plain(texts)
   store.end_plain(simulated)
 end
 
@@ -136,11 +138,10 @@ end
 -- Lease the first job of a queue to a worker.
 local function lease(now, moment, queue, worker, request, ends, simulated)
   local popped = writes.pop_first(queue.work_key, '1')
-  local member = popped[1]
-  if not member then
+  if not popped[1] then
     return nil
   end
-  local jid = keys.ready_jid_of(member)
+  local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
   local stages, more, tries, ready_at, at = plain_records.read_waiting(text)
@@ -148,16 +149,15 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
     return leave(queue.work_key, popped)
   end
 
-  local name, wait_ms = queue.name, since(now, ready_at)
+  local name, waited = queue.name, store.text(since(now, ready_at))
   workers.seen(now, worker)
-  stats.waited(now, name, wait_ms)
-  local seq, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t'
-    .. store.text(wait_ms))
-  local token = epochs.token(seq)
-  text = plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  stats.waited_one(now, name, waited)
+  local _, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
+  text = plain_records.running(
+    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at)
   plain.answer = {'OK', {{jid, 'running', text}}}
   store.write_plain(key, text, id)
-  writes.last('ZADD', queue.locks_key, ends, keys.member(id, jid))
+  writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
   writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
   store.end_plain(simulated)
 end
@@ -175,11 +175,10 @@ local function take_many(work_key, count)
   end
   local texts, all = store.read_all(job_keys), {}
   for i = 1, #jids do
-    local one = {plain_records.read_waiting(texts[i])}
-    if one[2] ~= '0' then
+    all[i] = {plain_records.read_waiting(texts[i])}
+    if all[i][2] ~= '0' then
       return leave(work_key, popped)
     end
-    all[i] = one
   end
   return jids, job_keys, texts, all
 end
@@ -191,26 +190,28 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
     return nil
   end
 
+  budget.spend(2 * #jids)
   workers.seen(now, worker)
-  local name, locks, fields, waits, shown = queue.name, {}, {}, {}, {}
+  local name, locks, fields, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, {}, {}, {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
   for i = 1, #jids do
-    local jid, one = jids[i], all[i]
+    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
     waits[i] = store.text(since(now, one[4]))
-    local seq, id = store.tell(head .. jid .. facts .. waits[i])
-    locks[2 * i - 1], locks[2 * i] = ends, keys.member(id, jid)
-    fields[2 * i - 1], fields[2 * i] = 'j' .. jid, id
+    ids[i], said[i] = id, head .. jid .. facts .. waits[i]
+    locks[at - 1], locks[at] = ends, keys.lease_member(id, jid)
+    fields[at - 1], fields[at] = 'j' .. jid, id
     local text = plain_records.running(
-      id, one[1], '0', name, one[3], worker, epochs.token(seq), request, moment, ends, texts[i], one[5])
-    store.save(job_keys[i], text)
+      id, one[1], '0', name, one[3], worker, epochs.token_of(id), request, moment, ends, texts[i], one[5])
+    written[at - 1], written[at] = job_keys[i], text
     shown[i] = {jid, 'running', text}
   end
+  store.tell_all(ids, said)
   stats.waited_all(now, name, waits)
   fields[#fields + 1], fields[#fields + 2] = 'r' .. request, table.concat(jids, ' ')
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
   plain.answer = {'OK', shown}
-  store.write_all_plain()
+  store.write_all_plain(written)
   store.end_plain(simulated)
 end
 
@@ -263,6 +264,7 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_seq', sweep_seq)
   store.bound('sweep_at', sweep_at)
   if job_keys then
+    budget.spend(#members)
     for i = 1, #members do
       local _
       _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
@@ -290,15 +292,15 @@ function plain.complete(now, moment, args, simulated)
     return nil
   end
 
-  local run_ms = since(now, popped_at)
-  stats.ran(now, name, run_ms)
-  local _, id = store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t'
-    .. store.text(run_ms))
+  local ran = store.text(since(now, popped_at))
+  stats.ran_one(now, name, ran)
+  local _, id =
+    store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran)
   text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
-  writes.last('ZREM', queues.locks_key(name), keys.member(seq, jid))
+  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
   writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
   store.end_plain(simulated)
@@ -342,30 +344,30 @@ local function held_together(found, tokens)
   return all, name, worker
 end
 
--- Complete these jobs; give the outcomes.
+-- Complete these jobs; give the outcomes, and the keys and texts of the records.
 local function complete_all(now, moment, name, worker, jids, wanted, found, all, given)
-  local locks, fields, runs, ended, outcomes, last = {}, {}, {}, {}, {}, nil
+  local locks, fields, runs, ended, outcomes, texts, ids, said, last = {}, {}, {}, {}, {}, {}, {}, {}, nil
   local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
   for i = 1, #jids do
-    local jid, one = jids[i], all[i]
+    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
     runs[i] = store.text(since(now, one[10]))
-    locks[i], fields[#fields + 1] = keys.member(one[1], jid), 'j' .. jid
+    locks[i], fields[#fields + 1] = keys.lease_member(one[1], jid), 'j' .. jid
     if one[9] ~= last then
       last = one[9]
       fields[#fields + 1] = 'r' .. last
     end
-    local _, id = store.tell(head .. jid .. facts .. one[8] .. '\t' .. runs[i])
-    ended[2 * i - 1], ended[2 * i] = moment, keys.member(id, jid)
-    store.save(wanted[i + 3],
-      plain_records.complete(id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11],
-        given[i]))
+    ids[i], said[i] = id, head .. jid .. facts .. one[8] .. '\t' .. runs[i]
+    ended[at - 1], ended[at] = moment, keys.member(id, jid)
+    texts[at - 1], texts[at] = wanted[i + 3], plain_records.complete(
+      id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
     outcomes[i] = 'complete'
   end
+  store.tell_all(ids, said)
   stats.ran_all(now, name, runs)
   writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
   writes.put_off_many('HDEL', keys.worker(worker), fields, #fields)
   writes.put_off_many('ZADD', keys.completed, ended, #ended)
-  return outcomes
+  return outcomes, texts
 end
 
 -- Complete jobs that one worker holds in one queue.
@@ -386,15 +388,13 @@ function plain.complete_many(now, moment, args, simulated)
     return nil
   end
 
-  local outcomes = complete_all(now, moment, name, worker, jids, wanted, found, all, given)
+  local outcomes, texts = complete_all(now, moment, name, worker, jids, wanted, found, all, given)
   retire(moment, '', members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', outcomes}
-  store.write_all_plain()
+  store.write_all_plain(texts)
   store.end_plain(simulated)
 end
 
 -- The operations that have a plain case.
-plain.ways = {
-  put = plain.put, put_many = plain.put_many, pop = plain.pop, complete = plain.complete,
-  complete_many = plain.complete_many,
-}
+plain.ways = {put = plain.put, put_many = plain.put_many, pop = plain.pop, complete = plain.complete}
+plain.ways.complete_many = plain.complete_many

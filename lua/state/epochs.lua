@@ -30,7 +30,11 @@ end
 
 -- The token of a claim that is event `seq` of the current epoch.
 function epochs.token(seq)
-  local text = store.text(seq)
+  return epochs.token_of(store.text(seq))
+end
+
+-- The same for a sequence that is text.
+function epochs.token_of(text)
   if store.epoch == '0' then
     return text
   end
@@ -179,19 +183,22 @@ function epochs.next_(now)
   return epoch
 end
 
--- Remember what this step has written. A call that brought its own moment goes on with what is remembered, and does not
--- begin it.
+-- Remember what this step has written; say whether it is remembered. A call that brought its own moment goes on with what
+-- is remembered, and does not begin it.
 function epochs.remember(real)
   if store.seq == store.began or not keeps then
-    return
+    return false
   end
   local own = mine[keys.counters]
   local epoch = store.epoch
   if own and own.last[epoch] == store.began then
     own.last[epoch] = store.seq
+    return true
   elseif real then
     own = own_of(keys.counters)
     own.last[epoch], own.count = store.seq, own.count + 1
     own.newest = math.max(own.newest, tonumber(epoch))
+    return true
   end
+  return false
 end

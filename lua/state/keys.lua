@@ -16,12 +16,13 @@
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
---   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>; for lifo jobs
---                                both numbers are taken from 10^14 - 1, and the first digit is one of !"#$%&'()*
+--   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
+--                                before the jid if the last digit is 0; for lifo jobs both numbers are taken from
+--                                10^14 - 1, and the first digit is one of !"#$%&'()*
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
---   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><jid>
+--   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><19 blanks><jid>
 --   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
@@ -51,7 +52,8 @@
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
---   <p>w:<worker>:jobs           hash: `` -> last seen, `j<jid>` -> sequence, `r<request>` -> jids granted, by spaces
+--   <p>w:<worker>:jobs           hash: `` -> last seen, in 65 characters, `j<jid>` -> sequence, `r<request>` -> jids
+--                                granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
@@ -74,6 +76,11 @@
 --   <p>requests                  hash: <operation> <request> -> reply
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
+-- Every put, pop and completion changes the order, the leases and the worker's hash. While these are short, a server keeps
+-- them in one piece of memory without an index, and scans that with each change; but not if a member, a field or a value
+-- has more than 64 bytes. So they are filled up with blanks, such that ids of 32 characters are long enough. In the order,
+-- where jobs may wait in millions, one of ten members is enough.
+--
 -- A sequence has fourteen digits in a member, so that members order as numbers do. Job ids may not end in the suffixes
 -- that follow an id here (arguments.lua); every queue key ends in exactly one of its suffixes.
 
@@ -87,6 +94,7 @@ local ALONE = {
 
 local MOST = 200 -- the most cached keys
 local LAST = 99999999999999 -- the greatest number of fourteen digits
+local ZERO, BLANK = 48, 32 -- the codes of these characters
 
 local worker, worker_key -- the last one used
 local pending, count, pending_day -- kind -> queue -> key of the durations of a day; their number; the day
@@ -100,6 +108,7 @@ function keys.begin(prefix)
   if keys.prefix ~= prefix then
     keys.prefix = prefix
     queues.unknown()
+    store.unknown()
     worker = nil
     forget_pending()
     keys.counters, keys.config, keys.events = prefix .. 'counters', prefix .. 'config', prefix .. 'events'
@@ -214,8 +223,17 @@ function keys.member(seq, jid)
   return ZEROS[#text] .. text .. jid
 end
 
+-- The same for the leases.
+function keys.lease_member(seq, jid)
+  local text = store.numbers[seq] or seq .. ''
+  return ZEROS[#text] .. text .. '                   ' .. jid
+end
+
 function keys.ready_member(ready_at, seq, jid)
   local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
+  if string.byte(text, -1) == ZERO then
+    return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
+  end
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
 end
 
@@ -223,7 +241,8 @@ end
 function keys.lifo_member(ready_at, seq, jid)
   local at, text = store.text(LAST - ready_at), store.text(LAST - seq)
   at = ZEROS[#at] .. at
-  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text .. jid
+  return string.char(string.byte(at) - 15) .. string.sub(at, 2) .. ZEROS[#text] .. text
+    .. (string.byte(text, -1) == ZERO and '     ' or '') .. jid
 end
 
 -- The two numbers by which a ready job's member orders it; of a lifo job they are below zero.
@@ -236,9 +255,9 @@ function keys.ready_rank(member)
 end
 
 function keys.jid_of(member)
-  return string.sub(member, 15)
+  return string.sub(member, string.byte(member, 15) == BLANK and 34 or 15)
 end
 
 function keys.ready_jid_of(member)
-  return string.sub(member, 29)
+  return string.sub(member, string.byte(member, 29) == BLANK and 34 or 29)
 end

@@ -258,7 +258,7 @@ end
 function queues.lock(job)
   local queue = queues.of(job.queue)
   local stalled = job.state == 'stalled'
-  store.add(queue.locks_key, stalled and FIRST or job.expires_at, keys.member(job.seq, job.jid))
+  store.add(queue.locks_key, stalled and FIRST or job.expires_at, keys.lease_member(job.seq, job.jid))
   if stalled then
     wake(queue, 1)
   end
@@ -268,7 +268,7 @@ end
 -- Remove a lease.
 function queues.unlock(job)
   local queue = known[job.queue] or create(job.queue)
-  store.remove(queue.locks_key, keys.member(job.seq, job.jid))
+  store.remove(queue.locks_key, keys.lease_member(job.seq, job.jid))
 end
 
 -- Move the end of a lease.
@@ -284,6 +284,15 @@ local function jids_of(members)
   local jids = {}
   for i, member in ipairs(members) do
     jids[i] = keys.jid_of(member)
+  end
+  return jids
+end
+
+-- The ids of ready jobs; every `step`-th entry is a member.
+local function ready_jids_of(members, step)
+  local jids = {}
+  for i = 1, #members, step do
+    jids[#jids + 1] = keys.ready_jid_of(members[i])
   end
   return jids
 end
@@ -316,11 +325,7 @@ local function load_ready(key, members, step)
       return {job}
     end
   end
-  local jids = {}
-  for i = 1, #members, step do
-    jids[#jids + 1] = keys.ready_jid_of(members[i])
-  end
-  return load(key, members, jids, step)
+  return load(key, members, ready_jids_of(members, step), step)
 end
 
 -- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
@@ -425,11 +430,8 @@ end
 -- The first jobs in the order.
 function queues.next_ready(name, most)
   local key = keys.queue(name, '-work')
-  local members, jids = writes.fetch('ZRANGE', key, 0, most - 1), {}
-  for i = 1, #members do
-    jids[i] = keys.ready_jid_of(members[i])
-  end
-  return load_some(key, members, jids)
+  local members = writes.fetch('ZRANGE', key, 0, most - 1)
+  return load_some(key, members, ready_jids_of(members, 1))
 end
 
 -- Due jobs for a read, which must not set the bound.
@@ -540,11 +542,7 @@ end
 
 -- The ids of a page of the ready jobs.
 function queues.order(name, offset, count)
-  local jids = {}
-  for i, member in ipairs(writes.fetch('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1)) do
-    jids[i] = keys.ready_jid_of(member)
-  end
-  return jids
+  return ready_jids_of(writes.fetch('ZRANGE', keys.queue(name, '-work'), offset, offset + count - 1), 1)
 end
 
 -- How many jobs come before a job in its queue's order, if it is ready.

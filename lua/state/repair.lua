@@ -48,7 +48,8 @@ end
 
 local function missing(list, members, begins)
   for _, member in ipairs(members) do
-    local key = keys.job(string.sub(member, begins))
+    local jid = begins == 29 and keys.ready_jid_of(member) or begins == 15 and keys.jid_of(member) or member
+    local key = keys.job(jid)
     if redis.call('EXISTS', key) == 0 then
       add('missing', key, list, member, 'ZREM')
     end

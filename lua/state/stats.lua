@@ -217,6 +217,23 @@ function stats.ran(now, queue, duration)
   add('run', now, queue, store.text(duration) .. behind(now))
 end
 
+-- Count how long a popped job waited, and how long a completed one ran, whose duration is text; nothing is buffered.
+function stats.waited_one(now, queue, text)
+  local day = now - now % DAY_MS
+  local size = writes.append(keys.pending('wait', day, queue), text)
+  if size == 1 or size >= FOLD then
+    appended('wait', day, queue, size, 1)
+  end
+end
+
+function stats.ran_one(now, queue, text)
+  local day = now - now % DAY_MS
+  local size = writes.append(keys.pending('run', day, queue), text .. behind(now))
+  if size == 1 or size >= FOLD then
+    appended('run', day, queue, size, 1)
+  end
+end
+
 -- Append the buffered durations.
 function stats.flush()
   for key, of in pairs(store.durations) do

@@ -26,6 +26,9 @@ local known = 0
 
 local written, size = {}, 0 -- keys and texts to write, and how many these are
 
+-- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
+-- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
+local calm, calm_config, calm_own
 
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
 function store.begin_plain(now, text)
@@ -45,6 +48,7 @@ end
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
   store.begin_plain(now, text)
+  calm = nil
   store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
@@ -133,19 +137,22 @@ local function is_quiet(simulated)
     and (simulated or not epochs.is_foreign())
 end
 
--- Read the counters and the options, and one or two texts more, with one command; give those texts.
+-- Read the counters and the options, and one or two texts more, with one command.
 --
 -- The guard is a key that never exists. While the slot of a cluster moves key by key, a node refuses to read several
 -- keys of which one is missing. So no step begins on a part of its keys, even for a client that follows ASK.
-function store.open(one, two)
-  local found
+local function read(one, two)
   if two then
-    found = redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
+    return redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
   elseif one then
-    found = redis.call('MGET', keys.counters, keys.config, one, keys.guard)
-  else
-    found = redis.call('MGET', keys.counters, keys.config, keys.guard)
+    return redis.call('MGET', keys.counters, keys.config, one, keys.guard)
   end
+  return redis.call('MGET', keys.counters, keys.config, keys.guard)
+end
+
+-- Read the counters and the options, and one or two texts more; give those texts.
+function store.open(one, two)
+  local found = read(one, two)
   meet(found)
   return found[3], found[4]
 end
@@ -159,14 +166,30 @@ function store.open_all(wanted)
   return found
 end
 
+local shared = false -- whether several operations share the call: then nobody else can change these between two of them
+
+-- Say whether the operations that follow share a call.
+function store.share(on)
+  shared, calm = on, nil
+end
+
 -- Read like store.open for a plain operation; first say whether it has nothing to do but its own task.
 function store.open_plain(simulated, one, two)
-  local found
-  if two then
-    found = redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
-  else
-    found = redis.call('MGET', keys.counters, keys.config, one, keys.guard)
+  local goes_on = calm and (simulated or calm_own)
+  if goes_on and shared then
+    store.began = store.seq
+    if two then
+      local found = redis.call('MGET', one, two)
+      return true, found[1], found[2]
+    end
+    return true, redis.call('GET', one)
   end
+  local found = read(one, two)
+  if goes_on and found[1] == calm and found[2] == calm_config then
+    store.began = store.seq
+    return true, found[3], found[4]
+  end
+  calm = nil
   meet(found)
   return is_quiet(simulated), found[3], found[4]
 end
@@ -402,19 +425,57 @@ local function put_off_event(seq, id, said)
     suffix = suffix_for == '0' and '' or '-' .. suffix_for
   end
   if seq % TRIM == 0 or store.trims then
-    local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-    writes.put_off_event(id .. suffix, said, most)
-  else
-    writes.put_off_event(id .. suffix, said)
+    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
   end
+  writes.put_off_event(id .. suffix, said)
+end
+
+local thousand, front = 0, '' -- the thousands of a sequence, and these as text
+local THREE = {} -- the last three digits of numbers, as text
+
+-- The text of a sequence. It mostly has the same thousands as the one before.
+local function text_of(seq)
+  local rest = seq % 1000
+  if seq < 1000 then
+    return string.format('%d', seq)
+  elseif seq - rest ~= thousand then
+    thousand = seq - rest
+    front = string.format('%d', thousand / 1000)
+  end
+  local digits = THREE[rest]
+  if not digits then
+    digits = string.format('%03d', rest)
+    THREE[rest] = digits
+  end
+  return front .. digits
+end
+
+-- The sequence of the next event, as text. The event is appended by store.tell_all.
+function store.next_id()
+  local seq = store.seq + 1
+  store.seq = seq
+  return text_of(seq)
+end
+
+-- Append the events of a plain operation on several jobs, which are texts, under their sequences, the last of which is
+-- that of the store.
+function store.tell_all(ids, texts)
+  local count_ = #ids
+  if store.epoch ~= suffix_for then
+    suffix_for = store.epoch
+    suffix = suffix_for == '0' and '' or '-' .. suffix_for
+  end
+  if store.seq % TRIM < count_ then
+    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
+  end
+  writes.put_off_events(ids, suffix, texts, count_)
 end
 
 -- Append an event of a plain operation, which is text; give its sequence, and that as text.
 function store.tell(said)
   local seq = store.seq + 1
   store.seq = seq
-  local id = string.format('%d', seq)
-  store.numbers[seq], known = id, known + 1
+  local id = text_of(seq)
   if seq % TRIM == 0 or store.epoch ~= suffix_for then
     put_off_event(seq, id, said)
   else
@@ -492,20 +553,24 @@ function store.flush()
   end
 end
 
+local tail, tail_epoch, tail_bounds = false, false, false -- what stands behind the sequence in counters, and of what
+
 -- Write the record and the event of a plain operation; `id` is the sequence of the event, as text. What follows are
 -- calls of writes.last, and then store.end_plain.
 function store.write_plain(key, text, id)
-  known_bounds_text = store.bounds_text
-  known_counters = id .. '\t' .. known_epoch .. '\t' .. known_bounds_text
-  known_seq = store.seq
-  local at = size
-  written[at + 1], written[at + 2], written[at + 3], written[at + 4] = key, text, keys.counters, known_counters
-  size = at + 4
-  writes.begin_last(written, size)
+  if store.bounds_text ~= tail_bounds or known_epoch ~= tail_epoch then
+    tail_bounds, tail_epoch = store.bounds_text, known_epoch
+    tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
+  end
+  known_counters, known_seq, known_bounds_text = id .. tail, store.seq, tail_bounds
+  written[1], written[2], written[3], written[4] = key, text, keys.counters, known_counters
+  size = 4
+  writes.begin_last(written, 4)
 end
 
--- The same for several records, which were saved.
-function store.write_all_plain()
+-- The same for several records: `texts` are keys and texts.
+function store.write_all_plain(texts)
+  written, size = texts, #texts
   flush_counters()
   writes.begin_last(written, size)
 end
@@ -516,10 +581,10 @@ function store.end_plain(simulated)
   if size > 4 then
     written = {}
   end
-  epochs.remember(not simulated)
+  calm, calm_config, calm_own = known_counters, store.config, epochs.remember(not simulated)
 end
 
 -- Forget what is known of the counters: they may not have been written.
 function store.unknown()
-  known_counters = nil
+  known_counters, calm = nil, nil
 end

@@ -5,7 +5,8 @@
 -- and a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak. If a
 -- request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 --
--- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
+-- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs. It is
+-- filled up with blanks (state/keys.lua).
 
 local workers = {}
 
@@ -44,7 +45,7 @@ function workers.seen(now, name)
   if last and last <= now and now < last + PRECISION_MS then
     return
   end
-  store.set_field(keys.worker(name), '', now)
+  store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
   sweep(now - config.value('max-worker-age'))
 end

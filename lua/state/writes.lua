@@ -22,9 +22,10 @@ local later, count = {}, 0 -- the writes that were put off: command, key and up 
 local places -- key -> where its writes are, once there are many
 local undone, undoings = {}, 0 -- what undoes the early writes: command, key, and one or two values, or a list
 local texts = false -- whether texts are written first
-local done = false -- how many places of `later` are written; false before the first write that lasts
+local done = false -- how many places of `later` are written; less the events left; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
-local event, event_id -- the text and the id of the first event, unless that one trims the stream
+local events, event_ids, event_texts = 0, {}, {} -- the events of the step
+local trim_to = false -- how many events the stream has after them, as text, if they trim it
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
 local blocked -- key -> true: keys with writes that failed and are kept
@@ -32,7 +33,10 @@ local blocked -- key -> true: keys with writes that failed and are kept
 -- (A place holds false, not nil: Lua's tables forget a place with nil, and are rebuilt when it is used again.)
 function writes.begin()
   count, undoings, done, blocked, places, deleted = 0, 0, false, false, false, false
-  event, event_id = false, false
+  if events > 100 then
+    event_ids, event_texts = {}, {}
+  end
+  events, trim_to = 0, false
 end
 
 -- ---- writes that are put off
@@ -87,7 +91,7 @@ end
 
 -- Put a write off until the end of the step.
 function writes.put_off(command, key, one, two, three)
-  if store.many and key and key ~= keys.events then
+  if store.many and key then
     gathered_first(key)
   end
   local at = count
@@ -98,16 +102,25 @@ function writes.put_off(command, key, one, two, three)
   count = at + PLACES
 end
 
--- Put off the append of an event, after which the stream has `most` events, if that is given.
-function writes.put_off_event(id, text, most)
-  if most then
-    event = event or ''
-    writes.put_off('XADD', keys.events, {'MAXLEN', '~', most, id, 'e', text})
-  elseif event then
-    writes.put_off('XADD', keys.events, id, 'e', text)
-  else
-    event, event_id = text, id
+-- Put off the append of an event.
+function writes.put_off_event(id, text)
+  events = events + 1
+  event_ids[events], event_texts[events] = id, text
+end
+
+-- Put off the append of the first events of the step, whose ids end in a suffix.
+function writes.put_off_events(ids, suffix, texts_, count_)
+  if suffix ~= '' then
+    for i = 1, count_ do
+      ids[i] = ids[i] .. suffix
+    end
   end
+  events, event_ids, event_texts = count_, ids, texts_
+end
+
+-- Let the stream have so many events after the step; `most` is text.
+function writes.trim_events(most)
+  trim_to = most
 end
 
 -- Put off the deletion of a key.
@@ -219,13 +232,18 @@ function writes.pop_first(key, most)
   return found
 end
 
+-- The words that put back what was popped, which is members and scores.
+local function putting_back(key, popped)
+  local words = {'ZADD', key}
+  for i = 1, #popped, 2 do
+    words[i + 2], words[i + 3] = popped[i + 1], popped[i]
+  end
+  return words
+end
+
 -- Put what was popped back, because the step begins anew.
 function writes.put_back(key, popped)
-  local values = {}
-  for i = 1, #popped, 2 do
-    values[i], values[i + 1] = popped[i + 1], popped[i]
-  end
-  redis.call('ZADD', key, unpack(values))
+  redis.call(unpack(putting_back(key, popped)))
   undoings = 0
 end
 
@@ -423,9 +441,13 @@ function writes.commit(written, size)
   end
   texts = size > 0
   flush_texts(written, size)
-  if event_id then
-    done = -PLACES
-    redis.call('XADD', keys.events, event_id, 'e', event)
+  for i = 1, events do
+    done = i - events - 1
+    if trim_to and i == events then
+      redis.call('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[i], 'e', event_texts[i])
+    else
+      redis.call('XADD', keys.events, event_ids[i], 'e', event_texts[i])
+    end
   end
   for at = 0, count - PLACES, PLACES do
     done = at
@@ -449,14 +471,19 @@ local direct, fault = false, false -- whether the last writes are tried at once;
 
 -- Write the texts and the event. What follows are calls of writes.last, and then writes.end_.
 function writes.begin_last(written, size)
-  direct = count == 0 and event_id
+  direct = count == 0 and events == 1
   if direct then
     texts, fault = true, false
     flush_texts(written, size)
-    local reply = redis.pcall('XADD', keys.events, event_id, 'e', event)
+    local reply
+    if trim_to then
+      reply = redis.pcall('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[1], 'e', event_texts[1])
+    else
+      reply = redis.pcall('XADD', keys.events, event_ids[1], 'e', event_texts[1])
+    end
     done = 0
     if type(reply) == 'table' then
-      fault, done = reply.err, -PLACES
+      fault, done = reply.err, -1
     end
   end
 end
@@ -494,12 +521,8 @@ end
 -- What undoes an early write; nothing, if it has taken nothing.
 local function undoing(at)
   local command, key, values = undone[at + 1], undone[at + 2], undone[at + 3]
-  if command == 'ZPOPMIN' then -- these are its replies: members and scores
-    local words = {'ZADD', key}
-    for i = 1, #values, 2 do
-      words[i + 2], words[i + 3] = values[i + 1], values[i]
-    end
-    return values[1] and words
+  if command == 'ZPOPMIN' then -- these are its replies
+    return values[1] and putting_back(key, values)
   elseif type(values) == 'table' then
     return {command, key, unpack(values)}
   end
@@ -522,10 +545,10 @@ end
 -- Try the writes that were put off, from the one that failed on; give those that failed.
 local function go_on()
   local commands = {}
-  if done < 0 then
-    commands[1], done = {'XADD', keys.events, event_id, 'e', event}, 0
+  for i = events + 1 + math.min(done, 0), events do
+    commands[#commands + 1] = {'XADD', keys.events, event_ids[i], 'e', event_texts[i]}
   end
-  for at = done, count - PLACES, PLACES do
+  for at = math.max(done, 0), count - PLACES, PLACES do
     if later[at + 1] then
       commands[#commands + 1] = words_of(at)
     end
@@ -540,12 +563,12 @@ end
 
 -- Whether the step came to its first write that lasts.
 local function has_begun()
-  return done and (texts or done > (event_id and -PLACES or 0))
+  return done and (texts or done > -events)
 end
 
 -- Undo what a step that is refused has done early, and forget what it has put off; give an error if that failed.
 function writes.forget()
-  count = 0
+  count, events = 0, 0
   if undoings > 0 then
     return writes.recover('a refused step could not be undone', true)
   end

@@ -6,6 +6,11 @@
 -- empty. The reply is a list: `OK` and the operation's reply, or a refusal's code and its facts. A refusal is not an
 -- error: errors are for commands that fail inside a step (state/writes.lua) and for bugs of this library. A refusal is
 -- raised before the blank line of a verb, so nothing has been written by then.
+--
+--   FCALL qmodel_v1_calls 1 <prefix> (<operation> <count> <now> <request> <argument> ...) ...
+--
+-- Several operations in one call save the server what a call costs beside its operation. Each is a step of its own. The
+-- reply is the list of theirs, errors included.
 
 local register = {}
 
@@ -13,10 +18,14 @@ local NONE = {} -- of texts
 
 local second, began -- the last second of the server's clock, and its first millisecond
 local last, last_text -- the last millisecond of the server's clock, shared by many operations
+local shares, shared = false, false -- whether this call has several operations, and has read the clock
 
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
 local function moment(operation, text)
-  if text == '' then
+  if text == '' and shared then
+    return last, last_text
+  elseif text == '' then
+    shared = shares
     local time = redis.call('TIME')
     if time[1] ~= second then
       second, began = time[1], time[1] * 1000
@@ -148,21 +157,19 @@ local function request_of(operation, spec, text)
   return text
 end
 
--- Execute an operation in the plain case; say whether that was the case.
-local function is_plain(way, now, text, args, simulated)
+-- Try an operation in the plain case.
+local function try(operation, args, simulated, way)
+  local now, text = moment(operation, args[1] or '')
   store.begin_plain(now, text)
   entered = true
   way(now, text, args, simulated)
-  entered = plain.answer
-  return entered
+  if not plain.answer then
+    entered = false
+  end
 end
 
 local function execute(operation, args, simulated)
   local now, text = moment(operation, args[1] or '')
-  local way = plain.ways[operation]
-  if way and is_plain(way, now, text, args, simulated) then
-    return
-  end
   local spec = catalogue.operations[operation]
   local op = spec.decode(operation, args, 3, #args)
   request = request_of(operation, spec, args[2])
@@ -201,13 +208,25 @@ local function refused(operation, args, outcome)
   writes.commit(NONE, 0)
 end
 
+-- Execute an operation, at once where it is plain; say whether no error has stopped it, or give the error.
+local function attempt(operation, args, simulated)
+  local way = plain.ways[operation]
+  if way then
+    local done, fault = pcall(try, operation, args, simulated, way)
+    if plain.answer or not done then
+      return done, fault
+    end
+  end
+  return pcall(execute, operation, args, simulated)
+end
+
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
 -- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
 -- that of the clock is simulated, unless a dialect says that it is not.
 function register.call(operation, prefix, args, real)
   keys.begin(prefix)
   refusals.raised, understood, entered, answer, plain.answer = false, false, false, false, false
-  local done, fault = pcall(execute, operation, args, not real and (args[1] or '') ~= '')
+  local done, fault = attempt(operation, args, not real and (args[1] or '') ~= '')
   if not done and refusals.raised then
     answer = refusal()
     if not entered then
@@ -227,4 +246,57 @@ function register.call(operation, prefix, args, real)
     end
   end
   return answer or plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
+end
+
+-- ---- several operations in one call
+
+local BASE = 2 -- units of the budget that each of them counts as
+local WORDS = 8 -- strings that count as another unit
+local SHARE = 10 -- a call begins no more of them once it has spent this part of a budget
+
+-- Whether these are operations that write, each with the number of its strings.
+local function are_calls(args)
+  local at = 1
+  while args[at] do
+    local spec, size = catalogue.operations[args[at]], arguments.whole(args[at + 1], 2, #args)
+    if not spec or spec.reads or not size or at + 1 + size > #args then
+      return false
+    end
+    at = at + 2 + size
+  end
+  return at > 1
+end
+
+-- The strings of an operation.
+local function part(args, first, last_)
+  if last_ - first < 1000 then
+    return {unpack(args, first, last_)}
+  end
+  local own = {}
+  for i = first, last_ do
+    own[i - first + 1] = args[i]
+  end
+  return own
+end
+
+-- Execute operations in order, each a step of its own; give their replies. Once these operations have cost a tenth of
+-- what one may cost, it leaves the others to the next call: then there are fewer replies. So a call with many operations
+-- costs hardly more than a call with one.
+function register.calls(prefix, args)
+  if not are_calls(args) then
+    return {'BAD_ARGUMENT', 'calls', 'operations'}
+  end
+  local replies, spent, at, last_ = {}, 0, 1, #args
+  shares = true
+  store.share(true)
+  while at <= last_ and spent * SHARE < budget.UNITS do
+    local size = args[at + 1] + 0
+    budget.begin()
+    replies[#replies + 1] = register.call(args[at], prefix, part(args, at + 2, at + 1 + size))
+    spent = spent + BASE + math.floor(size / WORDS) + budget.UNITS - budget.room()
+    at = at + 2 + size
+  end
+  shares, shared = false, false
+  store.share(false)
+  return replies
 end

@@ -6,11 +6,12 @@ FCALL qmodel_v1_<operation> 1 <prefix> <now> <request> <argument> ...
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from qmodel import runtime
-from qmodel.backends.bundle import LIBRARY, function_name
+from qmodel.backends.bundle import CALLS, LIBRARY, function_name
 from qmodel.contract.operations import CATALOGUE, BeginEpoch, Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
@@ -23,6 +24,8 @@ from qmodel.wire.parse import QUICK, STRICT, Bad
 
 Clock = Callable[[], int]
 
+_SIZE: Final = re.compile(r"[2-9]|[1-9][0-9]{1,8}")
+
 FUNCTIONS: Final = {function_name(name): spec for name, spec in CATALOGUE.items()}
 """The operation of each function of the library."""
 
@@ -30,10 +33,10 @@ DIGEST: Final = f"{LIBRARY}_digest"
 DENIED: Final = f"{LIBRARY}_denied"
 QLESS: Final = f"{LIBRARY}_qless"
 QLESS_DOCUMENT: Final = f"{LIBRARY}_qless_document"
-OTHERS: Final = (QLESS, QLESS_DOCUMENT, DIGEST, DENIED)
+OTHERS: Final = (QLESS, QLESS_DOCUMENT, DIGEST, DENIED, CALLS)
+"""The functions of the library that are not operations."""
 
 Dialect = Literal["qless", "document"]
-"""The functions of the library that are not operations."""
 
 
 Watch = Callable[[Space, Spec, Sequence[str], Operation | None, int, Any], None]
@@ -80,6 +83,18 @@ def _answer(space: Space, dialect: str, words: Sequence[str]) -> Answer:
         return qless.call(space.store, words)
     now, document, operation, *given = words
     return qless.call_document(space.store, document, operation, given, int(now))
+
+
+def calls_of(words: Sequence[str], at: int) -> list[tuple[Spec, list[str]]] | None:
+    """Parse the `operation count string ...` at words[at:] of several operations; None if they are none that write."""
+    found = []
+    while at < len(words):
+        spec, size = CATALOGUE.get(words[at]), words[at + 1] if at + 1 < len(words) else ""
+        if spec is None or spec.reads or not _SIZE.fullmatch(size) or at + 2 + int(size) > len(words):
+            return None
+        found.append((spec, [*words[at + 2 : at + 2 + int(size)]]))
+        at += 2 + int(size)
+    return found or None
 
 
 class ModelExecutor:

@@ -6,6 +6,7 @@ FUNCTION DELETE or FLUSH it is missing until it is loaded again, so that a bindi
 
 from __future__ import annotations
 
+import asyncio
 import re
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -13,7 +14,17 @@ from typing import Any, Final
 from qmodel.backends import bundle
 from qmodel.dialects.qless import QlessError
 from qmodel.serve.commands import command, is_number, subcommand, usage
-from qmodel.serve.functions import DENIED, DIGEST, FUNCTIONS, OTHERS, QLESS, QLESS_DOCUMENT, Dialect, ModelExecutor
+from qmodel.serve.functions import (
+    DENIED,
+    DIGEST,
+    FUNCTIONS,
+    OTHERS,
+    QLESS,
+    QLESS_DOCUMENT,
+    Dialect,
+    ModelExecutor,
+    calls_of,
+)
 from qmodel.serve.resp import OK, Fault, Pairs
 from qmodel.serve.session import Session
 
@@ -71,6 +82,8 @@ def _other(session: Session, words: list[str]) -> Any:
         return NOT_FOUND
     if words[1] == DIGEST:
         return f"{bundle.revision()}:{bundle.digest()}"
+    if words[1] == bundle.CALLS:
+        return check_key(words, words[1]) or calls(session, words[3], words, 4)
     if words[1] in (QLESS, QLESS_DOCUMENT):
         simulated = words[2:3] == ["2"] and words[4:5] == [bundle.SIMULATED]
         if not simulated and (fault := check_key(words, words[1])):
@@ -80,6 +93,25 @@ def _other(session: Session, words: list[str]) -> Any:
             return qless_call(session, prefix, given, "ERR ", simulated)
         return document_call(session, prefix, given, "ERR ", simulated)
     return [] if words[1] == DENIED else NOT_FOUND  # no commands are denied: the model needs none
+
+
+def calls(session: Session, prefix: str, words: list[str], at: int) -> Any:
+    """Execute several operations in order, each a step of its own; give the list of their replies."""
+    found = calls_of(words, at)
+    if found is None:
+        return ["BAD_ARGUMENT", "calls", "operations"]
+    call = session.host.executor.call
+    if isinstance(session.host.executor, ModelExecutor):
+        return [call(session.db, spec, prefix, one, 0) for spec, one in found]
+
+    async def forward() -> list[Any]:
+        replies = []
+        for spec, one in found:
+            raw = call(session.db, spec, prefix, one, 0)
+            replies.append(await raw if asyncio.iscoroutine(raw) else raw)
+        return replies
+
+    return forward()
 
 
 def qless_call(session: Session, prefix: str, words: list[str], error_prefix: str, simulated: bool = False) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from qmodel.contract.operations import CATALOGUE
 from qmodel.serve.commands import command, subcommand, usage
 from qmodel.serve.known_scripts import Known, digest_of, known
-from qmodel.serve.library import check_key, document_call, qless_call
+from qmodel.serve.library import calls, check_key, document_call, qless_call
 from qmodel.serve.resp import OK, Fault
 from qmodel.serve.session import Session
 
@@ -64,6 +64,8 @@ def _evaluate(session: Session, found: Known, words: list[str]) -> Any:
     error = check_key(words, "the script")
     if error is not None:
         return error
+    if words[4:5] == ["calls"]:
+        return calls(session, words[3], words, 5)
     spec = CATALOGUE.get(words[4]) if len(words) > 4 else None
     if spec is None:
         return Fault("ERR the script's first argument names an operation; see docs/wire.md")

@@ -16,6 +16,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.wire import codec
+from tests.property.support import VERBS_ALONE
 
 FUNCTION = "qmodel_in_two_steps"
 
@@ -49,7 +50,7 @@ ASSIGN = (
 
 def library() -> str:
     """Give the library with both faults, under its own names, and without the functions for plain jobs."""
-    texts = {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
+    texts = dict(VERBS_ALONE)
     for name, (right, wrong) in {"ops/pop": CLAIM, "ops/tag": ASSIGN}.items():
         assert right in bundle.read(name)
         texts[name] = bundle.read(name).replace(right, wrong, 1)

@@ -23,6 +23,9 @@ from qmodel.model.state.store import Store, events_after
 BULK = 250
 STEPS = 60
 
+VERBS_ALONE = {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
+"""Texts of the library by which no operation is done in the plain case at once."""
+
 QUICK = settings(
     max_examples=40,
     deadline=None,

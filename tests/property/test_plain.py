@@ -20,10 +20,9 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.model import engine
 from qmodel.model.state.store import Store
-from tests.property.support import bulk
+from tests.property.support import VERBS_ALONE, bulk
 from tests.property.test_inner_errors import Denying, trials_of
 
-WITHOUT = {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
 HISTORIES, STEPS = 100, 120
 
 QUEUES, WORKERS, KLASSES = ("q", "r"), ("v", "w"), ("K", "L")
@@ -130,7 +129,7 @@ class Drawer:
 @pytest.fixture(scope="module")
 def both() -> tuple[LuaSubject, LuaSubject]:
     """The library with the functions for plain jobs, and without."""
-    return LuaSubject(), LuaSubject(WITHOUT)
+    return LuaSubject(), LuaSubject(VERBS_ALONE)
 
 
 def alike(both: tuple[LuaSubject, LuaSubject], now: int, op: Operation) -> Any:

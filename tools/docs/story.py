@@ -6,7 +6,7 @@ advances by one second per step, so the replies are real and reproducible. The m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -222,6 +222,12 @@ class World:
         assert decode(op, raw) == expected, (op, decode(op, raw), expected)
         return Step(self._now * 1000, op, arguments, raw)
 
+    def calls(self, several: Sequence[Operation]) -> tuple[list[str], Any]:
+        """Execute several operations in one call; give its arguments and the reply. The model does not execute them."""
+        self._now += 1
+        words = [word for op in several for word in (op.spec.name, str(len(encode(op))), *encode(op))]
+        return words, self._host.fcall(bundle.CALLS, [PREFIX], words)
+
     @property
     def epoch(self) -> int:
         """The epoch that began with the first step."""
@@ -235,6 +241,10 @@ class World:
         if getattr(op, "token", 0) == LEASED:
             return replace(op, token=self._model.jobs[op.jid].token)
         return op
+
+
+SEVERAL = (ops.Put("emails", "j7", "SendEmail", "{}"), ops.Put("emails", "no blanks", "SendEmail", ""))
+"""What the example of several operations in one call executes."""
 
 
 def steps(world: World) -> Iterator[Step]:

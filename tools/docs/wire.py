@@ -13,7 +13,7 @@ from qmodel.contract.operations import CATALOGUE, Argument, Spec
 from qmodel.contract.replies import HISTORY
 from qmodel.wire.layout import named, positional
 from tools.docs.reference import MADE, REPLIES, record_fields, sections, table
-from tools.docs.story import PREFIX, REFUSED, Step, World, steps
+from tools.docs.story import PREFIX, REFUSED, SEVERAL, Step, World, steps
 
 MOST_SHOWN = 4
 """The number of items that an example shows of a long list of numbers."""
@@ -104,6 +104,13 @@ def _list(raw: list[Any], indent: str) -> str:
 def example(one: Step) -> str:
     """Write an example: a call and its reply."""
     return f"```console\n$ {command(one)}\n{shown(one.reply)}\n```\n"
+
+
+def _several(world: World) -> str:
+    """Write the example of several operations in one call."""
+    words, raw = world.calls(SEVERAL)
+    said = " ".join(map(word, ["FCALL", bundle.CALLS, "1", PREFIX, *words]))
+    return f"```console\n$ redis-cli {said}\n{shown(raw)}\n```\n"
 
 
 # ---- each operation
@@ -203,6 +210,7 @@ def markdown() -> str:
         get=example(examples["get"]),
         first_event=shown(world.keyspace.execute("XRANGE", PREFIX.encode() + b"events", b"2", b"2")),
         refused="\n".join(example(world.execute(op)) for op in REFUSED),
+        several=_several(world),
         shapes=_shapes(),
         fields=_fields("text_fields"),
         count=len(record_fields("text_fields")),
@@ -275,6 +283,26 @@ whether the call was executed. Send it again, with the same request id, when the
 `-CORRUPT <key><TAB><what>` names a key that is damaged, or a command that failed inside the call: see
 [when a command fails](semantics.md#when-a-command-fails). If `<what>` begins with `the step is kept`, the next call
 that writes completes the step; otherwise nothing was changed.
+
+## Several operations in one call
+
+```text
+FCALL qmodel_v1_calls 1 <prefix> <operation> <count> <now> <request> <argument> ... <operation> <count> ...
+```
+
+A call costs the server more than a plain operation does. So a program that has several operations may send them in
+one call: for each its name, the number of its strings, and these strings, beginning with `now` and `request`. They are
+executed in order, each as a step of its own, and the reply is the list of their replies:
+
+{several}
+- Only operations that write may be part of it. If one only reads or is not known, or if the counts do not fit, the
+  whole call is refused with `BAD_ARGUMENT`, `calls`, `operations`.
+- A refused operation does not stop the ones after it, and neither does an error, which then stands in the list.
+- The list may be shorter than the operations: once these have cost a tenth of
+  [what one may cost](semantics.md#the-budget-of-one-call), the others are left. Send them in the next call.
+- Operations with an empty `now` share one moment.
+- A full server refuses the call with `-OOM`, although it may execute operations that finish jobs: send these one by
+  one.
 
 ## A job
 
