@@ -61,12 +61,14 @@ local function blocks(bytes)
   return math.floor(bytes / budget.BLOCK)
 end
 
+local counted, number = '', 0 -- the tags counted last, and how many they are
+
 local function tags_of(job)
-  if job.tags == '' then
-    return 0
+  if job.tags ~= counted then
+    local _, between = string.gsub(job.tags, '\255', '')
+    counted, number = job.tags, job.tags == '' and 0 or between + 1
   end
-  local _, between = string.gsub(job.tags, '\255', '')
-  return between + 1
+  return number
 end
 
 -- The units for moving a job from one state to another.
@@ -75,8 +77,8 @@ function budget.moving(job)
   if job.options == '' then
     return units
   end
-  local _, between = string.gsub(job.options, '\255', '')
-  return units + between + 1 + 2 * #throttles.named(job)
+  units = units + options.size(job)
+  return options.get(job, 'throttles') and units + 2 * #throttles.named(job) or units
 end
 
 -- How many of some jobs to read for a caller that stops where its budget ends: those that exceed it, and the next one,

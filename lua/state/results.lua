@@ -29,12 +29,40 @@ function results.check_room(jid, more)
   end
 end
 
--- Reserve a name for the result of a dependency; it comes last.
-function results.expect(job, edge)
-  local number = store.text(named(job) + 1)
+-- Reserve names for the results of dependencies, of which some are complete; they come last.
+function results.expect(job, unmet, met)
+  local wanted = {}
+  for _, edge in ipairs(unmet) do
+    if edge.name ~= '' then
+      wanted[#wanted + 1] = edge
+    end
+  end
+  local first_met = #wanted + 1
+  for _, edge in ipairs(met) do
+    wanted[#wanted + 1] = edge
+  end
+  if not wanted[1] then
+    return
+  end
+  local number, values, gone = named(job), {}, {}
+  for i, edge in ipairs(wanted) do
+    local state, text, size = '', '', #values
+    if i >= first_met then
+      local other_job = jobs.load(edge.jid)
+      state, text = 'complete', other_job.result
+    end
+    number = number + 1
+    local head = store.text(number) .. '\t' .. state .. '\t' .. edge.name
+    values[size + 1], values[size + 2] = edge.jid, head .. (#text > INLINE and '\f' .. store.text(#text) or '\n' .. text)
+    if #text > INLINE then
+      values[size + 3], values[size + 4] = field_of_text(edge.jid), text
+    else
+      gone[#gone + 1] = field_of_text(edge.jid)
+    end
+  end
   options.set(job, 'results', number)
-  writes.put_off('HDEL', key_of(job), field_of_text(edge.jid))
-  writes.put_off('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
+  writes.put_off_many('HDEL', key_of(job), gone, #gone)
+  writes.put_off_many('HSET', key_of(job), values, #values)
 end
 
 -- Keep the outcome of a dependency.

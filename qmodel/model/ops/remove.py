@@ -10,7 +10,7 @@ from qmodel.contract.operations import Cancel, CancelMany, Clean, Drain, Obliter
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Bulk, Drained
 from qmodel.model.rules import deduplication
-from qmodel.model.rules.concurrency import ending
+from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import bulk, filter, find
@@ -25,10 +25,11 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
-    budget.check("cancel", len(doomed), sum(ending(store, jobs.load(store, jid)) for jid in doomed))
+    found = [jobs.load(store, jid) for jid in doomed]
+    budget.check("cancel", len(found), sum(ending(store, job) for job in found))
 
-    for jid in doomed:
-        delete(store, now, jobs.load(store, jid))
+    for job in parked_first(found):
+        delete(store, now, job)
     return tuple(doomed)
 
 
@@ -118,7 +119,7 @@ def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
     found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
     unfinished = [job for job in found if _is_unfinished(job)]
 
-    return bulk(store, op.preview, unfinished, cursor, _canceler(store, now))
+    return bulk(store, op.preview, parked_first(unfinished), cursor, _canceler(store, now))
 
 
 def clean(store: Store, now: int, op: Clean) -> Bulk:
@@ -146,8 +147,8 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
         schedule = schedules.find(store, jid)
         schedules.leave(store, schedule)
         stop(store, now, schedule, "obliterate")
-    for jid in doomed:
-        _delete_any(store, now, jobs.load(store, jid))
+    for job in parked_first([jobs.load(store, jid) for jid in doomed]):
+        _delete_any(store, now, job)
     left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
     if not left and not cursor:
         _forget_queue(store, now, op.queue)

@@ -197,13 +197,9 @@ def link(store: Store, job: Job, edges: Edges) -> None:
         far.dependents = far.dependents or {}
         results.drop(store, job, edge.jid, job.dependencies.get(edge.jid, 0))
         job.dependencies[edge.jid] = far.dependents[job.jid] = mark
-        if edge.name:
-            results.expect(store, job, edge)
         if far.state == "failed" and _policy(mark) != "block":
             cascade.push(store, far)
-    for edge in edges.met:
-        results.expect(store, job, edge)
-        results.keep(store, job, edge.jid, "complete", store.jobs[edge.jid].result)
+    results.expect(store, job, edges.unmet, edges.met)
 
 
 def wait_for(store: Store, job: Job, other: str) -> None:

@@ -6,6 +6,7 @@ So a job can read them when it runs, however briefly complete jobs are kept. The
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 from qmodel.contract import replies
@@ -29,12 +30,16 @@ def _named(job: Job) -> int:
     return int(options.get(job, "results") or 0)
 
 
-def expect(store: Store, job: Job, edge: Edge) -> None:
-    """Reserve a name for the result of a dependency; it comes last."""
-    options.set(job, "results", _named(job) + 1)
-    kept = store.results.setdefault(job.jid, {})
-    kept.pop(edge.jid, None)
-    kept[edge.jid] = (edge.name, "", "")
+def expect(store: Store, job: Job, unmet: Iterable[Edge], met: Iterable[Edge]) -> None:
+    """Reserve names for the results of dependencies, of which some are complete; they come last."""
+    wanted = [(edge, "", "") for edge in unmet if edge.name]
+    wanted += [(edge, "complete", store.jobs[edge.jid].result) for edge in met]
+    if wanted:
+        options.set(job, "results", _named(job) + len(wanted))
+    for edge, *outcome in wanted:
+        kept = store.results.setdefault(job.jid, {})
+        kept.pop(edge.jid, None)
+        kept[edge.jid] = (edge.name, *outcome)
 
 
 def keep(store: Store, job: Job, other: str, state: str, text: str) -> None:
