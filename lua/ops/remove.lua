@@ -190,7 +190,7 @@ local function choose(queue, found)
     end
     for _, jid in ipairs(more) do
       known[jid] = true
-      doomed[#doomed + 1] = jid
+      doomed[#doomed + 1] = jobs.load(jid)
     end
   end
   return doomed, #found
@@ -236,9 +236,6 @@ function remove.obliterate(now, op)
     local schedule = schedules.find(jid)
     schedules.leave(schedule)
     recurrence.stop(now, schedule, 'obliterate')
-  end
-  for i, jid in ipairs(doomed) do
-    doomed[i] = jobs.load(jid)
   end
   for _, job in ipairs(concurrency.parked_first(doomed)) do
     delete_any(now, job)

@@ -54,8 +54,8 @@ function concurrency.fill_slots(now, name)
   end
 end
 
--- The same jobs, those parked at a key before all others: the order in which many are deleted, so that no job gets a
--- slot in the step that deletes it.
+-- The same jobs, those parked at a key before all others: the order in which many are ended, so that no job gets a slot
+-- in the step that ends it.
 function concurrency.parked_first(found)
   local first, others = {}, {}
   for _, job in ipairs(found) do

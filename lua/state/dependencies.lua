@@ -249,6 +249,7 @@ function dependencies.check(asked)
   for _, one in ipairs(asked) do
     if one.depends then
       wanted[one.jid] = jids_of(found[one.jid].unmet)
+      results.check_texts(one.jid, found[one.jid].given)
       check_room(one.jid, wanted[one.jid], more)
     end
   end

@@ -8,6 +8,7 @@ local results = {}
 
 local VALUE = '^(%d+)\t(%l*)\t([^\n\f]*)([\n\f])(.*)$'
 local INLINE = 1024
+local TEXTS = 4000 -- the most units of texts of a job's dependencies (8 MiB), or of copies of its result (16 MiB)
 
 local function key_of(job)
   return job.key .. '-results'
@@ -29,28 +30,58 @@ function results.check_room(jid, more)
   end
 end
 
--- Reserve names for the results of dependencies, of which some are complete; they come last.
-function results.expect(job, unmet, met)
-  local wanted = {}
+-- Refuse a job if the texts of its dependencies are longer than one operation may read and keep.
+function results.check_texts(jid, given)
+  local units = 0
+  for _, edge in ipairs(given) do
+    local job = jobs.get(edge.jid)
+    units = units + (job and budget.of_texts(job) or 0)
+  end
+  if units > TEXTS then
+    refusals.refuse('DEPENDENCY_LIMIT', jid)
+  end
+end
+
+-- The units for the copies of a result that the dependents keep which have named the job.
+function results.copying(job, result)
+  local units, copies = budget.of_result(#result) - 1, 0
+  if units == 0 or job.waited_for == '0' then
+    return 0
+  end
+  local found = writes.fetch('ZRANGE', job.key .. '-dependents', 0, -1, 'WITHSCORES')
+  for i = 2, #found, 2 do
+    copies = copies + found[i] % 2
+  end
+  return copies * units
+end
+
+-- Refuse a result if its copies are longer than one operation may write.
+function results.check_copies(job, result)
+  if results.copying(job, result) > TEXTS then
+    refusals.refuse('DEPENDENCY_LIMIT', job.jid)
+  end
+end
+
+-- The edges with names, first those to unfinished jobs, each with the state and the result of its job.
+local function named_edges(unmet, met)
+  local found = {}
   for _, edge in ipairs(unmet) do
     if edge.name ~= '' then
-      wanted[#wanted + 1] = edge
+      found[#found + 1] = {edge, '', ''}
     end
   end
-  local first_met = #wanted + 1
   for _, edge in ipairs(met) do
-    wanted[#wanted + 1] = edge
+    local job = jobs.load(edge.jid)
+    found[#found + 1] = {edge, 'complete', job.result}
   end
-  if not wanted[1] then
-    return
-  end
+  return found
+end
+
+-- Reserve names for the results of unfinished and complete dependencies; they come last.
+function results.expect(job, unmet, met)
   local number, values, gone = named(job), {}, {}
-  for i, edge in ipairs(wanted) do
-    local state, text, size = '', '', #values
-    if i >= first_met then
-      local other_job = jobs.load(edge.jid)
-      state, text = 'complete', other_job.result
-    end
+  for _, one in ipairs(named_edges(unmet, met)) do
+    local edge, state, text, size = one[1], one[2], one[3], #values
     number = number + 1
     local head = store.text(number) .. '\t' .. state .. '\t' .. edge.name
     values[size + 1], values[size + 2] = edge.jid, head .. (#text > INLINE and '\f' .. store.text(#text) or '\n' .. text)
@@ -60,9 +91,11 @@ function results.expect(job, unmet, met)
       gone[#gone + 1] = field_of_text(edge.jid)
     end
   end
-  options.set(job, 'results', number)
-  writes.put_off_many('HDEL', key_of(job), gone, #gone)
-  writes.put_off_many('HSET', key_of(job), values, #values)
+  if values[1] then
+    options.set(job, 'results', number)
+    writes.put_off_many('HDEL', key_of(job), gone, #gone)
+    writes.put_off_many('HSET', key_of(job), values, #values)
+  end
 end
 
 -- Keep the outcome of a dependency.

@@ -147,7 +147,7 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
         schedule = schedules.find(store, jid)
         schedules.leave(store, schedule)
         stop(store, now, schedule, "obliterate")
-    for job in parked_first([jobs.load(store, jid) for jid in doomed]):
+    for job in parked_first(doomed):
         _delete_any(store, now, job)
     left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
     if not left and not cursor:
@@ -155,13 +155,13 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
     return Bulk(len(doomed), left, cursor)
 
 
-def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]:
+def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[Job], int]:
     """Choose as many of the jobs as one operation deletes, each with all jobs that wait for it; give how many were
     chosen; or refuse.
 
     A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
     """
-    doomed: dict[str, None] = {}
+    doomed: dict[str, Job] = {}
     edges = units = 0
     for fit, job in enumerate(found):
         more = _with_waiting(store, queue, job, doomed)
@@ -170,12 +170,12 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
         if len(doomed) + len(more) > MOST or edges > MOST or (units > budget.UNITS and len(doomed) + len(more) > 1):
             if fit == 0:
                 raise refuse("CANCEL_LIMIT", job.jid)
-            return list(doomed), fit
-        doomed.update(dict.fromkeys(more))
-    return list(doomed), len(found)
+            return list(doomed.values()), fit
+        doomed |= {jid: jobs.load(store, jid) for jid in more}
+    return list(doomed.values()), len(found)
 
 
-def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, None]) -> list[str]:
+def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, Job]) -> list[str]:
     """A job and all that wait for it, nearest first, without those already chosen; or refuse."""
     if job.jid in doomed:
         return []

@@ -55,8 +55,8 @@ def fill_slots(store: Store, now: int, name: str) -> None:
 
 
 def parked_first(found: list[Job]) -> list[Job]:
-    """The same jobs, those parked at a key before all others: the order in which many are deleted, so that no job gets
-    a slot in the step that deletes it.
+    """The same jobs, those parked at a key before all others: the order in which many are ended, so that no job gets
+    a slot in the step that ends it.
     """
     return sorted(found, key=lambda job: not (job.state == "throttled" and concurrency_keys.is_parked(job)))
 

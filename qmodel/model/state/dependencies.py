@@ -49,6 +49,7 @@ def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
     more: dict[str, int] = {}
     for jid, (_, unmet, _) in edges.items():
         unfinished[jid] = [edge.jid for edge in unmet]
+        results.check_texts(store, jid, edges[jid].given)
         _check_room(store, jid, unfinished[jid], more)
     _check_cycles(store, unfinished)
     return edges
