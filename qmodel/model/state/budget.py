@@ -2,8 +2,8 @@
 
 Counts alone do not bound an operation: a thousand jobs with a hundred tags each are a hundred thousand tags. So work is
 counted in units, of about ten microseconds of a server each. A job costs 2 units, and one more for each option, tag,
-dependency, dependent, and 4 KiB of text; two for each throttle, and two for every four stages of its history. One
-operation may do 4000 units, so that it stays below 50 milliseconds.
+dependency, dependent, and 4 KiB of data; two for each throttle, for every four stages of its history, and for 4 KiB of
+the texts that its record holds. One operation may do 4000 units, so that it stays below 50 milliseconds.
 
 - An operation whose work follows from its arguments, and that is done whole or not at all, is refused if it needs more
   (OVER_BUDGET). A single job is never refused.
