@@ -102,6 +102,7 @@ function finish.complete(now, op)
     return outcome
   end
   local depends = op.named and check_next('complete', op) or dependencies.no_edges
+  results.check_copies(job, op.result)
 
   outcome = complete(now, job, op, depends)
   if retire(now, SWEEP) then
@@ -115,7 +116,9 @@ local function check_budget(op, found, outcomes)
   local units = 0
   for i, one in ipairs(op.jobs) do
     if not outcomes[i] then
+      results.check_copies(found[i], one.result)
       units = units + concurrency.ending(found[i]) + math.floor((#one.result + #(one.data or '')) / budget.BLOCK)
+        + results.copying(found[i], one.result)
     end
   end
   budget.check('complete_many', #op.jobs, units)
@@ -158,6 +161,9 @@ function finish.complete_and_pop(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'completed')
   local depends = not outcome and check_next('complete_and_pop', op) or dependencies.no_edges
   local again = workers.granted(op.worker, op.request)
+  if not outcome then
+    results.check_copies(job, op.result)
+  end
 
   if not outcome then -- a first completion has no grant yet, even if another call used the same request
     again = {}

@@ -98,7 +98,7 @@ function lease.revoke(now, op)
       met[jid] = true
       found[#found + 1] = job
       ended = ended + job.waits
-      units = units + budget.FAILURE + concurrency.ending(job)
+      units = units + budget.failing(job) + concurrency.ending(job)
     end
   end
   if ended > catalogue.most then
@@ -106,9 +106,12 @@ function lease.revoke(now, op)
   end
   budget.check('revoke', #found, units)
 
-  local states = {}
-  for i, job in ipairs(found) do
-    states[i] = lease.revoke_one(now, job)
+  local states, shown = {}, {}
+  for _, job in ipairs(concurrency.parked_first(found)) do
+    states[job.jid] = lease.revoke_one(now, job)
   end
-  return states
+  for i, job in ipairs(found) do
+    shown[i] = states[job.jid]
+  end
+  return shown
 end

@@ -67,14 +67,15 @@ function remove.cancel(now, op)
   end
   local doomed = op.cascade and with_dependents(named) or closed(named)
   check_edges(doomed)
-  local units = 0
-  for _, jid in ipairs(doomed) do
-    units = units + concurrency.ending(jobs.load(jid))
+  local found, units = {}, 0
+  for i, jid in ipairs(doomed) do
+    found[i] = jobs.load(jid)
+    units = units + concurrency.ending(found[i])
   end
-  budget.check('cancel', #doomed, units)
+  budget.check('cancel', #found, units)
 
-  for _, jid in ipairs(doomed) do
-    deletion.delete(now, jobs.load(jid))
+  for _, job in ipairs(concurrency.parked_first(found)) do
+    deletion.delete(now, job)
   end
   return doomed
 end
@@ -135,7 +136,7 @@ function remove.cancel_many(now, op)
     end
   end
 
-  return selection.bulk(op.preview, unfinished, cursor, canceler(now))
+  return selection.bulk(op.preview, concurrency.parked_first(unfinished), cursor, canceler(now))
 end
 
 -- Delete finished jobs by age.
@@ -189,7 +190,7 @@ local function choose(queue, found)
     end
     for _, jid in ipairs(more) do
       known[jid] = true
-      doomed[#doomed + 1] = jid
+      doomed[#doomed + 1] = jobs.load(jid)
     end
   end
   return doomed, #found
@@ -236,8 +237,8 @@ function remove.obliterate(now, op)
     schedules.leave(schedule)
     recurrence.stop(now, schedule, 'obliterate')
   end
-  for _, jid in ipairs(doomed) do
-    delete_any(now, jobs.load(jid))
+  for _, job in ipairs(concurrency.parked_first(doomed)) do
+    delete_any(now, job)
   end
   local left = queues.length(op.queue) + schedules.size(op.queue)
   if left == 0 and cursor == '' then

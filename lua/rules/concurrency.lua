@@ -27,8 +27,11 @@ end
 function concurrency.release_slot(now, job)
   local name = concurrency_keys.of(job)
   if name and concurrency_keys.has_slot(job) then
+    local wanted = concurrency_keys.is_wanted(name)
     concurrency_keys.free_slot(name, job)
-    concurrency.fill_slots(now, name)
+    if wanted then
+      concurrency.fill_slots(now, name)
+    end
   end
 end
 
@@ -49,6 +52,20 @@ function concurrency.fill_slots(now, name)
     concurrency_keys.take_slot(name, job)
     jobs.place(job, 'waiting')
   end
+end
+
+-- The same jobs, those parked at a key before all others: the order in which many are ended, so that no job gets a slot
+-- in the step that ends it.
+function concurrency.parked_first(found)
+  local first, others = {}, {}
+  for _, job in ipairs(found) do
+    local list = job.state == 'throttled' and concurrency_keys.is_parked(job) and first or others
+    list[#list + 1] = job
+  end
+  for _, job in ipairs(others) do
+    first[#first + 1] = job
+  end
+  return first
 end
 
 -- The units for ending a job: for deleting it, for giving its slot to the next parked job, and for what waits at its

@@ -5,9 +5,9 @@ local propagation = {}
 
 local FOLLOWED = {'fail', 'ignore', 'cancel'}
 
--- Whether the budget has room for a job, which it always has for the first one; if so, spend it.
-local function affords(job, bounds)
-  local units = budget.weight(job)
+-- Whether the budget has room for a job that is to keep a text, which it always has for the first one; if so, spend it.
+local function affords(job, bounds, text)
+  local units = budget.weight(job) + budget.of_result(#text) - 1
   if budget.room() < bounds.begun and not budget.fits(units, bounds.kept) then
     return false
   end
@@ -45,7 +45,7 @@ local function follow_one(now, job, policy, waiting_job, doomed, bounds)
   if waiting_job.state ~= 'depends' and (policy == 'fail' or #dependencies.under(waiting_job, 'block') > 0) then
     return true
   end
-  if not affords(waiting_job, bounds) then
+  if not affords(waiting_job, bounds, policy == 'ignore' and job.message or '') then
     return false
   end
   if policy == 'fail' then
@@ -77,7 +77,7 @@ end
 local function leave(now, job, doomed, bounds)
   for _, jid in ipairs(dependencies.under(job, 'ignore')) do
     local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds) then
+    if not affords(waiting_job, bounds, '') then
       return false
     end
     ignore(now, waiting_job, job, 'canceled', '')
@@ -85,7 +85,7 @@ local function leave(now, job, doomed, bounds)
   local message = 'Its dependency ' .. job.jid .. ' was canceled.'
   for _, jid in ipairs(dependencies.under(job, 'fail')) do
     local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds) then
+    if not affords(waiting_job, bounds, '') then
       return false
     end
     dependencies.unlink(waiting_job, {job.jid})
@@ -93,7 +93,7 @@ local function leave(now, job, doomed, bounds)
   end
   for _, jid in ipairs(dependencies.under(job, 'cancel')) do
     local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds) then
+    if not affords(waiting_job, bounds, '') then
       return false
     end
     dependencies.unlink(waiting_job, {job.jid})
@@ -135,7 +135,7 @@ local function next_(now, doomed, bounds)
     return true
   elseif not cancels then
     return follow(now, job, doomed, bounds)
-  elseif not affords(job, bounds) then
+  elseif not affords(job, bounds, '') then
     cascade.push(job, true)
     return false
   end

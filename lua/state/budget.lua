@@ -14,7 +14,8 @@ budget.BLOCK = 4096
 
 local INLINE = 1024
 local FEW_TAGS = 16
-local PART = 100 -- records are read with one command
+local FEW, PART = 4, 100 -- the fewest and the most records that are read with one command
+local LARGE = 40 -- the units of a record of which only a few are read at once
 
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
@@ -61,22 +62,29 @@ local function blocks(bytes)
   return math.floor(bytes / budget.BLOCK)
 end
 
+local counted, number = '', 0 -- the tags counted last, and how many they are
+
 local function tags_of(job)
-  if job.tags == '' then
-    return 0
+  if job.tags ~= counted then
+    local _, between = string.gsub(job.tags, '\255', '')
+    counted, number = job.tags, job.tags == '' and 0 or between + 1
   end
-  local _, between = string.gsub(job.tags, '\255', '')
-  return between + 1
+  return number
+end
+
+-- The units for the texts in a job's record: they are read and written with it, which costs twice.
+function budget.of_texts(job)
+  return 2 * blocks(#job.result + #job.progress + #job.message)
 end
 
 -- The units for moving a job from one state to another.
 function budget.moving(job)
-  local units = 2 + math.floor(job.stages / 4) * 2 + math.floor(tags_of(job) / FEW_TAGS)
+  local units = 2 + math.floor(job.stages / 4) * 2 + math.floor(tags_of(job) / FEW_TAGS) + budget.of_texts(job)
   if job.options == '' then
     return units
   end
-  local _, between = string.gsub(job.options, '\255', '')
-  return units + between + 1 + 2 * #throttles.named(job)
+  units = units + options.size(job)
+  return options.get(job, 'throttles') and units + 2 * #throttles.named(job) or units
 end
 
 -- How many of some jobs to read for a caller that stops where its budget ends: those that exceed it, and the next one,
@@ -85,18 +93,20 @@ function budget.reach(jids)
   if #jids < 2 then
     return #jids
   end
-  local units, part = 0, {}
+  local units, size, read = 0, FEW, 0 -- how many to read at once, more each time; how many are read
   for i = 1, #jids do
-    if i % PART == 1 then
-      for k = 0, PART - 1 do
-        part[k + 1] = jids[i + k]
-      end
-      records.prefetch(part)
+    if i > read then
+      read = math.min(read + size, #jids)
+      records.prefetch({unpack(jids, i, read)})
+      size = math.min(2 * size, PART)
     end
     local job = records.get(jids[i])
-    units = units + (job and budget.moving(job) or 0)
+    local more = job and budget.moving(job) or 0
+    units = units + more
     if units > left then
       return math.min(i + 1, #jids)
+    elseif more > LARGE then
+      size = FEW
     end
   end
   return #jids
@@ -105,11 +115,15 @@ end
 -- The units for showing or deleting a job.
 function budget.weight(job)
   local units = budget.moving(job) + tags_of(job)
-  local bytes = #job.result + #job.progress + #job.message
   if job.apart == '1' then
-    bytes = bytes + apart(records.data_size(job))
+    units = units + blocks(apart(records.data_size(job)))
   end
-  return units + job.waits + job.waited_for + blocks(bytes)
+  return units + job.waits + job.waited_for
+end
+
+-- The units for failing a job, beside those for ending it: also for its dead letter, if it has a dead queue.
+function budget.failing(job)
+  return budget.FAILURE + (options.get(job, 'dead_queue') and budget.weight(job) or 0)
 end
 
 -- The units for showing a job again that a reply has shown.

@@ -9,6 +9,7 @@ local concurrency_keys = {}
 local FIRST = '-inf'
 local ORDERED = 'ordered:'
 local REQUEST = 'request:'
+local NONE = {} -- of jobs
 
 -- The name of the key that a job needs a slot of, or nil.
 function concurrency_keys.of(job)
@@ -51,15 +52,35 @@ function concurrency_keys.free_slots(name)
   return concurrency_keys.limit(name) - writes.fetch('ZCOUNT', keys.concurrency_key(name), FIRST, FIRST)
 end
 
--- The jobs that have been parked longest.
-function concurrency_keys.first_parked(name, most)
+local function read_parked(name, most)
   local found = {}
-  if most > 0 then
-    for i, member in ipairs(writes.fetch('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
-      found[i] = keys.jid_of(member)
-    end
+  for i, member in ipairs(writes.fetch('ZRANGEBYSCORE', keys.concurrency_key(name), 0, '+inf', 'LIMIT', 0, most)) do
+    found[i] = keys.jid_of(member)
   end
   return found
+end
+
+-- The jobs that have been parked longest. A step asks several times for the first one; the answer is kept.
+function concurrency_keys.first_parked(name, most)
+  if most ~= 1 then
+    return most > 0 and read_parked(name, most) or NONE
+  end
+  local firsts = store.firsts or {}
+  store.firsts = firsts
+  firsts[name] = firsts[name] or read_parked(name, 1)
+  return firsts[name]
+end
+
+-- Whether a parked job would get a slot that becomes free.
+function concurrency_keys.is_wanted(name)
+  return concurrency_keys.limit(name) > 0 and #concurrency_keys.first_parked(name, 1) > 0
+end
+
+-- Forget which job is the first one.
+local function forget_first(name)
+  if store.firsts then
+    store.firsts[name] = nil
+  end
 end
 
 -- The first jobs that have a slot, by id.
@@ -96,10 +117,12 @@ end
 
 -- Park a job at a key.
 function concurrency_keys.park(name, job)
+  forget_first(name)
   store.add(keys.concurrency_key(name), job.ready_at, keys.member(job.seq, job.jid))
 end
 
 -- Stop parking a job.
 function concurrency_keys.unpark(name, job)
+  forget_first(name)
   store.remove(keys.concurrency_key(name), keys.member(job.seq, job.jid))
 end

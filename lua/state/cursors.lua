@@ -135,6 +135,6 @@ function cursors.page(kind, name, after, most)
     local key, jid = place(kind, found[i], found[i + 1])
     page[#page + 1], jids[#jids + 1] = {key, jid}, jid
   end
-  records.prefetch(jids)
+  budget.reach(jids)
   return page
 end

@@ -249,6 +249,7 @@ function dependencies.check(asked)
   for _, one in ipairs(asked) do
     if one.depends then
       wanted[one.jid] = jids_of(found[one.jid].unmet)
+      results.check_texts(one.jid, found[one.jid].given)
       check_room(one.jid, wanted[one.jid], more)
     end
   end
@@ -282,19 +283,18 @@ local function remember(job, given)
   if not said then
     return
   end
-  local after = options.get(job, 'after') or ''
+  local after = options.get(job, 'after')
+  local parts, size = {after}, after and #after or -1
   for _, edge in ipairs(given) do
-    local more = (after == '' and '' or after .. ' ') .. edge.jid .. ' ' .. edge.policy
-    if edge.name ~= '' then
-      more = more .. ':' .. edge.name
+    local more = edge.jid .. ' ' .. edge.policy .. (edge.name ~= '' and ':' .. edge.name or '')
+    if size + 1 + #more <= AFTER_BYTES then
+      parts[#parts + 1], size = more, size + 1 + #more
     end
-    after = #more <= AFTER_BYTES and more or after
   end
-  options.set(job, 'after', after)
+  options.set(job, 'after', table.concat(parts, ' '))
 end
 
-local function add(job, edge, other_job)
-  local had = mark_of(job, edge.jid)
+local function add(job, edge, other_job, had)
   if had then
     results.drop(job, edge.jid, had)
   else
@@ -311,21 +311,18 @@ end
 -- A failed dependency with a policy other than block is processed at the end of the operation.
 function dependencies.link(job, found)
   remember(job, found.given)
-  for _, edge in ipairs(found.unmet) do
+  local marks = {} -- are read before the first of the edges is written
+  for i, edge in ipairs(found.unmet) do
+    marks[i] = mark_of(job, edge.jid) or false
+  end
+  for i, edge in ipairs(found.unmet) do
     local other_job = jobs.load(edge.jid)
-    add(job, edge, other_job)
-    if edge.name ~= '' then
-      results.expect(job, edge)
-    end
+    add(job, edge, other_job, marks[i])
     if edge.policy ~= 'block' and other_job.state == 'failed' then
       cascade.push(other_job)
     end
   end
-  for _, edge in ipairs(found.met) do
-    local other_job = jobs.load(edge.jid)
-    results.expect(job, edge)
-    results.keep(job, edge.jid, 'complete', other_job.result)
-  end
+  results.expect(job, found.unmet, found.met)
 end
 
 -- Let a job depend on an unfinished one by a plain edge.

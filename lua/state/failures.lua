@@ -5,8 +5,23 @@ local failures = {}
 
 local NONE = {} -- of jobs
 
+-- How many jobs a group has. A step asks once; then it counts what it adds and removes.
+local function size_of(group)
+  local sizes = store.sizes or {}
+  store.sizes = sizes
+  sizes[group] = sizes[group] or writes.fetch('ZCARD', keys.group(group))
+  return sizes[group]
+end
+
+local function resize(group, by)
+  store.sizes[group] = store.sizes[group] + by
+end
+
 -- List a failed job.
 function failures.add(job)
+  if store.sizes and store.sizes[job.group] then
+    resize(job.group, 1)
+  end
   store.add(keys.group(job.group), job.ended_at, keys.member(job.seq, job.jid))
   store.add(keys.failures, 0, job.group)
   store.add(keys.failed, job.ended_at, keys.member(job.seq, job.jid))
@@ -16,12 +31,14 @@ end
 -- Remove a failed job, and its group if it was the last.
 function failures.discard(job)
   local member = keys.member(job.seq, job.jid)
-  writes.put_off('ZREM', keys.group(job.group), member)
-  if writes.fetch('ZCARD', keys.group(job.group)) == 0 then
+  local left = size_of(job.group) - 1
+  resize(job.group, -1)
+  store.remove(keys.group(job.group), member)
+  if left == 0 then
     writes.put_off('ZREM', keys.failures, job.group)
   end
   if not options.get(job, 'kept') then
-    writes.put_off('ZREM', keys.failed, member)
+    store.remove(keys.failed, member)
   end
   retention.leave(job)
   options.drop(job, 'kept')

@@ -38,13 +38,29 @@ function idempotency.recall(request)
   end
 end
 
--- Remember the reply to a request, and forget the oldest beyond 1000.
+-- Remember the reply to a request, and forget the oldest beyond 1000: at the end of the step, which may have many.
 function idempotency.remember(request, reply)
-  local order = keys['requests-order']
+  local replies = store.replies or {}
+  store.replies = replies
+  replies[#replies + 1] = request
+  replies[#replies + 1] = pack(reply)
+end
+
+-- Write the replies of the step.
+function idempotency.flush()
+  local order, replies, places = keys['requests-order'], store.replies, {}
   local last = writes.fetch('ZRANGE', order, -1, -1, 'WITHSCORES')
-  if writes.fetch('ZCARD', order) >= KEPT then
-    writes.put_off('HDEL', keys.requests, writes.pop_first(order)[1])
+  for i = 1, #replies, 2 do
+    places[i], places[i + 1] = store.text((last[2] or 0) + (i + 1) / 2), replies[i]
   end
-  writes.put_off('HSET', keys.requests, request, pack(reply))
-  writes.put_off('ZADD', order, store.text((last[2] or 0) + 1), request)
+  local surplus = writes.fetch('ZCARD', order) + #replies / 2 - KEPT
+  if surplus > 0 then
+    local popped, gone = writes.pop_first(order, store.text(surplus)), {}
+    for i = 1, #popped, 2 do
+      gone[#gone + 1] = popped[i]
+    end
+    writes.put_off_many('HDEL', keys.requests, gone, #gone)
+  end
+  writes.put_off_many('HSET', keys.requests, replies, #replies)
+  writes.put_off_many('ZADD', order, places, #places)
 end

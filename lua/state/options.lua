@@ -17,26 +17,41 @@ local OF_PUT = {
   'cost', 'ordered', 'unique',
 }
 
--- The value of an option of a job, or nil.
-function options.get(job, name)
-  if job.options == '' then
-    return nil
+-- A step asks for ten options of a job in a row. So the values of some texts are kept.
+local MOST = 64
+local known, sizes, count = {}, {}, 0 -- text -> values by name; text -> how many; how many texts
+
+local function read(text)
+  if count == MOST then
+    known, sizes, count = {}, {}, 0
   end
-  local text = BETWEEN .. job.options
-  local _, at = string.find(text, BETWEEN .. name .. '=', 1, true)
-  if not at then
-    return nil
+  local values, size = {}, 0
+  for name, value in string.gmatch(text, '([^=\255]+)=([^\255]*)') do
+    values[name], size = value, size + 1
   end
-  return string.match(text, '^[^\255]*', at + 1)
+  known[text], sizes[text], count = values, size, count + 1
+  return values
 end
 
-local function read(job)
-  local names, values = {}, {}
-  for name, value in string.gmatch(job.options, '([^=\255]+)=([^\255]*)') do
-    names[#names + 1] = name
-    values[name] = value
+-- The value of an option of a job, or nil.
+function options.get(job, name)
+  local text = job.options
+  if text == '' then
+    return nil
   end
-  return names, values
+  local values = known[text] or read(text)
+  return values[name]
+end
+
+-- How many options a job has.
+function options.size(job)
+  local text = job.options
+  if text == '' then
+    return 0
+  elseif not known[text] then
+    read(text)
+  end
+  return sizes[text]
 end
 
 local function write(job, names, values)
@@ -60,25 +75,25 @@ end
 
 -- Set an option of a job: text without control characters, or a whole number.
 function options.set(job, name, value)
-  local names, values = read(job)
-  if not values[name] then
-    names[#names + 1] = name
+  options.drop(job, name)
+  local said = type(value) == 'number' and store.text(value) or value
+  local text, one = job.options, name .. '=' .. said
+  for at, other in string.gmatch(text, '()([^=\255]+)=[^\255]*') do
+    if name < other then
+      job.options = string.sub(text, 1, at - 1) .. one .. BETWEEN .. string.sub(text, at)
+      return
+    end
   end
-  values[name] = type(value) == 'number' and store.text(value) or value
-  write(job, names, values)
+  job.options = text == '' and one or text .. BETWEEN .. one
 end
 
 -- Remove an option of a job.
 function options.drop(job, name)
   if options.get(job, name) then
-    local names, values = read(job)
-    local left = {}
-    for _, other in ipairs(names) do
-      if other ~= name then
-        left[#left + 1] = other
-      end
-    end
-    write(job, left, values)
+    local text = BETWEEN .. job.options
+    local at = string.find(text, BETWEEN .. name .. '=', 1, true)
+    local next_at = string.find(text, BETWEEN, at + 1, true) or #text + 1
+    job.options = string.sub(string.sub(text, 1, at - 1) .. string.sub(text, next_at), 2)
   end
 end
 

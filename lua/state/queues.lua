@@ -341,13 +341,30 @@ local function until_(key, moment, most)
   return writes.fetch('ZRANGEBYSCORE', key, '-inf', moment, 'LIMIT', 0, most)
 end
 
--- Take the next ready jobs out of the order; they are in no list then.
+-- Put members that were taken out of the order back, from one on, and forget them.
+local function leave(key, popped, from)
+  for i = from, #popped, 2 do
+    writes.put_off('ZADD', key, popped[i + 1], popped[i])
+  end
+  for i = #popped, from, -1 do
+    popped[i] = nil
+  end
+end
+
+-- Take the next ready jobs out of the order; they are in no list then. Those that the budget cannot reach stay.
 function queues.take(name, count_)
   if count_ == 0 then
     return {}
   end
   local queue = queues.of(name)
   local popped = writes.pop_first(queue.work_key, store.text(count_))
+  if #popped > 2 then
+    local jids = {}
+    for i = 1, #popped, 2 do
+      jids[#jids + 1] = keys.ready_jid_of(popped[i])
+    end
+    leave(queue.work_key, popped, 2 * budget.reach(jids) + 1)
+  end
   local taken = load_ready(queue.work_key, popped, 2)
   for i = 1, #taken do
     local job = taken[i]

@@ -32,12 +32,7 @@ local function member(request)
   return keys.member(request.seq, request.id)
 end
 
--- A request, or false if it does not exist.
-function requests.get(id)
-  local text = store.read(keys.request(id))
-  if not text then
-    return false
-  end
+local function decode(id, text)
   local request, at = {id = id}, 1
   for value in string.gmatch(text, '%C+') do
     local field = FIELDS[at]
@@ -47,6 +42,17 @@ function requests.get(id)
   local reached = request.reached or NONE -- a request of an older library does not have it
   request.reached = reached ~= NONE and string.sub(reached, #SOME + 1)
   return request
+end
+
+-- A request, or false if it does not exist; the same table each time within an operation.
+function requests.get(id)
+  local known = store.requests or {}
+  store.requests = known
+  if known[id] == nil then
+    local text = store.read(keys.request(id))
+    known[id] = text and decode(id, text)
+  end
+  return known[id]
 end
 
 -- A request that is known to exist.
@@ -93,14 +99,29 @@ function requests.move(now, request, state)
   store.add(list_of(state), now, member(request))
 end
 
--- Store the changes of a request.
+-- Store the changes of a request, at the end of the operation.
 function requests.save(request)
+  request.changed = true
+  store.requests = store.requests or {}
+  store.requests[request.id] = request
+end
+
+local function write(request)
   local values = {}
   for i, field in ipairs(FIELDS) do
     values[i] = field ~= 'reached' and (TEXTS[field] and request[field] or store.text(request[field]))
   end
   values[#FIELDS] = request.reached and SOME .. request.reached or NONE
   store.write(keys.request(request.id), table.concat(values, '\t'))
+end
+
+-- Write the requests that have changed.
+function requests.flush()
+  for _, request in pairs(store.requests) do
+    if request and request.changed then
+      write(request)
+    end
+  end
 end
 
 -- How many requests are in a state, and a page of their ids, longest in it first.
@@ -161,6 +182,7 @@ function requests.forget(request, most)
   local left = writes.fetch('ZCARD', key)
   if left == 0 then
     strike(request)
+    store.requests[request.id] = false
     store.write(keys.request(request.id), false)
   end
   return left

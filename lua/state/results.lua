@@ -8,6 +8,7 @@ local results = {}
 
 local VALUE = '^(%d+)\t(%l*)\t([^\n\f]*)([\n\f])(.*)$'
 local INLINE = 1024
+local TEXTS = 4000 -- the most units of texts of a job's dependencies (8 MiB), or of copies of its result (16 MiB)
 
 local function key_of(job)
   return job.key .. '-results'
@@ -29,12 +30,72 @@ function results.check_room(jid, more)
   end
 end
 
--- Reserve a name for the result of a dependency; it comes last.
-function results.expect(job, edge)
-  local number = store.text(named(job) + 1)
-  options.set(job, 'results', number)
-  writes.put_off('HDEL', key_of(job), field_of_text(edge.jid))
-  writes.put_off('HSET', key_of(job), edge.jid, number .. '\t\t' .. edge.name .. '\n')
+-- Refuse a job if the texts of its dependencies are longer than one operation may read and keep.
+function results.check_texts(jid, given)
+  local units = 0
+  for _, edge in ipairs(given) do
+    local job = jobs.get(edge.jid)
+    units = units + (job and budget.of_texts(job) or 0)
+  end
+  if units > TEXTS then
+    refusals.refuse('DEPENDENCY_LIMIT', jid)
+  end
+end
+
+-- The units for the copies of a result that the dependents keep which have named the job.
+function results.copying(job, result)
+  local units, copies = budget.of_result(#result) - 1, 0
+  if units == 0 or job.waited_for == '0' then
+    return 0
+  end
+  local found = writes.fetch('ZRANGE', job.key .. '-dependents', 0, -1, 'WITHSCORES')
+  for i = 2, #found, 2 do
+    copies = copies + found[i] % 2
+  end
+  return copies * units
+end
+
+-- Refuse a result if its copies are longer than one operation may write.
+function results.check_copies(job, result)
+  if results.copying(job, result) > TEXTS then
+    refusals.refuse('DEPENDENCY_LIMIT', job.jid)
+  end
+end
+
+-- The edges with names, first those to unfinished jobs, each with the state and the result of its job.
+local function named_edges(unmet, met)
+  local found = {}
+  for _, edge in ipairs(unmet) do
+    if edge.name ~= '' then
+      found[#found + 1] = {edge, '', ''}
+    end
+  end
+  for _, edge in ipairs(met) do
+    local job = jobs.load(edge.jid)
+    found[#found + 1] = {edge, 'complete', job.result}
+  end
+  return found
+end
+
+-- Reserve names for the results of unfinished and complete dependencies; they come last.
+function results.expect(job, unmet, met)
+  local number, values, gone = named(job), {}, {}
+  for _, one in ipairs(named_edges(unmet, met)) do
+    local edge, state, text, size = one[1], one[2], one[3], #values
+    number = number + 1
+    local head = store.text(number) .. '\t' .. state .. '\t' .. edge.name
+    values[size + 1], values[size + 2] = edge.jid, head .. (#text > INLINE and '\f' .. store.text(#text) or '\n' .. text)
+    if #text > INLINE then
+      values[size + 3], values[size + 4] = field_of_text(edge.jid), text
+    else
+      gone[#gone + 1] = field_of_text(edge.jid)
+    end
+  end
+  if values[1] then
+    options.set(job, 'results', number)
+    writes.put_off_many('HDEL', key_of(job), gone, #gone)
+    writes.put_off_many('HSET', key_of(job), values, #values)
+  end
 end
 
 -- Keep the outcome of a dependency.

@@ -16,6 +16,7 @@ local DAY_MS = 86400000
 local MINUTE_MS = 60000
 local RUN_MOST = 10000000000
 local BINS = 287
+local NONE = {} -- of keys
 local FOLD = 128
 local SWEEP = 10
 
@@ -58,9 +59,18 @@ local function member(day, queue)
   return day .. ':' .. queue
 end
 
+-- Delete a key of a day, with what this step has counted in it.
+local function delete(kind, day, queue)
+  local key = keys.stats(kind, day, queue)
+  if store.counts then
+    store.counts[key] = nil
+  end
+  writes.delete(key)
+end
+
 local function drop(day, queue)
   for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes'}) do
-    writes.delete(keys.stats(kind, day, queue))
+    delete(kind, day, queue)
   end
 end
 
@@ -153,25 +163,38 @@ local function sweep_minutes(today)
   for _, old in ipairs(writes.fetch('ZRANGEBYSCORE', keys['s-minutes'], '-inf', last, 'LIMIT', 0, SWEEP)) do
     local day, queue = string.match(old, '^(%d+):(.*)$')
     fold_pending('run', day, queue)
-    writes.delete(keys.stats('minutes', day, queue))
+    delete('minutes', day, queue)
     writes.put_off('ZREM', keys['s-minutes'], old)
   end
+end
+
+-- Whether a day of a queue is among the days with statistics; a step on many jobs asks once.
+local function is_entered(day, queue)
+  local days = store.days or {}
+  store.days = days
+  local name = member(day, queue)
+  if days[name] == nil then
+    days[name] = writes.fetch('ZSCORE', keys.s, name) and true
+  end
+  return days[name]
 end
 
 -- Enter a day of a queue among the days with statistics; if it is new, delete a few that are too old.
 local function enter(day, queue)
   local key = keys.s
-  if writes.fetch('ZSCORE', key, member(day, queue)) then
+  if is_entered(day, queue) then
     return
   end
   local oldest = day - config.value('stats-history') * DAY_MS
   for _, old in ipairs(writes.fetch('ZRANGEBYSCORE', key, '-inf', '(' .. oldest, 'LIMIT', 0, SWEEP)) do
     local old_day, old_queue = string.match(old, '^(%d+):(.*)$')
     drop(old_day, old_queue)
+    store.days[old] = false
     writes.put_off('ZREM', key, old)
     writes.put_off('ZREM', keys['s-minutes'], old)
   end
   sweep_minutes(day)
+  store.days[member(day, queue)] = true
   writes.put_off('ZADD', key, day, member(day, queue))
   writes.put_off('ZADD', keys['s-minutes'], day, member(day, queue))
 end
@@ -234,11 +257,16 @@ function stats.ran_one(now, queue, text)
   end
 end
 
--- Append the buffered durations.
+-- Append the buffered durations, and write the counts of the step.
 function stats.flush()
-  for key, of in pairs(store.durations) do
+  for key, of in pairs(store.durations or NONE) do
     local size = writes.append(key, nil, of.durations)
     appended(of.kind, of.day, of.queue, size, #of.durations)
+  end
+  for key, fields in pairs(store.counts or NONE) do
+    for field, by in pairs(fields) do
+      writes.put_off('HINCRBY', key, field, by)
+    end
   end
 end
 
@@ -260,12 +288,21 @@ end
 
 -- ---- counts
 
+-- The counts of a step are added up, and written at its end.
+local function add_to(key, field, by)
+  local counts = store.counts or {}
+  store.counts = counts
+  local fields = counts[key] or {}
+  counts[key] = fields
+  fields[field] = (fields[field] or 0) + by
+end
+
 local function count(at, queue, field, by)
-  writes.put_off('HINCRBY', keys.stats('stats', stats.day_of(at), queue), field, by)
+  add_to(keys.stats('stats', stats.day_of(at), queue), field, by)
 end
 
 local function count_minute(now, queue, field)
-  writes.put_off('HINCRBY', keys.stats('minutes', stats.day_of(now), queue), minute_of(now) .. field, 1)
+  add_to(keys.stats('minutes', stats.day_of(now), queue), minute_of(now) .. field, 1)
 end
 
 -- Count a retry.
@@ -286,7 +323,7 @@ end
 -- Count a failed job as no longer failed, on the day of its failure.
 function stats.recovered(failed_at, queue)
   local day = stats.day_of(failed_at)
-  if writes.fetch('ZSCORE', keys.s, member(day, queue)) then
+  if is_entered(day, queue) then
     count(failed_at, queue, 'failed', -1)
   end
 end

@@ -41,6 +41,7 @@ function store.begin_plain(now, text)
   store.many = false -- whether writes are buffered
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
+  store.days = false -- day and queue -> whether it has statistics (state/stats.lua)
   size = 0
   writes.begin()
 end
@@ -53,7 +54,12 @@ function store.begin(now, text, many)
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
-  store.durations = false -- the buffer of state/stats.lua
+  store.durations, store.counts = false, false -- the buffers of state/stats.lua
+  store.firsts = false -- key -> its first parked job (state/concurrency_keys.lua)
+  store.replies = false -- the buffer of state/idempotency.lua
+  store.requests = false -- id -> request (state/requests.lua)
+  store.sizes = false -- group -> how many failed jobs it has (state/failures.lua)
+  store.tagged = false -- tag -> how many jobs more or fewer have it (state/tags.lua)
   store.cascade = false -- failed jobs whose dependents are not processed yet (state/cascade.lua)
   store.seen = false -- the worker whose last-seen time was read
 end

@@ -33,11 +33,26 @@ function tags.check_room(whose, some, more)
   end
 end
 
+local fewer = false -- whether the step has taken a tag from a job
+
+-- The counts of a step are added up, and written at its end.
 local function count(tag, by)
-  if by < 0 and writes.fetch('ZSCORE', keys.tags, tag) == '-1' then
-    writes.put_off('ZREM', keys.tags, tag)
-  else
-    writes.put_off('ZINCRBY', keys.tags, -by, tag)
+  if not store.tagged then
+    store.tagged, fewer = {}, false
+  end
+  store.tagged[tag] = (store.tagged[tag] or 0) + by
+  fewer = fewer or by < 0
+end
+
+-- Write the counts of the step; drop the tags that no job has.
+function tags.flush()
+  for tag, by in pairs(store.tagged) do
+    if by ~= 0 then
+      writes.put_off('ZINCRBY', keys.tags, -by, tag)
+    end
+  end
+  if fewer then
+    writes.put_off('ZREMRANGEBYSCORE', keys.tags, '0', '+inf')
   end
 end
 

@@ -66,7 +66,11 @@ end
 -- The throttles that a job names.
 function throttles.named(job)
   local found, met = {}, {}
-  for name in string.gmatch(options.get(job, 'throttles') or '', '%S+') do
+  local names = options.get(job, 'throttles')
+  if not names then
+    return found
+  end
+  for name in string.gmatch(names, '%S+') do
     if not met[name] then
       met[name] = true
       found[#found + 1] = name

@@ -83,10 +83,15 @@ end
 
 -- Put off what is buffered for a key, before another write to it.
 local function gathered_first(key)
-  put_off_gathered(store.removed, 'ZREM', key)
-  put_off_gathered(store.added, 'ZADD', key)
-  put_off_gathered(store.dropped, 'HDEL', key)
-  put_off_gathered(store.set, 'HSET', key)
+  local removed, added, dropped, set = store.removed, store.added, store.dropped, store.set
+  if removed and removed[key] or added and added[key] then
+    put_off_gathered(removed, 'ZREM', key)
+    put_off_gathered(added, 'ZADD', key)
+  end
+  if dropped and dropped[key] or set and set[key] then
+    put_off_gathered(dropped, 'HDEL', key)
+    put_off_gathered(set, 'HSET', key)
+  end
 end
 
 -- Put a write off until the end of the step.

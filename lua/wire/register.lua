@@ -95,8 +95,17 @@ local function flush(spec, now, operation, args)
   if store.cascade then
     cascade.flush()
   end
-  if store.durations then
+  if store.durations or store.counts then
     stats.flush()
+  end
+  if store.tagged then
+    tags.flush()
+  end
+  if store.replies then
+    idempotency.flush()
+  end
+  if store.requests then
+    requests.flush()
   end
   record(operation, args, answer)
   store.flush()

@@ -63,8 +63,10 @@ REASONS: dict[str, Reason] = {
     ),
     "DEPENDENCY_LIMIT": Reason(
         ("jid",),
-        "Job {jid} has more dependents or dependencies than one operation can process (1000; 4000 in total).",
-        "Add and remove dependencies in parts; if more than 1000 jobs wait for one, put intermediate jobs.",
+        "Job {jid} has more dependents or dependencies than one operation can process (1000; 4000 in total), or longer "
+        "results (8 MiB of its dependencies, 16 MiB of copies for its dependents).",
+        "Add and remove dependencies in parts; if more than 1000 jobs wait for one, put intermediate jobs; keep long "
+        "results elsewhere.",
     ),
     "DUPLICATE_JID": Reason(("jid",), "Job {jid} occurs twice in one operation.", "Give every job its own id."),
     "NOT_A_DEAD_LETTER": Reason(

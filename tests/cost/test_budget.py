@@ -45,6 +45,12 @@ def embedded() -> Counted:
     return call
 
 
+def model() -> Counted:
+    """Execute on the model, which makes no commands."""
+    store = Store()
+    return lambda op: (0, engine.step(store, 0, op))
+
+
 def _executed(connection: Connection) -> int:
     lines = connection.call("INFO", "commandstats").decode().split("\r\n")
     return sum(int(line.partition("calls=")[2].partition(",")[0]) for line in lines if "calls=" in line)
@@ -135,6 +141,60 @@ def test_a_large_call_makes_no_more_commands_than_its_budget_allows(case: Callab
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_it_makes_no_more_on_a_server(server: Server, case: Callable[[Counted], None]) -> None:
     case(on_server(server))
+
+
+def cancel_an_ordered_key(counted: Counted) -> None:
+    """Cancel a thousand jobs of one key: none of them gets the slot of the one that has it."""
+    counted(ops.PutMany(tuple(Put("q", f"j{i}", "k", "", ordered="o") for i in range(1000))))
+    before = counted(ops.Newest())[1]
+    commands, reply = counted(ops.Cancel(tuple(f"j{i}" for i in range(1000))))
+    assert reply == tuple(f"j{i}" for i in range(1000))
+    assert counted(ops.Newest())[1].seq == before.seq + 1000  # type: ignore[attr-defined]
+    assert commands <= 4000
+
+
+def add_a_thousand_names(counted: Counted) -> None:
+    """Let a job depend on a thousand others by named edges."""
+    counted(ops.PutMany(tuple(Put("q", f"j{i}", "k", "") for i in range(1000))))
+    counted(Put("d", "d", "k", "", depends=("j0",)))
+    commands, reply = counted(ops.DependsOn("d", tuple(f"j{i} fail n{i}" for i in range(1000))))
+    assert isinstance(reply, tuple) and len(reply) == 1000
+    assert commands <= 5000
+
+
+@pytest.mark.parametrize("case", [cancel_an_ordered_key, add_a_thousand_names], ids=lambda case: case.__name__)
+def test_a_call_on_a_thousand_jobs_makes_few_commands_for_each(case: Callable[[Counted], None]) -> None:
+    case(embedded())
+
+
+# ---- long texts
+
+
+def results(counted: Counted, length: int, dependents: int) -> object:
+    """Complete a job with a result, which its dependents keep."""
+    counted(Put("q", "root", "k", ""))
+    for i in range(dependents):
+        counted(Put("d", f"d{i}", "k", "", depends=("root ignore r",)))
+    ((job, *_),) = [counted(ops.Pop("q", "w"))[1]]  # type: ignore[misc]
+    return counted(ops.Complete(job.jid, job.token, "x" * length))[1]
+
+
+def complete_dependencies(counted: Counted, length: int, count: int) -> object:
+    """Put a job with dependencies that are complete, with results."""
+    for i in range(count):
+        counted(Put("q", f"j{i}", "k", ""))
+        ((job, *_),) = [counted(ops.Pop("q", "w"))[1]]  # type: ignore[misc]
+        counted(ops.Complete(job.jid, job.token, "x" * length))
+    return counted(Put("d", "d", "k", "", depends=tuple(f"j{i}" for i in range(count))))[1]
+
+
+@pytest.mark.parametrize("side", [model, embedded], ids=lambda side: side.__name__)
+def test_texts_of_dependencies_are_bounded(side: Callable[[], Counted]) -> None:
+    mib = 1 << 20
+    assert results(side(), mib, 15) == "complete"
+    assert results(side(), mib, 16) == Refusal("DEPENDENCY_LIMIT", ("root",))
+    assert complete_dependencies(side(), mib, 7) == "d"
+    assert complete_dependencies(side(), mib, 8) == Refusal("DEPENDENCY_LIMIT", ("d",))
 
 
 # ---- every call of the histories that go beyond the budget

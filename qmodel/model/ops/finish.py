@@ -12,7 +12,7 @@ from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.concurrency import ending, place
 from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retire_due
 from qmodel.model.rules.stages import begins, enter, unblock
-from qmodel.model.state import budget, completed, dependencies, history, jobs, queues, stats, workers
+from qmodel.model.state import budget, completed, dependencies, history, jobs, queues, results, stats, workers
 from qmodel.model.state.dependencies import NO_EDGES, Edges
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -27,6 +27,7 @@ def complete(store: Store, now: int, op: Complete) -> str:
     if outcome is not None:
         return outcome
     depends = _check_next(store, op, "complete") if op.named else NO_EDGES
+    results.check_copies(job, op.result)
 
     outcome = _complete(store, now, job, op, depends)
     if _retire(store, now, SWEEP):
@@ -59,7 +60,9 @@ def _check_budget(store: Store, op: CompleteMany, found: list[tuple[Job, str | N
     units = 0
     for one, (job, outcome) in zip(op.jobs, found, strict=True):
         if outcome is None:
+            results.check_copies(job, one.result)
             units += ending(store, job) + (budget.size(one.result) + budget.size(one.data or "")) // budget.BLOCK
+            units += results.copying(job, one.result)
     budget.check("complete_many", len(op.jobs), units)
     budget.spend(store, units)
 
@@ -69,6 +72,8 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
     depends = _check_next(store, op, "complete_and_pop") if outcome is None else NO_EDGES
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
+    if outcome is None:
+        results.check_copies(job, op.result)
 
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)

@@ -6,7 +6,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Heartbeat, Revoke, Timeout
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Lease
-from qmodel.model.rules.concurrency import ending
+from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.failure import fail_revoked, is_revoked
 from qmodel.model.state import budget, config, dependencies, history, jobs, options, parked, queues, workers
 from qmodel.model.state.records import Job
@@ -87,6 +87,7 @@ def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:
     found = [jobs.find(store, jid) for jid in dict.fromkeys(op.jids)]
     if sum(len(job.dependencies) for job in found) > MOST:
         raise refuse("DEPENDENCY_LIMIT", found[0].jid)
-    budget.check("revoke", len(found), sum(budget.FAILURE + ending(store, job) for job in found))
+    budget.check("revoke", len(found), sum(budget.failing(job) + ending(store, job) for job in found))
 
-    return tuple([revoke_one(store, now, job) for job in found])
+    states = {job.jid: revoke_one(store, now, job) for job in parked_first(found)}
+    return tuple(states[job.jid] for job in found)

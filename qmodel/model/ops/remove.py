@@ -10,7 +10,7 @@ from qmodel.contract.operations import Cancel, CancelMany, Clean, Drain, Obliter
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Bulk, Drained
 from qmodel.model.rules import deduplication
-from qmodel.model.rules.concurrency import ending
+from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import bulk, filter, find
@@ -25,10 +25,11 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
-    budget.check("cancel", len(doomed), sum(ending(store, jobs.load(store, jid)) for jid in doomed))
+    found = [jobs.load(store, jid) for jid in doomed]
+    budget.check("cancel", len(found), sum(ending(store, job) for job in found))
 
-    for jid in doomed:
-        delete(store, now, jobs.load(store, jid))
+    for job in parked_first(found):
+        delete(store, now, job)
     return tuple(doomed)
 
 
@@ -118,7 +119,7 @@ def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
     found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
     unfinished = [job for job in found if _is_unfinished(job)]
 
-    return bulk(store, op.preview, unfinished, cursor, _canceler(store, now))
+    return bulk(store, op.preview, parked_first(unfinished), cursor, _canceler(store, now))
 
 
 def clean(store: Store, now: int, op: Clean) -> Bulk:
@@ -146,21 +147,21 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
         schedule = schedules.find(store, jid)
         schedules.leave(store, schedule)
         stop(store, now, schedule, "obliterate")
-    for jid in doomed:
-        _delete_any(store, now, jobs.load(store, jid))
+    for job in parked_first(doomed):
+        _delete_any(store, now, job)
     left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
     if not left and not cursor:
         _forget_queue(store, now, op.queue)
     return Bulk(len(doomed), left, cursor)
 
 
-def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]:
+def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[Job], int]:
     """Choose as many of the jobs as one operation deletes, each with all jobs that wait for it; give how many were
     chosen; or refuse.
 
     A job is deleted in one step with the jobs that wait for it: otherwise they would wait for nothing in between.
     """
-    doomed: dict[str, None] = {}
+    doomed: dict[str, Job] = {}
     edges = units = 0
     for fit, job in enumerate(found):
         more = _with_waiting(store, queue, job, doomed)
@@ -169,12 +170,12 @@ def _choose(store: Store, queue: str, found: list[Job]) -> tuple[list[str], int]
         if len(doomed) + len(more) > MOST or edges > MOST or (units > budget.UNITS and len(doomed) + len(more) > 1):
             if fit == 0:
                 raise refuse("CANCEL_LIMIT", job.jid)
-            return list(doomed), fit
-        doomed.update(dict.fromkeys(more))
-    return list(doomed), len(found)
+            return list(doomed.values()), fit
+        doomed |= {jid: jobs.load(store, jid) for jid in more}
+    return list(doomed.values()), len(found)
 
 
-def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, None]) -> list[str]:
+def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, Job]) -> list[str]:
     """A job and all that wait for it, nearest first, without those already chosen; or refuse."""
     if job.jid in doomed:
         return []

@@ -31,8 +31,10 @@ def release_slot(store: Store, now: int, job: Job) -> None:
     """Release a job's slot, if it has one, and give it to the next parked job."""
     name = concurrency_keys.of(job)
     if name is not None and concurrency_keys.has_slot(job):
+        wanted = concurrency_keys.is_wanted(store, name)
         concurrency_keys.free_slot(store, name, job)
-        fill_slots(store, now, name)
+        if wanted:
+            fill_slots(store, now, name)
 
 
 def release_unused_slot(store: Store, now: int, job: Job) -> None:
@@ -50,6 +52,13 @@ def fill_slots(store: Store, now: int, name: str) -> None:
         emit(store, now, "unthrottled", job.jid, job.queue, name)
         concurrency_keys.take_slot(store, name, job)
         jobs.place(store, job, "waiting")
+
+
+def parked_first(found: list[Job]) -> list[Job]:
+    """The same jobs, those parked at a key before all others: the order in which many are ended, so that no job gets
+    a slot in the step that ends it.
+    """
+    return sorted(found, key=lambda job: not (job.state == "throttled" and concurrency_keys.is_parked(job)))
 
 
 def ending(store: Store, job: Job) -> int:

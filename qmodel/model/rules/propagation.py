@@ -59,16 +59,18 @@ def _next(store: Store, now: int, doomed: list[str], bounds: Bounds) -> bool:
         return True
     if not cancels:
         return _follow(store, now, job, doomed, bounds)
-    if not _affords(store, job, bounds):
+    if not _affords(store, job, bounds, ""):
         cascade.push(store, job, True)
         return False
     doomed.append(job.jid)
     return True
 
 
-def _affords(store: Store, job: Job, bounds: Bounds) -> bool:
-    """Whether the budget has room for a job, which it always has for the first one; if so, spend it."""
-    units = budget.weight(job)
+def _affords(store: Store, job: Job, bounds: Bounds, text: str) -> bool:
+    """Whether the budget has room for a job that is to keep a text, which it always has for the first one; if so, spend
+    it.
+    """
+    units = budget.weight(job) + budget.of_result(budget.size(text)) - 1
     if budget.room(store) < bounds.begun and not budget.fits(store, units, bounds.kept):
         return False
     budget.spend(store, units)
@@ -95,7 +97,7 @@ def _follow_one(store: Store, now: int, job: Job, policy: str, waiting: Job, doo
     assert job.failure is not None
     if waiting.state != "depends" and (policy == "fail" or dependencies.under(waiting, "block")):
         return True
-    if not _affords(store, waiting, bounds):
+    if not _affords(store, waiting, bounds, job.failure.message if policy == "ignore" else ""):
         return False
     if policy == "fail":
         _fail(store, now, waiting, f"Its dependency {job.jid} failed.")
@@ -146,19 +148,19 @@ def _leave(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) 
     """Let the dependents of a canceled job follow their policies; say whether all have followed."""
     for jid in dependencies.under(job, "ignore"):
         waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds):
+        if not _affords(store, waiting, bounds, ""):
             return False
         _ignore(store, now, waiting, job, "canceled", "")
     message = f"Its dependency {job.jid} was canceled."
     for jid in dependencies.under(job, "fail"):
         waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds):
+        if not _affords(store, waiting, bounds, ""):
             return False
         dependencies.unlink(store, waiting, [job.jid])
         _fail(store, now, waiting, message)
     for jid in dependencies.under(job, "cancel"):
         waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds):
+        if not _affords(store, waiting, bounds, ""):
             return False
         dependencies.unlink(store, waiting, [job.jid])
         _doom(store, now, waiting, message, doomed)

@@ -2,8 +2,8 @@
 
 Counts alone do not bound an operation: a thousand jobs with a hundred tags each are a hundred thousand tags. So work is
 counted in units, of about ten microseconds of a server each. A job costs 2 units, and one more for each option, tag,
-dependency, dependent, and 4 KiB of text; two for each throttle, and two for every four stages of its history. One
-operation may do 4000 units, so that it stays below 50 milliseconds.
+dependency, dependent, and 4 KiB of data; two for each throttle, for every four stages of its history, and for 4 KiB of
+the texts that its record holds. One operation may do 4000 units, so that it stays below 50 milliseconds.
 
 - An operation whose work follows from its arguments, and that is done whole or not at all, is refused if it needs more
   (OVER_BUDGET). A single job is never refused.
@@ -102,9 +102,15 @@ def _apart(text: str) -> int:
     return bytes_ if bytes_ > INLINE else 0
 
 
+def of_texts(job: Job) -> int:
+    """The units for the texts in a job's record: they are read and written with it, which costs twice."""
+    message = "" if job.failure is None else job.failure.message
+    return 2 * ((size(job.result) + size(job.progress) + size(message)) // BLOCK)
+
+
 def moving(job: Job) -> int:
     """The units for moving a job from one state to another."""
-    units = 2 + len(job.history) // STAGES * 2 + len(job.tags) // FEW_TAGS
+    units = 2 + len(job.history) // STAGES * 2 + len(job.tags) // FEW_TAGS + of_texts(job)
     if not job.options:
         return units
     named = job.options.get("throttles")
@@ -113,11 +119,13 @@ def moving(job: Job) -> int:
 
 def weight(job: Job) -> int:
     """The units for showing or deleting a job."""
-    bytes_ = _apart(job.data) + size(job.result) + size(job.progress)
-    if job.failure is not None:
-        bytes_ += size(job.failure.message)
     edges = len(job.dependencies) + len(job.dependents)
-    return moving(job) + len(job.tags) + edges + bytes_ // BLOCK
+    return moving(job) + len(job.tags) + edges + _apart(job.data) // BLOCK
+
+
+def failing(job: Job) -> int:
+    """The units for failing a job, beside those for ending it: also for its dead letter, if it has a dead queue."""
+    return FAILURE + (weight(job) if "dead_queue" in job.options else 0)
 
 
 def of_shown(view: replies.Job) -> int:

@@ -69,6 +69,11 @@ def first_parked(store: Store, name: str, most: int) -> list[str]:
     return [jid for _, _, jid in slots.parked[:most]] if slots is not None and most > 0 else []
 
 
+def is_wanted(store: Store, name: str) -> bool:
+    """Whether a parked job would get a slot that becomes free."""
+    return limit(store, name) > 0 and len(first_parked(store, name, 1)) > 0
+
+
 def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
     """The first jobs that have a slot, by id."""
     slots = store.concurrency_keys.get(name)

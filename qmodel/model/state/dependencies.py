@@ -49,6 +49,7 @@ def check(store: Store, wanted: Wanted) -> dict[str, Edges]:
     more: dict[str, int] = {}
     for jid, (_, unmet, _) in edges.items():
         unfinished[jid] = [edge.jid for edge in unmet]
+        results.check_texts(store, jid, edges[jid].given)
         _check_room(store, jid, unfinished[jid], more)
     _check_cycles(store, unfinished)
     return edges
@@ -197,13 +198,9 @@ def link(store: Store, job: Job, edges: Edges) -> None:
         far.dependents = far.dependents or {}
         results.drop(store, job, edge.jid, job.dependencies.get(edge.jid, 0))
         job.dependencies[edge.jid] = far.dependents[job.jid] = mark
-        if edge.name:
-            results.expect(store, job, edge)
         if far.state == "failed" and _policy(mark) != "block":
             cascade.push(store, far)
-    for edge in edges.met:
-        results.expect(store, job, edge)
-        results.keep(store, job, edge.jid, "complete", store.jobs[edge.jid].result)
+    results.expect(store, job, edges.unmet, edges.met)
 
 
 def wait_for(store: Store, job: Job, other: str) -> None:

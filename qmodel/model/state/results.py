@@ -6,6 +6,7 @@ So a job can read them when it runs, however briefly complete jobs are kept. The
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 from qmodel.contract import replies
@@ -17,6 +18,9 @@ from qmodel.model.state import budget, options
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
+TEXTS = 4000
+"""The most units of texts of a job's dependencies (8 MiB), or of copies of its result for its dependents (16 MiB)."""
+
 
 def check_room(store: Store, jid: str, more: int) -> None:
     """Refuse a job more than 1000 names."""
@@ -24,17 +28,43 @@ def check_room(store: Store, jid: str, more: int) -> None:
         raise refuse("DEPENDENCY_LIMIT", jid)
 
 
+def check_texts(store: Store, jid: str, given: Iterable[Edge]) -> None:
+    """Refuse a job if the texts of its dependencies are longer than one operation may read and keep."""
+    if sum(budget.of_texts(store.jobs[edge.jid]) for edge in given if edge.jid in store.jobs) > TEXTS:
+        raise refuse("DEPENDENCY_LIMIT", jid)
+
+
+def copying(job: Job, result: str) -> int:
+    """The units for the copies of a result that the dependents keep which have named the job."""
+    return sum(mark % 2 for mark in job.dependents.values()) * (budget.of_result(budget.size(result)) - 1)
+
+
+def check_copies(job: Job, result: str) -> None:
+    """Refuse a result if its copies are longer than one operation may write."""
+    if copying(job, result) > TEXTS:
+        raise refuse("DEPENDENCY_LIMIT", job.jid)
+
+
 def _named(job: Job) -> int:
     """How many names a job was given."""
     return int(options.get(job, "results") or 0)
 
 
-def expect(store: Store, job: Job, edge: Edge) -> None:
-    """Reserve a name for the result of a dependency; it comes last."""
-    options.set(job, "results", _named(job) + 1)
-    kept = store.results.setdefault(job.jid, {})
-    kept.pop(edge.jid, None)
-    kept[edge.jid] = (edge.name, "", "")
+def _named_edges(store: Store, unmet: Iterable[Edge], met: Iterable[Edge]) -> list[tuple[Edge, str, str]]:
+    """The edges with names, first those to unfinished jobs, each with the state and the result of its job."""
+    found = [(edge, "", "") for edge in unmet if edge.name]
+    return found + [(edge, "complete", store.jobs[edge.jid].result) for edge in met]
+
+
+def expect(store: Store, job: Job, unmet: Iterable[Edge], met: Iterable[Edge]) -> None:
+    """Reserve names for the results of unfinished and complete dependencies; they come last."""
+    wanted = _named_edges(store, unmet, met)
+    if wanted:
+        options.set(job, "results", _named(job) + len(wanted))
+    for edge, state, text in wanted:
+        kept = store.results.setdefault(job.jid, {})
+        kept.pop(edge.jid, None)
+        kept[edge.jid] = (edge.name, state, text)
 
 
 def keep(store: Store, job: Job, other: str, state: str, text: str) -> None:
