@@ -16,7 +16,7 @@ from typing import Any
 
 from qmodel.backends import bundle
 from qmodel.backends.embedded.backend import AsyncEmbeddedBackend, Namespace
-from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.redis import raw_keys
 from qmodel.contract.operations import BeginEpoch, Operation, Put, Spec
 from qmodel.errors import ConnectError
@@ -92,6 +92,9 @@ class LuaExecutor(ProxyExecutor):
         except ConnectError as error:
             self._failed()
             return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")
+        except ReplyError:  # a command failed in the middle of the step
+            self._failed()
+            raise
         self._observe(spec, op, moment, outcome)
         return reply(spec.reply, outcome)
 
