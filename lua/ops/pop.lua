@@ -120,8 +120,7 @@ local function promote_due(now, queue)
   end
 end
 
--- Take back ended leases until `count` jobs may run again, as far as half of the budget goes. Jobs that fail or are parked
--- do not count: behind them may stand others.
+-- Take back ended leases until `count` jobs may run again (others may fail), as far as half of the budget goes.
 local function ended_(now, queue, count, passed)
   local moment = now - config.value('grace-period')
   local taken = {}
@@ -444,8 +443,7 @@ local function any_fails(found)
   return false
 end
 
--- The jobs with an ended lease that a pop would give, and those that would fail before, as far as half of the budget
--- goes.
+-- The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget.
 local function look_ended(now, queue, count)
   local moment = now - config.value('grace-period')
   local found = queues.lapsed(queue, moment, count)

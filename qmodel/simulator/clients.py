@@ -257,7 +257,10 @@ class Clients:
         self.workers.pop(name, None)
         renewer = getattr(worker, "_renewer", None)  # it may have ended before it began
         held, renewed = len(worker._held), len(renewer._held) if renewer is not None else 0
-        if (held and not worker.abandoned) or renewed > held:
+        refused = settings.inner_errors and not scene.oracles.calm(
+            PATIENCE
+        )  # the server may have answered with an error
+        if (held and not (worker.abandoned or refused)) or renewed > held:
             scene.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
         store = self._server.store
         if store is not None and not worker.abandoned and scene.oracles.calm(PATIENCE):

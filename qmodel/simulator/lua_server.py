@@ -4,7 +4,7 @@ The keyspace stands for the memory of a Redis server. Its commands fail now and 
 do when a user is not allowed one, or memory runs out. At most one command of a call fails. A crash loses what the
 library keeps in Lua; one of a disk that lies also goes back to the last settled copy of the keyspace. That copy is also
 what a replica has. In a `split` the replica is promoted, and new connections go there, while the old server serves
-those that it has for some more time: two servers, of which the old one's writes are lost.
+those that it has for some more time: two servers, and the old one's writes are lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from qmodel.backends import bundle
 from qmodel.backends.embedded.backend import AsyncEmbeddedBackend, Namespace
-from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.redis import raw_keys
 from qmodel.contract.operations import BeginEpoch, Operation, Put, Spec
 from qmodel.errors import ConnectError
@@ -70,6 +70,7 @@ class LuaNamespace(Namespace):
         if self._left:
             return None
         self._scene.oracles.counts["commands that failed"] += 1
+        self._scene.net.faulted()
         return "NOPERM this command fails as drawn"
 
 
@@ -92,6 +93,9 @@ class LuaExecutor(ProxyExecutor):
         except ConnectError as error:
             self._failed()
             return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")
+        except ReplyError:  # a command failed in the middle of the step
+            self._failed()
+            raise
         self._observe(spec, op, moment, outcome)
         return reply(spec.reply, outcome)
 

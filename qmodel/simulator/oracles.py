@@ -50,7 +50,7 @@ class Oracles:
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
         self.orphans: set[str] = set()
-        """The jobs that were put at a server whose replica had been promoted."""
+        """The jobs that were put at a server after its replica had been promoted."""
         self.parted = False
         """Whether such a server still serves clients: what ends there has not ended at the other one."""
         self.alive: dict[str, Process] = {}

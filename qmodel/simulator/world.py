@@ -74,8 +74,8 @@ class World(Scene):
         self._finish()
 
     def _set_up(self) -> None:
-        """Set the options of the namespace."""
-        settings = self.settings
+        """Set the options of the namespace, before anything fails."""
+        settings, self.failing = self.settings, False
         done = strands.Event(self.baton)
 
         def set_up() -> None:
@@ -94,6 +94,7 @@ class World(Scene):
         self.baton.start("set-up", Process("set-up"), set_up)
         if not done.wait(SETTLING):
             self.oracles.found("the run is whole", "the options of the namespace could not be set")
+        self.failing = True
 
     def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
         while self.baton.now < moment and not is_over():

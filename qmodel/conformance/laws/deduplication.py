@@ -32,20 +32,7 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
     another that has begun holds the key: it waits until that one has ended, and then holds it. The job that waits may
     be put again in any mode, and goes on waiting.
     """
-    if ghost.pop("unknown", False):  # what happened to the keys is not known, and who holds them is
-        for key, one in m.before.uniques.items():
-            ghost[key] = Held(one["jid"], one["mode"], one["ends"], one["next"])
-    for event in m.events:
-        if event.event == "unique_released":
-            ghost.pop(str(event.facts[0]), None)
-    for told in m.tale:
-        was = ghost.get(told.was["options"].get("unique")) if told.was is not None else None
-        if told.event.event in ("put", "completed", "failed", "canceled"):
-            _release(m, ghost, told)
-        if told.event.event == "put" and told.becomes is not None and told.becomes["source"] == "put":
-            yield from _take(m, ghost, told, was is not None and was.next == told.jid)
-        if told.event.event == "deduplicated":
-            yield from _dropped(m, ghost, told)
+    yield from _follow(m, ghost)
     latest = ghost["latest",] = max(m.now, ghost.get(("latest",), 0))
     for key in [key for key, held in ghost.items() if isinstance(held, Held) and 0 < held.ends <= latest]:
         del ghost[key]  # it may be forgotten, and the clock may go back
@@ -64,6 +51,24 @@ def a_key_has_one_holder(m: Moment, ghost: Ghost) -> Iterator[str]:
         stands = [one.jid for one in m.told("put", "deduplicated") if one.jid in (put.jid, m.outcome)]
         if put.unique is not None and m.outcome not in stands:
             yield f"{m.outcome} is replied, and {stands} stands for {put.jid}"
+
+
+def _follow(m: Moment, ghost: Ghost) -> Iterator[str]:
+    """Apply the events of a step to what is known of the keys."""
+    if ghost.pop("unknown", False):  # what happened to the keys is not known, and who holds them is
+        for key, one in m.before.uniques.items():
+            ghost[key] = Held(one["jid"], one["mode"], one["ends"], one["next"])
+    for event in m.events:
+        if event.event == "unique_released":
+            ghost.pop(str(event.facts[0]), None)
+    for told in m.tale:
+        was = ghost.get(told.was["options"].get("unique")) if told.was is not None else None
+        if told.event.event in ("put", "completed", "failed", "canceled"):
+            _release(m, ghost, told)
+        if told.event.event == "put" and told.becomes is not None and told.becomes["source"] == "put":
+            yield from _take(m, ghost, told, was is not None and was.next == told.jid)
+        if told.event.event == "deduplicated":
+            yield from _dropped(m, ghost, told)
 
 
 def _release(m: Moment, ghost: Ghost, one: Told) -> None:

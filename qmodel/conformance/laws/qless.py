@@ -1,7 +1,7 @@
 """Laws by the rules of qless: which laws do not hold for the calls that follow them, and what holds instead.
 
 A call follows them if it says so (`pop`, `retry` and `fire` with `qless`, `priority` with `first`). So does a pop of a
-queue with a job whose holder such a call has told of the end of its lease. All other laws hold there too.
+queue with a job that such a call has told its holder is about to lose. All other laws hold there too.
 """
 
 from __future__ import annotations

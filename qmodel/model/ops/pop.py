@@ -33,9 +33,7 @@ from qmodel.model.state.records import Job, Queue
 from qmodel.model.state.store import Store, emit
 
 CHUNK = 100
-"""How many ready jobs are taken out of the order at once: the budget may end after fewer. So many ended leases are read
-at once, if the first ones gave too few jobs.
-"""
+"""How many ready jobs, or ended leases, are read at once: the budget may end after fewer."""
 
 LAPSED = "Its lease ran out, and no retries remained."
 JID = attrgetter("jid")
@@ -131,9 +129,7 @@ def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) ->
 
 
 def _ended(store: Store, now: int, queue: str, queue_state: Queue, count: int, passed: Passed) -> list[Job]:
-    """Take back ended leases until `count` jobs may run again, as far as half of the budget goes. Jobs that fail or are
-    parked do not count: behind them may stand others.
-    """
+    """Take back ended leases until `count` jobs may run again (others may fail), as far as half of the budget goes."""
     until = now - config.value(store, "grace-period")
     taken: list[Job] = []
     kept, some = budget.room(store) // 2, False
@@ -378,9 +374,7 @@ def _any_fails(found: Sequence[Job]) -> bool:
 
 
 def _look_ended(store: Store, now: int, queue: str, count: int) -> tuple[list[Job], list[Job]]:
-    """The jobs with an ended lease that a pop would give, and those that would fail before, as far as half of the
-    budget goes.
-    """
+    """The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget."""
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)
     if _any_fails(found):
