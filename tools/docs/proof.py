@@ -75,7 +75,7 @@ def _summary() -> str:
         f"The last recorded night: {len(found)} searches of {len({one['family'] for one in found})} families, "
         f"{len(closed)} of which closed in some scope; and {both['searches']:,} of {comb(len(explored()), 2):,} pairs "
         f"of families. {total['states']:,} states, {total['edges']:,} edges, each compared with the Lua in this "
-        f"process, and one of each shape with Valkey 9; {total['pairs']:,} pairs of states, none refuted; "
+        f"process, and one of each shape with Valkey 9 or Redis 7; {total['pairs']:,} pairs of states, none refuted; "
         f"{wrong} findings, {total['stuck']} stuck states; {total['cpu'] / 60:.0f} minutes of a processor."
     )
 
