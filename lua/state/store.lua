@@ -419,11 +419,15 @@ local function more(a, b, c, d, e, f)
   return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
 end
 
-local function put_off_event(seq, id, said)
+local function follow_epoch()
   if store.epoch ~= suffix_for then
     suffix_for = store.epoch
     suffix = suffix_for == '0' and '' or '-' .. suffix_for
   end
+end
+
+local function put_off_event(seq, id, said)
+  follow_epoch()
   if seq % TRIM == 0 or store.trims then
     writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
   end
@@ -461,10 +465,7 @@ end
 -- that of the store.
 function store.tell_all(ids, texts)
   local count_ = #ids
-  if store.epoch ~= suffix_for then
-    suffix_for = store.epoch
-    suffix = suffix_for == '0' and '' or '-' .. suffix_for
-  end
+  follow_epoch()
   if store.seq % TRIM < count_ then
     writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
   end
