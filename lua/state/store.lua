@@ -426,10 +426,15 @@ local function follow_epoch()
   end
 end
 
+local function trim_events()
+  local most = store.config and config.text('max-events') or DEFAULT_EVENTS
+  writes.trim_events(most)
+end
+
 local function put_off_event(seq, id, said)
   follow_epoch()
   if seq % TRIM == 0 or store.trims then
-    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
+    trim_events()
   end
   writes.put_off_event(id .. suffix, said)
 end
@@ -467,7 +472,7 @@ function store.tell_all(ids, texts)
   local count_ = #ids
   follow_epoch()
   if store.seq % TRIM < count_ then
-    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
+    trim_events()
   end
   writes.put_off_events(ids, suffix, texts, count_)
 end
