@@ -425,13 +425,22 @@ local function more(a, b, c, d, e, f)
   return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
 end
 
-local function put_off_event(seq, id, said)
+local function follow_epoch()
   if store.epoch ~= suffix_for then
     suffix_for = store.epoch
     suffix = suffix_for == '0' and '' or '-' .. suffix_for
   end
+end
+
+local function trim_events()
+  local most = store.config and config.text('max-events') or DEFAULT_EVENTS
+  writes.trim_events(most)
+end
+
+local function put_off_event(seq, id, said)
+  follow_epoch()
   if seq % TRIM == 0 or store.trims then
-    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
+    trim_events()
   end
   writes.put_off_event(id .. suffix, said)
 end
@@ -467,12 +476,9 @@ end
 -- that of the store.
 function store.tell_all(ids, texts)
   local count_ = #ids
-  if store.epoch ~= suffix_for then
-    suffix_for = store.epoch
-    suffix = suffix_for == '0' and '' or '-' .. suffix_for
-  end
+  follow_epoch()
   if store.seq % TRIM < count_ then
-    writes.trim_events(store.config and config.text('max-events') or DEFAULT_EVENTS)
+    trim_events()
   end
   writes.put_off_events(ids, suffix, texts, count_)
 end

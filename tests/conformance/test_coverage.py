@@ -19,6 +19,9 @@ REAL_CLOCK = "a server does it by itself at the moment of its clock: tests/backe
 RANDOM = "more random histories than these reach it, as the matrix does: tests/conformance/scenarios"
 LARGE_RESULT = "results of more than a kilobyte: tests/conformance/test_budget.py has them"
 
+CALLS = "several operations in one call: tests/property/test_calls.py runs them"
+PLAIN = "the first plain operation of a day: tests/property/test_plain.py runs it"
+
 UNREACHED = {
     (
         "state/queues",
@@ -41,7 +44,6 @@ UNREACHED = {
             ("state/records", "writes.fail(keys.job(jid), 'is missing, but its id is in a list')"),
             ("state/store", "refuse_counters()"),
             ("state/store", "writes.fail(keys.counters, 'its text is not that of counters of this version')"),
-            ("state/store", "known_counters = nil"),
             ("wire/register", "local left = intent.mend(reads)"),
             ("wire/register", "return left"),
             ("wire/register", "open(op, now, text)"),
@@ -53,6 +55,51 @@ UNREACHED = {
         ),
         INNER,
     ),
+    **dict.fromkeys(
+        (
+            ("wire/register", "return last, last_text"),
+            ("wire/register", "local at = 1"),
+            ("wire/register", "while args[at] do"),
+            (
+                "wire/register",
+                "local spec, size = catalogue.operations[args[at]], arguments.whole(args[at + 1], 2, #args)",
+            ),
+            ("wire/register", "if not spec or spec.reads or not size or at + 1 + size > #args then"),
+            ("wire/register", "return false"),
+            ("wire/register", "at = at + 2 + size"),
+            ("wire/register", "return at > 1"),
+            ("wire/register", "if last_ - first < 1000 then"),
+            ("wire/register", "return {unpack(args, first, last_)}"),
+            ("wire/register", "local own = {}"),
+            ("wire/register", "for i = first, last_ do"),
+            ("wire/register", "own[i - first + 1] = args[i]"),
+            ("wire/register", "return own"),
+            ("wire/register", "if not are_calls(args) then"),
+            ("wire/register", "return {'BAD_ARGUMENT', 'calls', 'operations'}"),
+            ("wire/register", "local replies, spent, at, last_ = {}, 0, 1, #args"),
+            ("wire/register", "shares = true"),
+            ("wire/register", "store.share(true)"),
+            ("wire/register", "while at <= last_ and spent * SHARE < budget.UNITS do"),
+            ("wire/register", "local size = args[at + 1] + 0"),
+            ("wire/register", "budget.begin()"),
+            (
+                "wire/register",
+                "replies[#replies + 1] = register.call(args[at], prefix, part(args, at + 2, at + 1 + size))",
+            ),
+            ("wire/register", "spent = spent + BASE + math.floor(size / WORDS) + budget.UNITS - budget.room()"),
+            ("wire/register", "shares, shared = false, false"),
+            ("wire/register", "store.share(false)"),
+            ("wire/register", "return replies"),
+            ("state/store", "shared, calm = on, nil"),
+            ("state/store", "if two then"),
+            ("state/store", "local found = redis.call('MGET', one, two)"),
+            ("state/store", "return true, found[1], found[2]"),
+            ("state/store", "return true, redis.call('GET', one)"),
+            ("state/store", "store.began = store.seq"),
+        ),
+        CALLS,
+    ),
+    ("state/stats", "appended('wait', day, queue, size, 1)"): PLAIN,
     ("wire/register", "journal.record('begin_epoch', {text, '', store.epoch}, {'OK', epoch})"): REAL_CLOCK,
     ("ops/administer", "refusals.refuse('EPOCH_PASSED', store.text(op.epoch), store.epoch)"): RANDOM,
     ("ops/recover", "refusals.refuse('BAD_ARGUMENT', 'retry_many', 'cursor')"): RANDOM,
