@@ -64,6 +64,11 @@ end
 
 local counted, number = '', 0 -- the tags counted last, and how many they are
 
+-- The units for a history, which may have long lines if it is long.
+local function of_history(stages)
+  return math.floor(stages / 4) * 2 + math.floor(stages / 16) * 8
+end
+
 local function tags_of(job)
   if job.tags ~= counted then
     local _, between = string.gsub(job.tags, '\255', '')
@@ -72,14 +77,14 @@ local function tags_of(job)
   return number
 end
 
--- The units for the texts in a job's record: they are read and written with it, which costs twice.
+-- The units for the texts in a job's record: each is copied several times when it moves.
 function budget.of_texts(job)
-  return 2 * blocks(#job.result + #job.progress + #job.message)
+  return 4 * blocks(#job.result + #job.progress + #job.message)
 end
 
 -- The units for moving a job from one state to another.
 function budget.moving(job)
-  local units = 2 + math.floor(job.stages / 4) * 2 + math.floor(tags_of(job) / FEW_TAGS) + budget.of_texts(job)
+  local units = 2 + of_history(job.stages) + math.floor(tags_of(job) / FEW_TAGS) + budget.of_texts(job)
   if job.options == '' then
     return units
   end

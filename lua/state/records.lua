@@ -80,9 +80,10 @@ function untouched.__newindex(job, place, value)
   job[place] = value
 end
 
-local function decode_more(job, text)
+-- Each text that is made of a part of the record costs Redis as much for each byte as reading it, so none is made twice.
+local function decode_more(job, text, from)
   local waits, waited_for, tags_, group, failed_at, failed_worker, apart, result_size, progress_size, message_size, options_,
-    at = string.match(text, MORE)
+    at = string.match(text, MORE, from)
   job.waits, job.waited_for, job.tags, job.group, job.failed_at, job.failed_worker, job.apart =
     waits, waited_for, tags_, group, failed_at, failed_worker, apart
   job.result, at = slice(text, at, result_size)
@@ -113,7 +114,7 @@ function records.decode(jid, key, text)
     expires_at, ended_at, '0', '0', '', '', '0', '', '0', '', '', '', '',
   }
   if more ~= '0' then
-    decode_more(job, string.sub(text, -more))
+    decode_more(job, text, -more)
   end
   return setmetatable(job, untouched)
 end
@@ -231,20 +232,20 @@ end
 
 -- ---- writing
 
-local function encode_more(job)
+-- The rare part without its texts.
+local function head_of_more(job)
   return job.waits .. '\t' .. job.waited_for .. '\t' .. job.tags .. '\t' .. job.group .. '\t' .. job.failed_at .. '\t'
     .. job.failed_worker .. '\t' .. job.apart .. '\t' .. store.text(#job.result) .. '\t'
-    .. store.text(#job.progress) .. '\t' .. store.text(#job.message) .. '\t' .. job.options .. '\n' .. job.result
-    .. job.progress .. job.message
+    .. store.text(#job.progress) .. '\t' .. store.text(#job.message) .. '\t' .. job.options .. '\n'
 end
 
--- The rare part of a record as text; empty for most jobs. Only a job with a failure group has failed.
+-- The rare part of a record without its texts; empty for most jobs. Only a job with a failure group has failed.
 local function more_of(job)
   if job.waited_for == '0' and job.tags == '' and job.result == '' and job.group == '' and job.waits == '0'
     and job.apart == '0' and job.progress == '' and job.options == '' then
     return ''
   end
-  return encode_more(job)
+  return head_of_more(job)
 end
 
 local function rest_of(job)
@@ -255,13 +256,19 @@ end
 -- Write the record as text. Numbers computed in this operation have been turned into text once, in store.numbers.
 function records.encode(job)
   local numbers = store.numbers
-  local more = more_of(job)
+  local more, result, progress, message = more_of(job), '', '', ''
+  local size = '0'
+  if more ~= '' then
+    result, progress, message = job.result, job.progress, job.message
+    size = store.text(#more + #result + #progress + #message)
+  end
   return job.state .. '\t' .. (numbers[job.seq] or job.seq) .. '\t' .. job.stages .. '\t'
-    .. (more == '' and '0' or store.text(#more)) .. '\t' .. job.queue .. '\t'
+    .. size .. '\t' .. job.queue .. '\t'
     .. (numbers[job.ready_at] or job.ready_at) .. '\t' .. job.retries .. '\t' .. job.remaining .. '\t' .. job.worker
     .. '\t' .. (numbers[job.token] or job.token) .. '\t' .. job.grant .. '\t'
     .. (numbers[job.popped_at] or job.popped_at) .. '\t' .. (numbers[job.expires_at] or job.expires_at) .. '\t'
     .. (numbers[job.ended_at] or job.ended_at) .. '\t' .. (job.rest or rest_of(job)) .. job.added .. more
+    .. result .. progress .. message
 end
 
 function records.remove(job)

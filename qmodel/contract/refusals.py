@@ -64,7 +64,7 @@ REASONS: dict[str, Reason] = {
     "DEPENDENCY_LIMIT": Reason(
         ("jid",),
         "Job {jid} has more dependents or dependencies than one operation can process (1000; 4000 in total), or longer "
-        "results (8 MiB of its dependencies, 16 MiB of copies for its dependents).",
+        "results (4 MiB of its dependencies, 16 MiB of copies for its dependents).",
         "Add and remove dependencies in parts; if more than 1000 jobs wait for one, put intermediate jobs; keep long "
         "results elsewhere.",
     ),

@@ -193,8 +193,8 @@ def test_texts_of_dependencies_are_bounded(side: Callable[[], Counted]) -> None:
     mib = 1 << 20
     assert results(side(), mib, 15) == "complete"
     assert results(side(), mib, 16) == Refusal("DEPENDENCY_LIMIT", ("root",))
-    assert complete_dependencies(side(), mib, 7) == "d"
-    assert complete_dependencies(side(), mib, 8) == Refusal("DEPENDENCY_LIMIT", ("d",))
+    assert complete_dependencies(side(), mib, 3) == "d"
+    assert complete_dependencies(side(), mib, 4) == Refusal("DEPENDENCY_LIMIT", ("d",))
 
 
 # ---- every call of the histories that go beyond the budget

@@ -2,8 +2,9 @@
 
 Counts alone do not bound an operation: a thousand jobs with a hundred tags each are a hundred thousand tags. So work is
 counted in units, of about ten microseconds of a server each. A job costs 2 units, and one more for each option, tag,
-dependency, dependent, and 4 KiB of data; two for each throttle, for every four stages of its history, and for 4 KiB of
-the texts that its record holds. One operation may do 4000 units, so that it stays below 50 milliseconds.
+dependency, dependent, and 4 KiB of data; two for each throttle and for every four stages of its history; more for long
+histories, and for the texts that its record holds. One operation may do 4000 units, so that it stays below 50
+milliseconds.
 
 - An operation whose work follows from its arguments, and that is done whole or not at all, is refused if it needs more
   (OVER_BUDGET). A single job is never refused.
@@ -102,15 +103,20 @@ def _apart(text: str) -> int:
     return bytes_ if bytes_ > INLINE else 0
 
 
+def _of_history(job: Job) -> int:
+    """The units for a history, which may have long lines if it is long."""
+    return len(job.history) // STAGES * 2 + len(job.history) // (4 * STAGES) * 8
+
+
 def of_texts(job: Job) -> int:
-    """The units for the texts in a job's record: they are read and written with it, which costs twice."""
+    """The units for the texts in a job's record: each is copied several times when it moves."""
     message = "" if job.failure is None else job.failure.message
-    return 2 * ((size(job.result) + size(job.progress) + size(message)) // BLOCK)
+    return 4 * ((size(job.result) + size(job.progress) + size(message)) // BLOCK)
 
 
 def moving(job: Job) -> int:
     """The units for moving a job from one state to another."""
-    units = 2 + len(job.history) // STAGES * 2 + len(job.tags) // FEW_TAGS + of_texts(job)
+    units = 2 + _of_history(job) + len(job.tags) // FEW_TAGS + of_texts(job)
     if not job.options:
         return units
     named = job.options.get("throttles")

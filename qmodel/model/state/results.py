@@ -19,7 +19,7 @@ from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 TEXTS = 4000
-"""The most units of texts of a job's dependencies (8 MiB), or of copies of its result for its dependents (16 MiB)."""
+"""The most units of texts of a job's dependencies (4 MiB), or of copies of its result for its dependents (16 MiB)."""
 
 
 def check_room(store: Store, jid: str, more: int) -> None:
