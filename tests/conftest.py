@@ -1,7 +1,7 @@
 """Fixtures for all tests, and which tests a run leaves out.
 
-Tests of the tester (the marker `tester`) show how strong the suite is: historical faults, mutants, coverage, the
-shrinker. They are left out while the tester is the one that they passed with last; see tests/tester.py.
+Tests of the tester (the marker `tester`) show how strong the suite is: historical and planted faults, mutants,
+coverage, the shrinker. They are left out while the tester is the one that they passed with last; see tests/tester.py.
 """
 
 from __future__ import annotations

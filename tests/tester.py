@@ -15,7 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("tester.sha256")
-TESTER = ("qmodel/conformance/**/*.py", "tools/mutation/*.py", "tools/coverage.py", "tests/conformance/*.py")
+TESTER = (
+    "qmodel/conformance/**/*.py", "qmodel/simulator/*.py", "tools/mutation/*.py", "tools/coverage.py",
+    "tests/conformance/*.py", "tests/simulator/*.py", "tests/property/*_rules.py",
+)  # fmt: skip
 
 
 def digest() -> str:

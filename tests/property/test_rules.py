@@ -84,6 +84,7 @@ def _notices(wrong: Wrong) -> str:
     return ""
 
 
+@pytest.mark.tester
 def test_laws_notice_rules_that_are_wrong_on_both_sides() -> None:
     missed = [wrong.name for wrong in WRONG if not _notices(wrong)]
     assert len(missed) <= MISSED * len(WRONG) // 36, missed

@@ -97,7 +97,8 @@ def test_seeds_draw_different_settings() -> None:
     assert drawn("7") == drawn("7")
 
 
-@pytest.mark.slow
+@pytest.mark.tester
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", [*DEFECTS, *FAULTS])
 def test_a_planted_fault_is_noticed(name: str) -> None:
     """Each runs in a process of its own: the order of sets of strings is part of a run."""
