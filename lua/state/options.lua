@@ -43,12 +43,10 @@ function options.get(job, name)
   return values[name]
 end
 
--- How many options a job has.
+-- How many options a job has that has some.
 function options.size(job)
   local text = job.options
-  if text == '' then
-    return 0
-  elseif not known[text] then
+  if not known[text] then
     read(text)
   end
   return sizes[text]

@@ -106,6 +106,21 @@ UNREACHED = {
     ("state/journal", "break"): "an entry of megabytes: tests/conformance/test_budget.py has one",
     ("state/results", "one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))"): LARGE_RESULT,
     ("state/results", "writes.put_off('HDEL', key_of(job), field_of_text(other))"): LARGE_RESULT,
+    **dict.fromkeys(
+        (
+            ("state/results", "refusals.refuse('DEPENDENCY_LIMIT', jid)"),
+            (
+                "state/results",
+                "local found = writes.fetch('ZRANGE', job.key .. '-dependents', 0, -1, 'WITHSCORES')",
+            ),
+            ("state/results", "for i = 2, #found, 2 do"),
+            ("state/results", "copies = copies + found[i] % 2"),
+            ("state/results", "return copies * units"),
+            ("state/results", "refusals.refuse('DEPENDENCY_LIMIT', job.jid)"),
+        ),
+        "results of megabytes for dependents that name them: tests/cost/test_budget.py has them",
+    ),
+    ("state/stats", "store.counts[key] = nil"): "a failure of a day that the same step drops: no history has one",
     ("ops/publish", "store.emit(now, 'passed_over', subscription.name, jid)"): RANDOM,
     ("rules/admission", "break"): "a budget that throttles use up: tests/conformance/test_budget.py has one",
     ("ops/pop", "break"): "a budget that lapsed leases use up, by the rules of qless",
