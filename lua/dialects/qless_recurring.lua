@@ -62,7 +62,7 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
   if not qless_session.is_listed(queue) then -- it is listed since now, not since the second's begin
     qless_session.ask('Recur', 'recur', {unpack(args)})
   end
-  local reply = qless_session.ask_at(begins - offset_ms, 'Recur', 'recur', args)
+  local reply = qless_session.ask_at(math.max(begins - offset_ms, 0), 'Recur', 'recur', args)
   qless_session.remember(queue)
   return reply
 end

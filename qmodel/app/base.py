@@ -182,35 +182,36 @@ class BaseApp:
 
     # ---- schedules
 
-    def tell_schedules(self) -> list[str]:
-        """Send the declared schedules to the engine; give their ids. Workers do so when they start.
+    def tell_schedules(self, client: Client | None = None) -> list[str]:
+        """Send the declared schedules to the engine; give their ids. Workers do so when they start, by their `client`.
 
         A known schedule with the same times continues unchanged. A schedule without any future run is logged.
         """
+        client = client or self.client
         told = []
         for schedule in self._schedules.values():
             try:
-                self.client.execute(schedule)
+                client.execute(schedule)
             except ScheduleOver as over:
                 logger().warning("%s", over)
                 continue
             told.append(schedule.jid)
             if schedule.kind == "cron":
-                self.client.recurring[schedule.jid].advance()
-        for stale in self._left_over():
+                client.recurring[schedule.jid].advance()
+        for stale in self._left_over(client):
             logger().warning(
                 "Job type %s no longer declares the schedule %s, which continues. To end it: qmodel op unrecur %s",
                 *(kind_of(stale.klass), stale.jid, stale.jid),
             )
         return told
 
-    def _left_over(self) -> Iterator[RecurringJob]:
+    def _left_over(self, client: Client) -> Iterator[RecurringJob]:
         """The schedules that job types of this app once declared and no longer do.
 
         They are reported and not ended: an older program may still be at work.
         """
         for queue in self.queues:
-            for known in self.client.queues[queue].recurring(0, MOST):
+            for known in client.queues[queue].recurring(0, MOST):
                 klass = kind_of(known.klass)
                 if klass in self.jobs and known.jid == schedule_id(klass) and known.jid not in self.schedules:
                     yield known

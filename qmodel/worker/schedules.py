@@ -43,7 +43,7 @@ class Schedules:
         while not self._closed.wait(pause):
             try:
                 if not declared:
-                    self._app.tell_schedules()
+                    self._app.tell_schedules(self._connection.client)  # the app's may be closed meanwhile
                     declared = True
                 self._connection.client.advance_schedules(AHEAD)
                 pause = runtime.uniform(EVERY / 2, EVERY)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from qmodel import App
+from qmodel import App, Client
 from qmodel.app import DeclarationError
 from tests.app.conftest import perform_next
 
@@ -104,3 +104,16 @@ def test_a_name_that_is_no_id_has_one(app: App) -> None:
     app.job(name="täglich um neun", every=60)(lambda: None)
     (jid,) = app.tell_schedules()
     assert app.client.recurring[jid].klass == "täglich um neun"
+
+
+def test_a_worker_tells_schedules_by_its_own_connection() -> None:
+    app = App("memory://never-opened")
+
+    @app.job(every=60)
+    def tick() -> None: ...
+
+    with Client("memory://") as client:
+        assert app.tell_schedules(client) == list(app.schedules)
+        assert [one.jid for one in client.queues["default"].recurring()] == list(app.schedules)
+    with Client("memory://never-opened") as other:
+        assert list(other.queues) == []

@@ -297,3 +297,8 @@ def test_q37_dependencies_are_in_order(ask: Ask) -> None:
         put(ask, jid)
     put(ask, "d", "depends", '["c","a","b"]')
     assert ask("get", 0, "d")["dependencies"] == ["a", "b", "c"]
+
+
+def test_a_recurring_job_in_the_first_second_of_1970(ask: Ask) -> None:
+    assert ask("recur", "0.5", "q", "r", "K", "{}", "interval", "60", "0.2") == "r"
+    assert [job["jid"] for job in ask("pop", "1", "q", "w", "5")] == ["r-1"]

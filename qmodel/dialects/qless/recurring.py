@@ -64,7 +64,7 @@ def recur(
     op = ops.Recur(queue, jid, klass, data, *paced, restart=True)
     if not session.is_listed(queue):  # it is listed since now, not since the second's begin
         session.ask("Recur", op)
-    reply: str = session.ask_at(begins - offset_ms, "Recur", op)
+    reply: str = session.ask_at(max(begins - offset_ms, 0), "Recur", op)
     session.remember(queue)
     return reply
 
