@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import math
 import re
-import secrets
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
+
+from qmodel import runtime
 
 Clock = Callable[[], float]
 Entry = tuple[float, bytes]
@@ -549,7 +550,7 @@ class Keyspace:
 
     def __init__(self, clock: Clock = time.time) -> None:
         self.clock = clock
-        self.run_id = secrets.token_hex(20).encode()
+        self.run_id = runtime.token_hex(20).encode()
         self.touched: set[bytes] = set()
         self.calls: Counter[str] = Counter()
         # An exception other than a refusal: a bug in this file, which Lua would hide.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from qmodel.simulator.baton import Baton, Process, Strand
+from qmodel.simulator.baton import Baton, Killed, Process, Strand
 from qmodel.simulator.net import Link, Net
 
 
@@ -43,6 +44,17 @@ class Loop(asyncio.BaseEventLoop):
         self._selector = _Selector(self)
         self._clock_resolution = 1e-6
         self.set_exception_handler(lambda loop, context: None)  # killed processes leave tasks behind
+
+    def run_forever(self) -> None:
+        """Run, as any loop does. A killed process begins none of the tasks that have not begun."""
+        try:
+            super().run_forever()
+        except Killed:
+            for task in asyncio.all_tasks(self):
+                coroutine = task.get_coro()
+                if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:  # type: ignore[arg-type]
+                    coroutine.close()  # type: ignore[union-attr]
+            raise
 
     def time(self) -> float:
         """Read the virtual clock."""

@@ -192,11 +192,11 @@ class LuaServer(Server):
             if queue.wakes:
                 queue.wakes = self._namespace.keyspace.execute("LLEN", bundle.wake_key(PREFIX, name).encode())
 
-    def _epoch(self) -> int:
-        """The epoch of the last event in the keys."""
+    def _epochs(self, after: int) -> list[int]:
+        """The epochs of the events in the keys after a sequence number."""
         assert self._namespace is not None
-        events = self._namespace.keyspace.execute("XREVRANGE", EVENTS, b"+", b"-", b"COUNT", b"1")
-        return int(events[0][0].partition(b"-")[2]) if events else 0
+        events = self._namespace.keyspace.execute("XRANGE", EVENTS, b"%d-0" % (after + 1), b"+")
+        return sorted({int(event[0].partition(b"-")[2]) for event in events})
 
     def _step_twin(self, spec: Spec, op: Operation, now: int, outcome: Any) -> None:
         """Execute an operation with the model, and compare the outcome; or begin again from the keys."""
@@ -204,9 +204,9 @@ class LuaServer(Server):
             if self.store is not None:
                 self._twin = copies.copy(self.store)
             return
-        epoch = self._epoch()
-        if epoch > self._twin.epoch:  # the library has begun it by itself, with the first write of its Lua state
-            engine.step(self._twin, now, BeginEpoch(epoch))
+        for epoch in self._epochs(self._twin.seq):
+            if epoch > self._twin.epoch:  # the library has begun it by itself, because it did not know the last event
+                engine.step(self._twin, now, BeginEpoch(epoch))
         expected = engine.step(self._twin, now, op)
         self._scene.oracles.counts["operations compared with the model"] += 1
         if expected != outcome:

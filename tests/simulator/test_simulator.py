@@ -26,11 +26,13 @@ STORM = Settings(
 )  # fmt: skip
 
 
-def test_a_run_is_repeated_byte_for_byte() -> None:
+@pytest.mark.parametrize("lua", [False, True])
+def test_a_run_is_repeated_byte_for_byte(lua: bool) -> None:
+    storm = STORM._replace(lua=lua, inner_errors=0.1 * lua)
     first, again, other = BytesIO(), BytesIO(), BytesIO()
-    one = run("a", STORM, first)
-    run("b", STORM, other)
-    two = run("a", STORM, again)
+    one = run("a", storm, first)
+    run("b", storm, other)
+    two = run("a", storm, again)
     assert one == two and first.getvalue() == again.getvalue()
     assert one.packets > 100 and first.getvalue() != other.getvalue()
 
@@ -62,7 +64,7 @@ SPLIT = STORM._replace(lua=True, lies=True, tail=1.0, crashes=("split",), crash_
 def test_a_promoted_replica_and_the_old_server_issue_no_token_twice() -> None:
     result = run("split", SPLIT)
     assert result.findings == []
-    assert result.counts["crashes: split"] > 2
+    assert result.counts["crashes: split"] > 0
     assert result.counts["puts lost by the failure model"] > 0
 
 
