@@ -1,7 +1,7 @@
 """`python -m tools.together COMMAND -- COMMAND ...`: run commands at once; give the first status that is not 0.
 
-The first command prints as it runs, the others when it has ended, so that no lines are mixed. Tests often wait for a
-server, a clock or a process; meanwhile the others compute.
+The first command prints as it runs, the others when it has ended, so that no lines are mixed. The first one goes first:
+it often waits for a server, a clock or a process, and the others get the processor only then.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from itertools import groupby
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command, and keep what it prints."""
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    """Run a command in the time that others leave, and keep what it prints."""
+    nice = ["nice", "-n", "15", *command]
+    return subprocess.run(nice, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
 def main(arguments: list[str]) -> int:
