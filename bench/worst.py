@@ -658,6 +658,21 @@ def _data_history(make: Callable[[int], Operation], lines: int) -> Prepare:
     return prepare
 
 
+def _completed_history(world: World, n: int) -> Operation:
+    """The completions of n jobs with long histories, again."""
+    _data_history(lambda n: ops.Multiget(jids(n)), 100)(world, n)
+    again = ops.CompleteMany(tuple(ops.Complete(jid, token) for jid, token in world.lease("q", n)))
+    world.call(again)
+    return again
+
+
+def _many_workers(world: World, n: int) -> Operation:
+    """The list of n workers, who hold 10 leases each."""
+    world.put(puts(FEATURES["plain"], 10 * n))
+    world.calls(ops.Pop("q", f"{WORKER}-{i}", 10) for i in range(n))
+    return ops.Workers(0, 1000)
+
+
 def _queues(make: Callable[[tuple[str, ...]], Operation], jobs_each: int, **more: Any) -> Prepare:
     def prepare(world: World, n: int) -> Operation:
         names = tuple(f"q{i}" for i in range(n))
@@ -836,6 +851,8 @@ OTHERS: list[Case] = [
     Case("multiget", "histories of 100 lines", _data_history(lambda n: ops.Multiget(jids(n)), 100)),
     Case("pop", "histories of 100 lines", _data_history(lambda n: ops.Pop("q", WORKER, 1000), 100)),
     Case("cancel", "histories of 100 lines", _data_history(lambda n: ops.Cancel(jids(n)), 100)),
+    Case("complete_many again", "histories of 100 lines", _completed_history),
+    Case("workers", "n workers, 10 leases each", _many_workers),
     Case("pop_any", "n queues, 10 jobs each", _queues(lambda names: ops.PopAny(names, WORKER, 1000), 10)),
     Case("pop_any", "n queues, all empty", _queues(lambda names: ops.PopAny(names, WORKER, 1000, True), 0)),
     Case("pop_any", "n queues, all jobs later", _queues(lambda names: ops.PopAny(names, WORKER, 1), 1, delay_ms=10**6)),
