@@ -14,6 +14,7 @@ NAMES = (
     "commands",
     "memory",
     "server",
+    "rivals",
     "instructions",
     "features",
     "model",
@@ -42,7 +43,9 @@ def main() -> int:
     parser.add_argument("--server", choices=("all", "redis", "valkey"), default="all", help="on which servers")
     parser.add_argument("--quick", action="store_true", help="a rough answer; nothing is kept")
     parser.add_argument(
-        "--peers", default="", help="Pythons with the other queue libraries, by commas (throughput, worker)"
+        "--peers",
+        default="",
+        help="Pythons or folders with the other queue libraries, by commas (throughput, worker, rivals)",
     )
     storm = parser.add_argument_group("storm")
     storm.add_argument("--jobs", type=int, default=0, help="how many jobs (default: 100,000)")

@@ -190,13 +190,13 @@ class Floor:
         return replies
 
     def put(self) -> None:
-        self._call([("floor_put", jid(), KLASS, DATA, _now()) for _ in range(SPAN)])
+        self._call([("floor_put", jid(), KLASS, DATA, now_ms()) for _ in range(SPAN)])
 
     def pop(self) -> list[str]:
-        return [got[0] for got in self._call([("floor_pop", WORKER, _now(60_000))] * SPAN)]
+        return [got[0] for got in self._call([("floor_pop", WORKER, now_ms(60_000))] * SPAN)]
 
     def complete(self, popped: list[str]) -> None:
-        self._call([("floor_complete", jid, _now()) for jid in popped])
+        self._call([("floor_complete", jid, now_ms()) for jid in popped])
 
 
 class FloorBatches(Floor):
@@ -205,15 +205,15 @@ class FloorBatches(Floor):
     suffix = "_many"
 
     def put(self) -> None:
-        now = _now()
+        now = now_ms()
         self._call([("floor_put" + self.suffix, *(part for _ in range(SPAN) for part in (jid(), KLASS, DATA, now)))])
 
     def pop(self) -> list[str]:
-        (popped,) = self._call([("floor_pop" + self.suffix, WORKER, _now(60_000), str(SPAN))])
+        (popped,) = self._call([("floor_pop" + self.suffix, WORKER, now_ms(60_000), str(SPAN))])
         return [got[0] for got in popped]
 
     def complete(self, popped: list[str]) -> None:
-        self._call([("floor_complete" + self.suffix, _now(), *popped)])
+        self._call([("floor_complete" + self.suffix, now_ms(), *popped)])
 
 
 class FloorPacked(FloorBatches):
@@ -266,7 +266,7 @@ class SameBatches(Same):
         self._call([("same_complete_many", *self.jids, *popped)])
 
 
-def _now(later: int = 0) -> str:
+def now_ms(later: int = 0) -> str:
     return str(time.time_ns() // 1_000_000 + later)
 
 
