@@ -22,6 +22,7 @@ from typing import Any
 DATA = {"to": "somebody@example.com", "subject": "Welcome aboard", "text": "x" * 29}
 Mode = Callable[[str, int], float]
 MODES: dict[str, dict[str, Mode]] = {}
+RAW = "raw connection, one by one"
 DISTRIBUTIONS = {"taskiq": "taskiq-redis"}
 
 
@@ -144,6 +145,45 @@ def _(url: str, jobs: int) -> float:
 @mode("qmodel", "batches of 500")
 def _(url: str, jobs: int) -> float:
     return _worked(url, jobs, _put_batches(500), _work_batches(500))
+
+
+@mode("qmodel", RAW)
+def _(url: str, jobs: int) -> float:
+    """The functions on a connection of redis-py. Arguments are prepared, but for ids, and replies are hardly read."""
+    import json
+    from uuid import uuid4
+
+    from qmodel import Client
+    from qmodel.contract.operations import Complete, Pop, Put
+    from qmodel.wire import codec
+    from redis import Redis
+
+    with Client(url) as client:
+        client.queues["emails"].length()  # connects, and loads the library
+
+    def words(name: str, op: Any) -> list[str]:
+        return ["FCALL", f"qmodel_v1_{name}", "1", "ql:", *codec.encode(op)]
+
+    put = words("put", Put("emails", "JID", "SendEmail", "DATA", request="REQUEST"))
+    pop = words("pop", Pop("emails", "worker", request="REQUEST"))
+    complete = words("complete", Complete("JID", -1))
+    with Redis.from_url(url) as redis:
+        connection = redis.connection_pool.get_connection()
+
+        def call(template: list[str], **values: str) -> Any:
+            connection.send_command(*[values.get(word, word) for word in template])
+            return connection.read_response()
+
+        start = time.perf_counter()
+        for _ in range(jobs):
+            call(put, JID=uuid4().hex, DATA=json.dumps(DATA), REQUEST=uuid4().hex[:22])
+        while found := call(pop, REQUEST=uuid4().hex[:22])[1]:
+            held = codec.job(found[0])
+            perform(json.loads(held.data))
+            call(complete, JID=held.jid, **{"-1": str(held.token)})
+        ended = time.perf_counter() - start
+        redis.connection_pool.release(connection)
+        return ended
 
 
 # ---- RQ

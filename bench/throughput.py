@@ -1,7 +1,8 @@
 """Measure lifecycles per second of the plain Python client, and of other queue libraries on the same server.
 
 Each mode runs in a process of its own (`bench.peers`) in a Python that has the library (`--peers`), all with hiredis
-and, except arq, the same redis-py. Every mode runs with server and client on one CPU, and on two; the better median
+and, except arq, the same redis-py. "Raw connection" calls qmodel's functions on a connection of redis-py, with prepared
+arguments: what the client itself costs shows beside it. Every mode runs with server and client on one CPU, and on two; the better median
 counts. The other libraries do less for a job: only qmodel keeps history, statistics and a stream of events, and huey
 neither acknowledges nor retries jobs here.
 """
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from bench import Options
 from bench.machine import Pinned, candidates, pin, pinned, spare_cpu
-from bench.peers import MODES
+from bench.peers import MODES, RAW
 from bench.report import Report, Table, Verdict, median
 
 ROOT = Path(__file__).parent.parent
@@ -128,15 +129,24 @@ def _verdicts(version: str, best: dict[tuple[str, str, str], tuple[float, int]])
             (
                 rate
                 for (library, mode, by), (rate, _) in best.items()
-                if (library == "qmodel") is ours and by == "tcp" and (not single or mode in ONE_AT_A_TIME[library])
+                if (library == "qmodel") is ours
+                and by == "tcp"
+                and mode != RAW
+                and (not single or mode in ONE_AT_A_TIME[library])
             ),
             default=0.0,
         )
 
+    by_itself = best["qmodel", "one by one", "tcp"][0] / best["qmodel", RAW, "tcp"][0]
     return [
-        Verdict(f"{version}: {what}, times the best other", top(True, single) / top(False, single), 1, at_least=True)
-        for what, single in (("one at a time", True), ("best mode", False))
-        if top(False, single)
+        Verdict(f"{version}: one by one, times the functions on a raw connection", by_itself, 0.6, at_least=True),
+        *(
+            Verdict(
+                f"{version}: {what}, times the best other", top(True, single) / top(False, single), 1, at_least=True
+            )
+            for what, single in (("one at a time", True), ("best mode", False))
+            if top(False, single)
+        ),
     ]
 
 
