@@ -1,10 +1,10 @@
 """Measure lifecycles per second of the plain Python client, and of other queue libraries on the same server.
 
 Each mode runs in a process of its own (`bench.peers`) in a Python that has the library (`--peers`), all with hiredis
-and, except arq, the same redis-py. "Raw connection" calls qmodel's functions on a connection of redis-py, with prepared
-arguments: what the client itself costs shows beside it. Every mode runs with server and client on one CPU, and on two; the better median
-counts. The other libraries do less for a job: only qmodel keeps history, statistics and a stream of events, and huey
-neither acknowledges nor retries jobs here.
+and, except arq, the same redis-py. "Raw connection" calls qmodel's functions on a socket: what the client itself costs
+shows beside it. Every mode runs with server and client on one CPU, and on two; the better median counts. The other
+libraries do less for a job: only qmodel keeps history, statistics and a stream of events, and huey neither acknowledges
+nor retries jobs here.
 """
 
 from __future__ import annotations
