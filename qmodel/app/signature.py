@@ -17,12 +17,12 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from inspect import Parameter
 from typing import Any, Final
 
 from qmodel.app.errors import BadArguments, DeclarationError
-from qmodel.app.values import Converter, converter
+from qmodel.app.values import Check, Converter, check_of, converter
 from qmodel.errors import hint
 
 HEADERS: Final = "$headers"
@@ -53,9 +53,11 @@ class Binding:
         self.names = [p.name for p in self.parameters if p.kind is not p.VAR_KEYWORD]
         kinds = {p.kind for p in self._all}
         self._simple = kinds <= set(_NAMED)
+        self._defaults = {p.name: p.default for p in self.parameters if p.default is not p.empty}
         self._open = next((p.name for p in self.parameters if p.kind is Parameter.VAR_KEYWORD), None)
         self._bind = _compiled(klass, self.parameters)
         self._converters: dict[str, Converter] | None = None
+        self._checks: dict[str, Check] = {}
         self._result: Converter | None = None
 
     # ---- annotations
@@ -81,11 +83,14 @@ class Binding:
         DeclarationError.
         """
         self._hints = None
-        found = {}
+        found, checks = {}, {}
         for p in self.parameters:
             made = converter(self._hint(p), f"Argument {p.name} of {self.klass}")
             if made is not None:
                 found[p.name] = _each(made, p.kind)
+            elif (check := check_of(self._hint(p))) is not None:
+                checks[p.name] = _check_each(check, p.kind)
+        self._checks = checks
         self._result = converter(self.hints.get("return"), f"The result of {self.klass}")
         self._converters = found
 
@@ -111,23 +116,49 @@ class Binding:
         return found
 
     def plain(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Convert arguments by name to JSON's types."""
+        """Convert arguments by name to JSON's types. Raises BadArguments for one that is not of its annotation."""
         converters = self.converters
+        self._check_types(given)
         if not converters:
             return given
         data = dict(given)
         for name, made in converters.items():
-            if name == self._open:
-                for extra in data.keys() - self._names:
-                    data[extra] = made.dump(data[extra])
-            elif name in data:
-                data[name] = made.dump(data[name])
+            for one in self._given_as(name, given):
+                data[one] = self._dumped(one, given[one], made)
         return data
+
+    def _given_as(self, name: str, given: Mapping[str, Any]) -> Iterable[str]:
+        """The names of given arguments that belong to a parameter."""
+        if name == self._open:
+            return given.keys() - self._names
+        return (name,) if name in given else ()
+
+    def _check_types(self, given: Mapping[str, Any]) -> None:
+        """Refuse arguments of other types than their annotations, but for defaults. Raises BadArguments."""
+        for name, check in self._checks.items():
+            for one in self._given_as(name, given):
+                if not check(given[one]) and given[one] is not self._defaults.get(one, _UNSET):
+                    raise self._refused(one, given[one], name)
+
+    def _dumped(self, name: str, value: Any, made: Converter) -> Any:
+        """Convert an argument, and see that it can be converted back, as the worker will."""
+        try:
+            dumped = made.dump(value)
+            if value is not self._defaults.get(name, _UNSET):
+                made.load(dumped)
+        except Exception as error:
+            parameter = name if name in self._names else self._open
+            raise self._refused(name, value, parameter, f" {error}.") from error
+        return dumped
+
+    def _refused(self, name: str, value: Any, parameter: str | None, why: str = "") -> BadArguments:
+        wanted = next(inspect.formatannotation(self._hint(p)) for p in self.parameters if p.name == parameter)
+        return BadArguments(f"{self.klass} takes {name}: {wanted}, not {value!r:.80}.{why}")
 
     def complete(self, given: dict[str, Any]) -> dict[str, Any]:
         """Add the defaults of missing arguments."""
         several: dict[str, Any] = {p.name: [] for p in self.parameters if p.kind is p.VAR_POSITIONAL}
-        return several | {p.name: p.default for p in self.parameters if p.default is not p.empty} | given
+        return several | self._defaults | given
 
     # ---- and back
 
@@ -138,8 +169,10 @@ class Binding:
         """
         given = self.by_name(data)
         self.check(given)
-        for name, made in self.converters.items():
-            for one in given.keys() - self._names if name == self._open else {name} & given.keys():
+        converters = self.converters
+        self._check_types(given)
+        for name, made in converters.items():
+            for one in self._given_as(name, given):
                 try:
                     given[one] = made.load(given[one])
                 except Exception as error:
@@ -238,6 +271,11 @@ def _each(made: Converter, kind: Any) -> Converter:
     if kind is not Parameter.VAR_POSITIONAL:
         return made
     return Converter(lambda several: list(map(made.dump, several)), lambda several: list(map(made.load, several)))
+
+
+def _check_each(check: Check, kind: Any) -> Check:
+    """Make the check of a `*args` parameter from the check of one value."""
+    return (lambda several: all(map(check, several))) if kind is Parameter.VAR_POSITIONAL else check
 
 
 def _compiled(klass: str, parameters: list[Parameter]) -> Callable[..., dict[str, Any]]:

@@ -71,6 +71,74 @@ def is_plain(annotation: Any) -> bool:
     return False
 
 
+Check = Callable[[Any], bool]
+"""Whether a value is of an annotation."""
+
+
+def check_of(annotation: Any) -> Check | None:
+    """Make the check of a plain annotation (`is_plain`); None if every value passes it.
+
+    It accepts what a type checker does, and tuples as lists, because JSON stores them so.
+    """
+    if isinstance(annotation, typing.TypeVar | str | typing.ForwardRef) or annotation in _ANYTHING:
+        return None
+    if annotation in _TYPES:
+        return _is_a(_TYPES[annotation])
+    origin, inner = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if origin in _LISTS:
+        return _all_are(check_of(inner[0]) if inner else None)
+    if origin in _DICTS:
+        return _values_are(check_of(inner[1]) if inner else None)
+    if origin in (typing.Union, types.UnionType):
+        return _any_of([check_of(one) for one in inner])
+    if origin is typing.Literal:
+        return lambda value: any(value == one and type(value) is type(one) for one in inner)
+    if hasattr(annotation, "__supertype__"):
+        return check_of(annotation.__supertype__)
+    return _has_fields(annotation)
+
+
+_ANYTHING: Final = frozenset({object, Any, inspect.Parameter.empty})
+_TYPES: Final[dict[Any, type | tuple[type, ...]]] = {
+    str: str, int: int, float: (int, float), bool: bool, None: type(None), type(None): type(None),
+}  # fmt: skip
+
+
+def _is_a(kind: type | tuple[type, ...]) -> Check:
+    return lambda value: isinstance(value, kind)
+
+
+def _all_are(check: Check | None) -> Check:
+    if check is None:
+        return _is_a((list, tuple))
+    return lambda value: isinstance(value, list | tuple) and all(map(check, value))
+
+
+def _values_are(check: Check | None) -> Check:
+    if check is None:
+        return _is_a(dict)
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def _any_of(checks: list[Check | None]) -> Check | None:
+    given = [check for check in checks if check is not None]
+    return (lambda value: any(check(value) for check in given)) if len(given) == len(checks) else None
+
+
+def _has_fields(typed: Any) -> Check:
+    """Make the check of a TypedDict; its values may have more fields than it declares."""
+    found = {name: check_of(_bare(hint)) for name, hint in typing.get_type_hints(typed).items()}
+    checks = [(name, one) for name, one in found.items() if one is not None]
+    needed: frozenset[str] = typed.__required_keys__
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, dict) or not needed <= value.keys():
+            return False
+        return all(one(value[name]) for name, one in checks if name in value)
+
+    return check
+
+
 def _bare(annotation: Any) -> Any:
     """Remove Required and NotRequired from an annotation."""
     wrapped = typing.get_origin(annotation) in (typing.Required, typing.NotRequired)

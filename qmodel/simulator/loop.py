@@ -53,7 +53,7 @@ class Loop(asyncio.BaseEventLoop):
             for task in asyncio.all_tasks(self):
                 coroutine = task.get_coro()
                 if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:  # type: ignore[arg-type]
-                    coroutine.close()  # type: ignore[union-attr]
+                    coroutine.close()
             raise
 
     def time(self) -> float:

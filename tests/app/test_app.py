@@ -65,8 +65,17 @@ def test_a_mistake_is_found_when_the_job_is_put(app: App) -> None:
         wrong.put("a", subjekt="x")
     with pytest.raises(TypeError, match="tuple"):
         wrong.put_many(["a@b"])
+    with pytest.raises(qmodel.BadArguments, match=r"send takes to: str, not 5\."):
+        wrong.put(5)
+    assert app.client.queues["default"].length() == 0
+
+
+def test_a_value_that_cannot_be_stored_is_found_when_the_job_is_put(app: App) -> None:
+    @app.job
+    def send(to: Any) -> None: ...
+
     with pytest.raises(qmodel.DataError, match="Argument to of send"):
-        wrong.put(object())
+        send.put(object())
     assert app.client.queues["default"].length() == 0
 
 
