@@ -597,6 +597,8 @@ class Keyspace:
 
     def _content(self, value: Any) -> tuple[str, object]:
         kind = _TYPES[type(value)]
+        if kind == "string":
+            return kind, value
         if isinstance(value, SortedSet):
             return kind, [(member, found) for found, member in value.entries]
         if isinstance(value, Stream):
@@ -604,7 +606,7 @@ class Keyspace:
             return kind, (entries, _id_text(value.last))
         if isinstance(value, set):
             return kind, frozenset(value)
-        return kind, value if isinstance(value, bytes) else value.copy()
+        return kind, value.copy()
 
     # ---- running a command
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from qmodel.contract.events import Event
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.state import budget
@@ -47,8 +48,24 @@ def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
     return _Reader(raw, prefix).snapshot()
 
 
+def events(raw: Raw, prefix: str, newest: int) -> tuple[Event, ...]:
+    """Read so many of the newest events."""
+    _, (entries, _) = raw.get(f"{prefix}events".encode(), ("", ((), b"")))
+    chosen = entries[len(entries) - newest :]
+    return tuple(codec.event((_id(id), fields[1], _epoch(id))) for id, fields in chosen)
+
+
 _KIND = re.compile(r"rq-|\w+:")
 """How the names of keys of a kind begin."""
+
+
+@lru_cache(4096)
+def _named(key: bytes, begin: int) -> tuple[str, str]:
+    """Give a key without its prefix of so many bytes, and how the names of its kind begin, if it has any."""
+    name = key[begin:].decode()
+    kind = _KIND.match(name)
+    return name, kind[0] if kind is not None else ""
+
 
 QUEUE_PARTS = frozenset((
     "work", "scheduled", "depends", "locks", "throttled", "expires", "recur", "gates", "state", "pauses", "wake",
@@ -66,12 +83,14 @@ class _Reader:
         self.marks: dict[tuple[str, str], int] = {}
         self.runs: dict[str, list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str], int] = {}
-        self.left = {key[len(begin) :].decode(): value for key, value in raw.items() if key.startswith(begin)}
+        self.left: dict[str, tuple[str, Any]] = {}
         self.kinds: dict[str, list[str]] = {}
-        for name in self.left:
-            kind = _KIND.match(name)
-            if kind is not None:
-                self.kinds.setdefault(kind[0], []).append(name)
+        for key, value in raw.items():
+            if key.startswith(begin):
+                name, kind = _named(key, len(begin))
+                self.left[name] = value
+                if kind:
+                    self.kinds.setdefault(kind, []).append(name)
 
     def take(self, name: str, kind: str, default: Any) -> Any:
         found = self.left.pop(name, None)
@@ -90,13 +109,19 @@ class _Reader:
         return [(_score(score), member.decode()) for member, score in self.take(name, "zset", [])]
 
     def fields(self, name: str) -> dict[str, str]:
+        if name not in self.left:
+            return {}
         return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
 
     def names(self, begin: str, end: str = "") -> list[str]:
-        found = (name for name in self.kinds.get(begin, ()) if name in self.left and name.endswith(end))
+        if begin not in self.kinds:
+            return []
+        found = (name for name in self.kinds[begin] if name in self.left and name.endswith(end))
         return [name[len(begin) : len(name) - len(end)] for name in found]
 
     def places(self, name: str, blanks: int = 0) -> tuple[tuple[float, int, str], ...]:
+        if name not in self.left:
+            return ()
         return tuple((score, int(member[:14]), _jid(member[14:], blanks)) for score, member in self.members(name))
 
     # ---- the whole

@@ -10,7 +10,7 @@ from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.generate import Generator
 from qmodel.contract.operations import Events, Length, Pause, Put, Stats, Untrack
 from qmodel.model import engine, snapshot
-from qmodel.model.copies import UNSEEN, Fingerprints, copy
+from qmodel.model.copies import UNSEEN, Fingerprints, are_equal, copy
 from qmodel.model.state.store import Store
 
 SEEDS = range(25)
@@ -49,6 +49,27 @@ def test_a_copy_is_equal_and_steps_on_one_do_not_change_the_other(seed: int) -> 
         other = copy(store)
         assert engine.step(store, *step) == outcome
         assert (snapshot.of(other), tuple(other.events)) == (before, events)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_store_and_its_changed_copy_are_equal_only_if_their_snapshots_and_events_are(seed: int) -> None:
+    store, generator, equal = Store(), Generator(RandomChooser(f"copy.{seed}")), 0
+    for _ in range(80):
+        step = generator.step(store)
+        if step is None:
+            continue
+        other = copy(store)
+        assert are_equal(store, other)
+        engine.step(other, *step)
+        if are_equal(store, other):
+            equal += 1
+            assert (snapshot.of(store), store.events) == (snapshot.of(other), other.events)
+        else:
+            assert any(getattr(store, name) != getattr(other, name) for name in ("seq", "journaled")) or not (
+                snapshot.of(store) == snapshot.of(other) and store.settings == other.settings
+            )
+        store = other
+    assert 0 < equal < 80
 
 
 @pytest.mark.parametrize("seed", SEEDS)

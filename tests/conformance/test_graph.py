@@ -35,7 +35,13 @@ from qmodel.model import engine
 from qmodel.model.state import uniques
 from qmodel.model.state.store import Store
 
-SEARCHES = plan.gate()
+GROUPS = 6
+"""How many parts the searches have. In each, one process compiles the library once, and executes a shape once."""
+
+SEARCHES = [
+    pytest.param(run, id=f"{run.family.name}-{run.scope}", marks=pytest.mark.xdist_group(f"graph {number % GROUPS}"))
+    for number, run in enumerate(plan.gate())
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +50,7 @@ def server() -> Iterator[ServerCorner]:
         yield corner
 
 
-@pytest.mark.xdist_group("graph")
-@pytest.mark.parametrize("run", SEARCHES, ids=[f"{run.family.name}-{run.scope}" for run in SEARCHES])
+@pytest.mark.parametrize("run", SEARCHES)
 def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run, server: ServerCorner) -> None:
     found = run.search(lua=True, server=server, pairs=0.01)
     assert [str(finding) for finding in found.findings] == []
@@ -125,6 +130,22 @@ def test_a_fault_of_the_lua_is_found_with_its_shortest_history() -> None:
     found = Search(explored()["plain"], Scope(1, 1), corner).run()
     assert found.findings[0].what == "the Lua library differs from the model"
     assert len(found.findings[0].history) == 5  # two options, put, pop, and the step that shows it
+
+
+def test_a_fault_of_the_lua_that_only_a_read_of_events_shows_is_found() -> None:
+    right, text = "  return store.events_after(op.after, op.count)\n", read("ops/read")
+    assert right in text
+    corner = LuaCorner({"ops/read": text.replace(right, "  return store.events_after(op.after + 1, op.count)\n")})
+    found = Search(explored()["plain"], Scope(1, 1), corner).run()
+    assert found.findings[0].what == "the Lua library reads other events than the model"
+
+
+def test_a_fault_of_the_lua_that_only_an_event_shows_is_found() -> None:
+    right, text = "'canceled', job.jid, job.queue, job.state)", read("rules/deletion")
+    assert right in text
+    corner = LuaCorner({"rules/deletion": text.replace(right, "'canceled', job.jid, job.jid, job.state)")})
+    found = Search(explored()["plain"], Scope(1, 1), corner).run()
+    assert found.findings[0].lines[0].startswith("events")
 
 
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,10 +36,12 @@ class Canonical:
     def __init__(self, jobs: tuple[str, ...], workers: tuple[str, ...], live: frozenset[str], horizon: int) -> None:
         self._live, self._horizon = live, horizon
         self._jobs = frozenset(jobs)
+        names = jobs + workers
         self._tables = [
-            {ord(old): new for old, new in zip(jobs + workers, named + others, strict=True)}
+            {ord(old): new for old, new in zip(names, named + others, strict=True)}
             for named in permutations(jobs)
             for others in permutations(workers)
+            if named + others != names
         ]
 
     def of(self, store: Store, now: int) -> str:
@@ -50,7 +52,8 @@ class Canonical:
             parts = self._parts(store, form)
         if store.messages.size or store.subscriptions or not self._jobs.issuperset(store.jobs):
             parts = _without_numbers(parts)
-        return min("\n".join(sorted([part.translate(table) for part in parts])) for table in self._tables)
+        renamed = ("\n".join(sorted([part.translate(table) for part in parts])) for table in self._tables)
+        return min("\n".join(sorted(parts)), *renamed) if self._tables else "\n".join(sorted(parts))
 
     @staticmethod
     def _parts(store: Store, form: Form) -> list[str]:
@@ -59,11 +62,11 @@ class Canonical:
         """
         parts = [f"{jid}: {written(job, form)}" for jid, job in store.jobs.items()]
         for name, rule in WRITTEN[Store]:
-            value = rule(getattr(store, name), store, form)
+            value = getattr(store, name)
             if rule is each:
-                parts += [f"{name}: {one}" for one in value]
-            elif value:
-                parts.append(f"{name}: {value}")
+                parts += [f"{name}: {one}" for one in each(value, store, form)] if value else ()
+            elif value and (said := rule(value, store, form)):
+                parts.append(f"{name}: {said}")
         return parts
 
 

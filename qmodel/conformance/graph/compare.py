@@ -19,6 +19,9 @@ from qmodel.model.state.store import Store, events_after
 
 Keys = dict[bytes, Any]
 
+MOST_EVENTS: Final = 1000
+"""The most events of an edge."""
+
 _UNITS: Final = "budget.UNITS = "
 
 
@@ -74,18 +77,19 @@ class LuaCorner:
             if not self.keyspace.equals(self._keys):
                 lines.append(f"written although nothing changes: {sorted(self.keyspace.touched)}")
             return lines
+        raw = self.keyspace.dump()
         try:
-            state = raw_keys.decode(self.keyspace.dump(), PREFIX)
+            state = raw_keys.decode(raw, PREFIX)
         except raw_keys.Corrupt as corrupt:
             return [*lines, f"corrupt: {corrupt}"]
         lines += snapshot.difference(snapshot.of(after), state)
         if after.seq != before.seq:
-            lines += self._told(before.seq, after)
+            told = events_after(after, before.seq, MOST_EVENTS)
+            lines += snapshot.compare("events", told, raw_keys.events(raw, PREFIX, len(told)))
         return lines
 
-    def _told(self, seq: int, after: Store) -> list[str]:
-        """Compare the events after a sequence; the read leaves the keys as they are."""
-        touched = set(self.keyspace.touched)
-        found = self.step(0, Events(seq, 1000))
-        self.keyspace.touched |= touched
-        return list(snapshot.compare("events", events_after(after, seq, 1000), found))
+    def differences_of_events(self, seq: int, store: Store) -> list[str]:
+        """Read the events after a sequence in the state at hand, and list how they differ from the model's."""
+        found = self.step(0, Events(seq, MOST_EVENTS))
+        self.undo()
+        return list(snapshot.compare("events", events_after(store, seq, MOST_EVENTS), found))

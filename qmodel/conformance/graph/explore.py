@@ -30,7 +30,7 @@ from qmodel.conformance.graph.shapes import Paths, Shapes, kind
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.model import engine, invariants, snapshot
-from qmodel.model.copies import copy
+from qmodel.model.copies import are_equal, copy
 from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 
@@ -80,6 +80,28 @@ class _Node(NamedTuple):
     store: Store
     now: int
     keys: Keys
+    seq: int
+    """The last sequence of the state before it."""
+
+
+class _Spare:
+    """A copy of a state for the next operation. Most operations change nothing; their copy serves the next one too."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._copy: Store | None = None
+
+    def take(self) -> Store:
+        """Give a copy."""
+        found = self._copy or copy(self._store)
+        self._copy = None
+        return found
+
+    def give_back(self, used: Store) -> bool:
+        """Tell whether a copy is still equal to the state; if so, it is the next one."""
+        equal = are_equal(self._store, used)
+        self._copy = used if equal else None
+        return equal
 
 
 class Search:
@@ -155,7 +177,7 @@ class Search:
             keys = self._corner.keys()
         self._ids[self.canonical.of(store, self._family.start)] = 0
         self._steps.append((0, None))
-        return _Node(0, store, self._family.start, keys)
+        return _Node(0, store, self._family.start, keys, 0)
 
     # ---- edges
 
@@ -163,16 +185,18 @@ class Search:
         """Follow every edge of a state; give the states that are new."""
         if self._corner is not None:
             self._corner.load(node.keys)
+            if lines := self._corner.differences_of_events(node.seq, node.store):
+                self._found("the Lua library reads other events than the model", lines, node.id, None)
         self._graph.add(node.id, node.store)
-        before = snapshot.of(node.store)
+        spare = _Spare(node.store)
         for op in self.moves.of(node.store, node.now):
-            yield from self._edge(node, op, before)
+            yield from self._edge(node, op, spare)
         self.result.edges += 1
-        later = _Node(0, node.store, node.now + TICK, node.keys)
+        later = _Node(0, node.store, node.now + TICK, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
 
-    def _edge(self, node: _Node, op: Operation, before: snapshot.Snapshot) -> Iterator[_Node]:
-        store = node.store if op.spec.reads else copy(node.store)
+    def _edge(self, node: _Node, op: Operation, spare: _Spare) -> Iterator[_Node]:
+        store = node.store if op.spec.reads else spare.take()
         self.result.edges += 1
         try:
             reply = engine.step(store, node.now, op)
@@ -182,14 +206,16 @@ class Search:
         same = changes_nothing(node.store, op, reply)
         if same:
             self.result.refused += 1
-            if not op.spec.reads and (lines := snapshot.difference(before, snapshot.of(store))):
-                self._found("changed although refused", lines, node.id, op)
+            if not op.spec.reads and not spare.give_back(store):
+                lines = snapshot.difference(snapshot.of(node.store), snapshot.of(store))
+                if lines:
+                    self._found("changed although refused", lines, node.id, op)
         if self._corner is not None:
             self._compare(self._corner, node, op, reply, store)
             if self._shapes is not None and self._shapes.is_new(op, reply, self._corner.keyspace.touched):
                 self._paths.add(node.id, Step(node.now, op), not same)
         if not same:
-            yield from self._arrive(node, op, _Node(0, store, node.now, node.keys), live.helps(op))
+            yield from self._arrive(node, op, _Node(0, store, node.now, node.keys, node.store.seq), live.helps(op))
         if self._corner is not None:
             self._corner.undo()
 
@@ -245,13 +271,13 @@ class Search:
     def _follow(self, store: Store, now: int) -> Counter[Any]:
         """Count the kinds of edges of a state: operation, shape of the reply, canonical form of what follows."""
         found: Counter[Any] = Counter()
-        mine = self.canonical.of(store, now)
+        mine, spare = self.canonical.of(store, now), _Spare(store)
         for op in self.moves.of(store, now):
             if op.spec.reads:
                 continue
-            after = copy(store)
+            after = spare.take()
             reply = engine.step(after, now, op)
-            form = self.canonical.of(after, now)
+            form = mine if spare.give_back(after) else self.canonical.of(after, now)
             if form == mine and "LOCK_LOST" in op.spec.refusals:
                 continue  # the reply to a call under an old token is of the past, which is not in the form
             found[op.spec.name, kind(reply), form] += 1

