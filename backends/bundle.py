@@ -86,7 +86,7 @@ def read(name: str) -> str:
     return files("qmodel.lua").joinpath(*f"{name}.lua".split("/")).read_text(encoding="utf-8")
 
 
-RECORDS = {"job": "state/records", "queue": "state/queues"}
+RECORDS = {"job": "state/records", "queue": "state/queues", "namespace": "state/keys"}
 """Variables that hold a record, and the file whose list `fields` gives the order of its fields."""
 
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,17 +34,24 @@ from bench.lifecycle import (
     Together,
     Way,
     fill,
+    granted,
     held,
     jid,
     request,
 )
 from bench.machine import candidates
+from bench.raw import pack
 from bench.report import Report, Table, Verdict
+from qmodel.backends.bundle import function_name
 from qmodel.contract.operations import ConfigSet, Operation, Pop, Put, RequestAdd, RequestOpen, ThrottleSet
+from qmodel.wire import codec
 from tests.servers import Candidate, Server, running
 
 WARM, COUNTED = 5, 10
 DEPTH, CAP = 100_000, 1_000
+SHARDS = 64
+NOW, CALLS_A_MS, WAITING = 1_800_000_000_000, 20, 12
+ONE_NAMESPACE, IN_TURN = "its moment given", f"its moment given, {SHARDS} namespaces in turn"
 _NUMBERS = itertools.count()
 
 
@@ -130,6 +137,27 @@ class Requested(Varied):
         self._execute([RequestAdd("r", (self._new(i, ""),), request()) for i in range(SPAN)])
 
 
+class InTurn(Caller):
+    """Calls of several namespaces, one after the other.
+
+    The calls bring their moments: under callgrind so much time passes that each namespace would do in every call what
+    it does once a second.
+    """
+
+    def __init__(self, url: str, count: int) -> None:
+        super().__init__(url)
+        self.count, self.called = count, 0
+
+    def execute(self, ops: Sequence[Operation]) -> list[Any]:
+        """Execute each operation in the next namespace; every round begins with the first one."""
+        commands = []
+        for i, op in enumerate(ops):
+            self.called += 1
+            prefix, now = f"{{shop-{self.count}:{i % self.count}}}:", NOW + self.called // CALLS_A_MS
+            commands.append(pack("FCALL", function_name(op.spec.name), "1", prefix, *codec.encode(op, now)))
+        return granted(ops, self.connection.exchange(commands))
+
+
 def _key() -> str:
     return f"k{next(_NUMBERS)}"
 
@@ -151,6 +179,16 @@ def _deep(url: str, prefix: str, way: Callable[[Caller], Way]) -> Way:
     return way(caller)
 
 
+def _in_turn(url: str, count: int) -> Way:
+    """Namespaces with waiting and running jobs: creating a key and deleting it again would cost more than the call."""
+    way = Single(InTurn(url, count))
+    for _ in range(WAITING):
+        way.put()
+    for _ in range(WAITING // 3):
+        way.pop()
+    return way
+
+
 def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
     """The ways to be measured, each made when its turn comes."""
     found: dict[str, Callable[[], Way]] = {
@@ -168,6 +206,8 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
         "ids as UUIDs with hyphens": lambda: Varied(url, "uuid:", jid=lambda: str(uuid.uuid4())),
         "an option is set": lambda: Varied(url, "option:", ConfigSet("heartbeat", 30_000)),
         "a second queue, worker and type in turn": lambda: Varied(url, "turns:", turns=2),
+        ONE_NAMESPACE: lambda: _in_turn(url, 1),
+        IN_TURN: lambda: _in_turn(url, SHARDS),
         "a tag": lambda: Varied(url, "tag:", tags=lambda: ("blue",)),
         "a throttle": lambda: Varied(url, "throttle:", ThrottleSet("t", 1000), throttles=lambda: ("t",)),
         "unique": lambda: Varied(url, "unique:", unique=_key),
@@ -214,5 +254,8 @@ def run(options: Options) -> Report:
                 for name, most in BOUNDS.items()
                 if name in found
             ]
+            if IN_TURN in found:
+                times = found[IN_TURN].total / found[ONE_NAMESPACE].total
+                verdicts.append(Verdict(f"{version}: {SHARDS} namespaces in turn / one namespace", times, 1.07))
     return Report("instructions", "python -m bench instructions", " ".join(str(__doc__).split()), tables, verdicts,
                   versions)  # fmt: skip

@@ -82,15 +82,16 @@ class Caller:
 
     def execute(self, ops: Sequence[Operation]) -> list[Any]:
         """Execute operations in one round trip; give the raw replies. None may be refused."""
-        return _granted(ops, self.connection.exchange(map(self.command, ops)))
+        return granted(ops, self.connection.exchange(map(self.command, ops)))
 
     def calls(self, ops: Sequence[Operation]) -> list[Any]:
         """Execute operations in one call, each a step of its own."""
         words = (word for op in ops for args in (codec.encode(op),) for word in (op.spec.name, str(len(args)), *args))
-        return _granted(ops, self.connection.call("FCALL", CALLS, "1", self.prefix, *words))
+        return granted(ops, self.connection.call("FCALL", CALLS, "1", self.prefix, *words))
 
 
-def _granted(ops: Sequence[Operation], replies: list[Any]) -> list[Any]:
+def granted(ops: Sequence[Operation], replies: list[Any]) -> list[Any]:
+    """Give what the calls reply. None may be refused."""
     for op, (code, *rest) in zip(ops, replies, strict=True):
         if code != b"OK":
             raise AssertionError(codec.decode(op, [code, *rest]))

@@ -44,9 +44,13 @@ IN_LUA_ALONE = {
     "config.get": "the model's options are a dictionary",
     "config.special": "the model's options are a dictionary",
     "config.text": "numbers are text until something computes with them",
+    "config.keep": "what was decoded is kept for each namespace",
+    "config.recall": "what was decoded is kept for each namespace",
     "config.owns": "which queues have a throttle of their own every operation must know without asking",
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
     "epochs.forget": "a script keeps nothing from call to call",
+    "epochs.keep": "what was decoded is kept for each namespace",
+    "epochs.recall": "what was decoded is kept for each namespace",
     "epochs.is_foreign": "the owner of a store of the model knows when it may have lost the end of its log",
     "epochs.token_of": "the sequence of a plain operation is text already",
     "epochs.remember": "the owner of a store of the model knows when it may have lost the end of its log",
@@ -55,6 +59,8 @@ IN_LUA_ALONE = {
     "idempotency.flush": "the replies of one operation are written together",
     "messages.load": "the texts of messages are read only when somebody wants to know",
     "queues.is_late": "the time before which nothing is due is a cache of Lua's",
+    "queues.keep": "what was decoded is kept for each namespace",
+    "queues.recall": "what was decoded is kept for each namespace",
     "queues.locks_key": "a plain operation adds to the leases by itself",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",
@@ -383,6 +389,7 @@ def test_only_keys_builds_keys() -> None:
             assert "prefix" not in PREFIX_PASSED.sub("", without_comments(bundle.read(name))), name
 
 
+RECORDS = r"(\w+_)?job|namespace"
 IN_RECORDS_ALONE = (
     set(bundle.fields("job"))
     - {argument.name for spec in CATALOGUE.values() for argument in spec.arguments}
@@ -394,7 +401,7 @@ IN_RECORDS_ALONE = (
 def misnamed(text: str) -> set[str]:
     """Variables that hold a record under another name: the bundle would not replace their fields by indexes."""
     found = re.findall(r"\b(\w+)\.(\w+)\b(?!\()", without_comments(text))
-    return {name for name, field in found if field in IN_RECORDS_ALONE and not re.fullmatch(r"(\w+_)?job", name)}
+    return {name for name, field in found if field in IN_RECORDS_ALONE and not re.fullmatch(RECORDS, name)}
 
 
 ALSO_WITH_A_SEQUENCE = {"store", "schedule", "catalogue", "unique", "message", "subscription", "request"}

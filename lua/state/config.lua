@@ -7,6 +7,15 @@ local PER_QUEUE = 'heartbeat-'
 
 local known_text, known -- the text that was decoded last, and the options that it sets
 
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function config.keep(namespace)
+  namespace.config_text, namespace.options = known_text, known
+end
+
+function config.recall(namespace)
+  known_text, known = namespace.config_text, namespace.options
+end
+
 -- Find an option by name, or refuse.
 function config.option(name)
   if string.sub(name, 1, #PER_QUEUE) == PER_QUEUE and #name > #PER_QUEUE then

@@ -23,6 +23,15 @@ local mine, count, floor = {}, 0, 0 -- prefix -> what it has; how many; no forgo
 local keeps = true -- whether this Lua state lives longer than a call
 local padded_for, padded -- an epoch, and its digits before a sequence, by the number of the sequence's digits
 
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function epochs.keep(namespace)
+  namespace.padded_for, namespace.padded = padded_for, padded
+end
+
+function epochs.recall(namespace)
+  padded_for, padded = namespace.padded_for, namespace.padded
+end
+
 -- Say that this is a script: its Lua state ends with the call.
 function epochs.forget()
   keeps = false

@@ -92,6 +92,7 @@ local ALONE = {
   'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped',
 }
 
+local NAMESPACES = 256 -- the most namespaces of which anything is kept
 local MOST = 200 -- the most cached keys
 local LAST = 99999999999999 -- the greatest number of fourteen digits
 local ZERO, BLANK = 48, 32 -- the codes of these characters
@@ -103,20 +104,76 @@ local function forget_pending(day)
   pending, count, pending_day = {wait = {}, run = {}}, 0, day
 end
 
--- Build keys under a prefix from now on. Those that stand alone are built once for as long as it stays the same.
+-- ---- namespaces
+--
+-- Many namespaces may share a server, and each call may name another one. So what is kept from call to call is kept for
+-- each of them: its keys, and what `queues`, `config`, `store` and `epochs` have decoded. Here it is exchanged.
+
+-- A variable that holds what is kept is called `namespace`: the bundle replaces its fields by list indexes.
+keys.fields = {
+  'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
+  'pending_day', 'queues', 'config_text', 'options', 'padded_for', 'padded', 'counters', 'seq', 'epoch', 'bounds_text',
+  'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
+}
+
+local kept, number = {}, 0 -- prefix -> what is kept; how many
+local namespace -- what is kept of the present one
+local others = {} -- the metatable of `keys`: so the keys that stand alone are exchanged at once
+
+local function create(prefix)
+  if number == NAMESPACES then
+    kept, number = {}, 0
+  end
+  local alone = {}
+  for _, name in ipairs(ALONE) do
+    alone[name] = prefix .. name
+  end
+  local made = {
+    alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
+    {wait = {}, run = {}}, 0, false, {}, false, false, false, false, false, false, false, false,
+    false, false, false, false, false, false, false, false, false, false,
+  }
+  kept[prefix], number = made, number + 1
+  return made
+end
+
+local function leave()
+  namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day =
+    worker, worker_key, pending, count, pending_day
+  queues.keep(namespace)
+  config.keep(namespace)
+  epochs.keep(namespace)
+  store.keep(namespace)
+end
+
+local function enter()
+  others.__index = namespace.alone
+  keys.counters, keys.config, keys.events, keys.guard =
+    namespace.counters_key, namespace.config_key, namespace.events_key, namespace.guard_key
+  worker, worker_key, pending, count, pending_day =
+    namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day
+  queues.recall(namespace)
+  config.recall(namespace)
+  epochs.recall(namespace)
+  store.recall(namespace)
+end
+
+-- Build keys under a prefix from now on, and use what is kept of its namespace.
 function keys.begin(prefix)
   if keys.prefix ~= prefix then
-    keys.prefix = prefix
-    queues.unknown()
-    store.unknown()
-    worker = nil
-    forget_pending()
-    keys.counters, keys.config, keys.events = prefix .. 'counters', prefix .. 'config', prefix .. 'events'
-    keys.guard = prefix .. '!'
-    for _, name in ipairs(ALONE) do
-      keys[name] = prefix .. name
+    if namespace then
+      leave()
+    else
+      setmetatable(keys, others)
     end
+    keys.prefix, namespace = prefix, kept[prefix] or create(prefix)
+    enter()
   end
+end
+
+-- Forget what is kept of all namespaces but the present one.
+function keys.forget_others()
+  kept, number = {[keys.prefix] = namespace}, 1
 end
 
 -- A key that stands alone, by its name.

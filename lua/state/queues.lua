@@ -29,19 +29,29 @@ queues.fields = {
   'locks_key', 'scheduled_key',
 }
 
-local MOST = 200 -- the most cached queues
+local MOST = 2000 -- the most cached queues of all namespaces
 
-local known, count = {}, 0 -- name -> its cached state
+local known, count = {}, 0 -- name -> its cached state; how many of all namespaces were made
 local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
--- Forget everything that is cached: the keys are others from now on.
+-- Forget the cached states of this namespace.
 function queues.unknown()
-  known, count = {}, 0
+  known = {}
+end
+
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function queues.keep(namespace)
+  namespace.queues = known
+end
+
+function queues.recall(namespace)
+  known = namespace.queues
 end
 
 local function create(name)
   if count == MOST then
-    queues.unknown()
+    keys.forget_others()
+    known, count = {}, 0
   end
   local queue = {
     name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, false, keys.queue(name, '-state'), keys.queue(name, '-work'),

@@ -114,6 +114,26 @@ local function refuse_counters()
   writes.fail(keys.counters, 'its text is not that of counters of this version')
 end
 
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function store.keep(namespace)
+  namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending =
+    known_counters, known_seq, known_epoch, known_bounds_text, store.pending
+  namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left =
+    known_text, known_bounds, store.tracks, store.left
+  namespace.calm, namespace.calm_config, namespace.calm_own = calm, calm_config, calm_own
+  namespace.suffix_for, namespace.suffix = suffix_for, suffix
+end
+
+function store.recall(namespace)
+  known_counters, known_seq, known_epoch, known_bounds_text, store.pending =
+    namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending
+  known_text, known_bounds, store.tracks, store.left =
+    namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left
+  calm, calm_config, calm_own = namespace.calm, namespace.calm_config, namespace.calm_own
+  suffix_for, suffix = namespace.suffix_for, namespace.suffix
+  store.seq, store.epoch, store.bounds_text, store.config = known_seq, known_epoch, known_bounds_text, calm_config
+end
+
 -- Decode the counters and the options, which were read.
 local function meet(found)
   store.counters, store.config = found[1], found[2]
@@ -183,7 +203,7 @@ end
 function store.open_plain(simulated, one, two)
   local goes_on = calm and (simulated or calm_own)
   if goes_on and shared then
-    store.began = store.seq
+    store.counters, store.began = calm, store.seq
     if two then
       local found = redis.call('MGET', one, two)
       return true, found[1], found[2]
@@ -192,7 +212,7 @@ function store.open_plain(simulated, one, two)
   end
   local found = read(one, two)
   if goes_on and found[1] == calm and found[2] == calm_config then
-    store.began = store.seq
+    store.counters, store.began = calm, store.seq
     return true, found[3], found[4]
   end
   calm = nil

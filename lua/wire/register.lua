@@ -296,6 +296,7 @@ function register.calls(prefix, args)
     return {'BAD_ARGUMENT', 'calls', 'operations'}
   end
   local replies, spent, at, last_ = {}, 0, 1, #args
+  keys.begin(prefix)
   shares = true
   store.share(true)
   while at <= last_ and spent * SHARE < budget.UNITS do
