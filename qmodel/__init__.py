@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from qmodel.errors import JobRevoked as JobRevoked
     from qmodel.errors import LimitReached as LimitReached
     from qmodel.errors import LockLost as LockLost
+    from qmodel.errors import NobodyPerforms as NobodyPerforms
     from qmodel.errors import NotADeadLetter as NotADeadLetter
     from qmodel.errors import NotConfirmed as NotConfirmed
     from qmodel.errors import NotEnded as NotEnded
@@ -100,8 +101,8 @@ _HOME = {
     "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
     "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked "
     "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost "
-    "NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverBudget OverCapacity QmodelError QueueBusy "
-    "QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
+    "NobodyPerforms NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverBudget OverCapacity QmodelError "
+    "QueueBusy QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
     "ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide UnknownOption WorkerNotSeen WrongState",
     "contract.events": "Event",
     "client.build": "fingerprint",

@@ -181,6 +181,17 @@ class NotEnded(QmodelError, TimeoutError):
         return f"Job {self.jid} has not ended within {self.timeout:g} s. Wait on, or look at its state."
 
 
+class NobodyPerforms(NotEnded):
+    """A wait for a job in the memory of this process, in which no worker runs."""
+
+    def __str__(self) -> str:
+        return (
+            f"Nobody performs job {self.jid}: no URL is set, so it is in the memory of this process, and no worker "
+            "runs here. Set QMODEL_URL (redis://localhost:6379/0) for this program and its workers, or start a Worker in a "
+            "thread."
+        )
+
+
 class JobFailed(QmodelError):
     """The awaited job has failed, with a group and a message."""
 

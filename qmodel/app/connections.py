@@ -62,6 +62,11 @@ class Connection:
         return self._given or os.environ.get(VARIABLE) or "memory://"
 
     @property
+    def is_unset(self) -> bool:
+        """Whether no URL was given: then the jobs are in the memory of this process, and perhaps by mistake."""
+        return self._given is None and not os.environ.get(VARIABLE)
+
+    @property
     def _shared(self) -> str:
         """The URL, with a name added if each connection would otherwise have a namespace of its own."""
         return self.url + self._name if self.url in _PRIVATE else self.url
@@ -111,7 +116,7 @@ class Connection:
 
     def _warn(self) -> None:
         """Warn once if no URL is set: if a server's setting was forgotten, all jobs would be lost."""
-        if self._given is None and not os.environ.get(VARIABLE) and not self._warned:
+        if self.is_unset and not self._warned:
             self._warned = True
             logger().warning(
                 "No URL is set, so the jobs are in the memory of this process and are lost when it ends. "

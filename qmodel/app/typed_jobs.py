@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from qmodel.app.base import BaseApp
-from qmodel.client.convert import Duration
+from qmodel.client.convert import Duration, seconds_of
 from qmodel.client.sync import Job
 from qmodel.contract import operations as ops
-from qmodel.errors import DataError
+from qmodel.errors import DataError, NobodyPerforms, NotEnded
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+
+PATIENCE: Final = 1.0
+"""Seconds after which a wait asks whether anybody performs the job, if the jobs are in the memory of this process."""
 
 
 class ResultReader(Protocol[R_co]):
@@ -34,9 +38,21 @@ class TypedJob(Job, Generic[R]):
         self._kind = kind
 
     def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until the job has ended, and give the function's result. Raises the errors of `Job.wait`."""
+        """Sleep until the job has ended, and give the function's result. Raises the errors of `Job.wait`.
+
+        Raises NobodyPerforms if no URL is set and no worker runs in this process.
+        """
+        seconds = seconds_of(timeout)
         with suppress(DataError):  # the result may not be JSON; the job type decodes it
-            super().wait(timeout)
+            if self._kind.app.connection.is_unset and seconds > PATIENCE:
+                try:
+                    super().wait(PATIENCE)
+                except NotEnded:
+                    if not self.client.workers.counts():
+                        raise NobodyPerforms(self.jid, PATIENCE) from None
+                    super().wait(seconds - PATIENCE)
+            else:
+                super().wait(seconds)
         return self._kind.result_of(self._load().result)
 
     @property

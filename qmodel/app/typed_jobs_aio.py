@@ -6,11 +6,11 @@ import math
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from qmodel.app.typed_jobs import ResultReader
+from qmodel.app.typed_jobs import PATIENCE, ResultReader
 from qmodel.client.aio import AsyncJob
-from qmodel.client.convert import Duration
+from qmodel.client.convert import Duration, seconds_of
 from qmodel.contract import operations as ops
-from qmodel.errors import DataError
+from qmodel.errors import DataError, NobodyPerforms, NotEnded
 
 R = TypeVar("R")
 
@@ -23,9 +23,21 @@ class AsyncTypedJob(AsyncJob, Generic[R]):
         self._kind = kind
 
     async def wait(self, timeout: Duration = math.inf) -> R:
-        """Sleep until the job has ended, and give the function's result. Raises the errors of `AsyncJob.wait`."""
+        """Sleep until the job has ended, and give the function's result. Raises the errors of `AsyncJob.wait`.
+
+        Raises NobodyPerforms if no URL is set and no worker runs in this process.
+        """
+        seconds = seconds_of(timeout)
         with suppress(DataError):
-            await super().wait(timeout)
+            if self._kind.app.connection.is_unset and seconds > PATIENCE:
+                try:
+                    await super().wait(PATIENCE)
+                except NotEnded:
+                    if not await self.client.workers.counts():
+                        raise NobodyPerforms(self.jid, PATIENCE) from None
+                    await super().wait(seconds - PATIENCE)
+            else:
+                await super().wait(seconds)
         return self._kind.result_of(self._load().result)
 
     @property

@@ -127,9 +127,11 @@ def _any_of(checks: list[Check | None]) -> Check | None:
 
 def _has_fields(typed: Any) -> Check:
     """Make the check of a TypedDict; its values may have more fields than it declares."""
-    found = {name: check_of(_bare(hint)) for name, hint in typing.get_type_hints(typed).items()}
-    checks = [(name, one) for name, one in found.items() if one is not None]
-    needed: frozenset[str] = typed.__required_keys__
+    hints = typing.get_type_hints(typed, include_extras=True)
+    checks = [(name, one) for name, hint in hints.items() if (one := check_of(_bare(hint))) is not None]
+    wraps = {name: typing.get_origin(hint) for name, hint in hints.items()}  # __required_keys__ misses those in strings
+    needed = {name for name in typed.__required_keys__ if wraps[name] is not typing.NotRequired}
+    needed |= {name for name, wrap in wraps.items() if wrap is typing.Required}
 
     def check(value: Any) -> bool:
         if not isinstance(value, dict) or not needed <= value.keys():

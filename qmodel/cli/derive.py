@@ -256,6 +256,12 @@ def _once(at: Session, op: Operation) -> Any:
 def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] = _once) -> None:
     """Execute an operation and print its reply."""
     spec = op.spec
+    if not spec.reads and at.url_from == "the default":
+        raise click.UsageError(
+            f"No server is given, and what {spec.name} changes in {at.url} would be lost when this command ends. "
+            "Set QMODEL_URL, or give --url redis://localhost:6379/0. To try it out, give --url memory://, or several "
+            "operations to `qmodel run`."
+        )
     if at.url.partition("://")[0] in ("memory", "embedded") and not spec.reads:
         click.echo(
             f"Note: {at.url} lives only as long as this process. Set --url or QMODEL_URL to a server, "

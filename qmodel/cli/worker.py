@@ -8,12 +8,15 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
+
+if TYPE_CHECKING:
+    from qmodel.app import App
 
 
 @click.command("worker")
@@ -76,9 +79,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     loaded = load(app)
     if session().url_from == "--url":
         loaded.connection = Connection(session().url)
-    if loaded.url == "memory://":
-        click.echo("memory:// has only the jobs of this process. Set QMODEL_URL, or give --url.", err=True)
-        loaded.connection.told()
+    _check_url(loaded)
     names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
     host, port = given.pop("health_host"), given.pop("health_port")
@@ -94,6 +95,18 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     if worker.abandoned or _has_left_threads():
         logging.shutdown()
         os._exit(0)
+
+
+def _check_url(loaded: App) -> None:
+    """Refuse a URL that nobody has given, and warn of one that no other process can reach."""
+    if loaded.connection.is_unset:
+        raise click.UsageError(
+            "No server is given, so this worker would wait for jobs that nobody can put: memory:// has only those of "
+            "its own process. Set QMODEL_URL, or give --url redis://localhost:6379/0."
+        )
+    if loaded.url == "memory://":
+        click.echo("memory:// has only the jobs of this process. Set QMODEL_URL, or give --url.", err=True)
+        loaded.connection.told()
 
 
 def _has_left_threads() -> bool:

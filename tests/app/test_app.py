@@ -7,14 +7,26 @@ import functools
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NewType, NotRequired, TypedDict
 
 import pytest
 
 import qmodel
-from qmodel import App, Context
-from qmodel.app import AsyncTypedJob, Completed, DeclarationError, NoLoop, TypedJob
+from qmodel import App, Context, NobodyPerforms, NotEnded
+from qmodel.app import (
+    AsyncTypedJob,
+    BadArguments,
+    Completed,
+    DeclarationError,
+    NoLoop,
+    TypedJob,
+    typed_jobs,
+    typed_jobs_aio,
+)
+from qmodel.app.values import check_of
 from qmodel.contract.operations import Put
 from tests.app.conftest import perform_next
 
@@ -65,7 +77,7 @@ def test_a_mistake_is_found_when_the_job_is_put(app: App) -> None:
         wrong.put("a", subjekt="x")
     with pytest.raises(TypeError, match="tuple"):
         wrong.put_many(["a@b"])
-    with pytest.raises(qmodel.BadArguments, match=r"send takes to: str, not 5\."):
+    with pytest.raises(BadArguments, match=r"send takes to: str, not 5\."):
         wrong.put(5)
     assert app.client.queues["default"].length() == 0
 
@@ -77,6 +89,91 @@ def test_a_value_that_cannot_be_stored_is_found_when_the_job_is_put(app: App) ->
     with pytest.raises(qmodel.DataError, match="Argument to of send"):
         send.put(object())
     assert app.client.queues["default"].length() == 0
+
+
+class Address(TypedDict):
+    street: str
+    number: NotRequired[int]
+
+
+@pytest.mark.parametrize(
+    ("hint", "fitting", "wrong"),
+    [
+        (str, ["a"], [5, None, ["a"]]),
+        (int, [5, True], ["5", 5.0, None]),
+        (float, [5, 0.5], ["5"]),
+        (bool, [True], [1, "yes"]),
+        (None, [None], [0]),
+        (int | None, [5, None], ["5"]),
+        (list[int], [[], [1], (1, 2)], [["a"], "a", 1, {}]),
+        (Sequence[str], [["a"]], ["a", [1]]),
+        (list, [[1, "a"]], ["a"]),
+        (dict[str, float], [{}, {"a": 1}], [{"a": "b"}, []]),
+        (dict[str, Any], [{"a": object}], [[]]),
+        (Literal["a", 1], ["a", 1], ["b", True]),
+        (NewType("Id", str), ["a"], [1]),
+        (Address, [{"street": "x"}, {"street": "x", "number": 1, "more": 2}], [{}, {"street": 1}]),
+        (Address, [], [{"street": "x", "number": "1"}]),
+        (Any, [1, "a"], []),
+        (list[Any] | int, [[1, "a"], 1], ["a"]),
+        (Any | None, [object], []),
+    ],
+)  # fmt: skip
+def test_the_values_of_an_annotation(hint: Any, fitting: list[Any], wrong: list[Any]) -> None:
+    check = check_of(hint) or (lambda value: True)
+    assert [one for one in fitting if not check(one)] == [one for one in wrong if check(one)] == []
+
+
+def test_arguments_are_of_their_annotations(app: App) -> None:
+    @app.job
+    def note(day: date, *sizes: int, owner: str = None, **others: float) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
+
+    wrong: Any = note
+    today = date(2026, 1, 2)
+    note.put(today, 1, 2, owner=None, left=1, right=0.5)  # type: ignore[arg-type]
+    for args, kwargs, said in [
+        (("x",), {}, "note takes day: datetime.date, not 'x'"),
+        ((today, 1, "2"), {}, r"note takes sizes: int, not \[1, '2'\]"),
+        ((today,), {"owner": 5}, "note takes owner: str, not 5"),
+        ((today,), {"left": "1"}, "note takes left: float, not '1'"),
+    ]:
+        with pytest.raises(BadArguments, match=said):
+            wrong.put(*args, **kwargs)
+    assert app.client.queues["default"].length() == 1
+
+
+def test_data_of_other_types_fail_at_once(app: App) -> None:
+    @app.job
+    def send(to: str) -> None: ...
+
+    job = app.client.queues["default"].put("send", {"to": 5}, retries=3)
+    perform_next(app)
+    assert job.refresh().failure is not None and job.failure.group == "BadArguments"
+
+
+def test_a_wait_for_a_job_that_nobody_can_perform_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL", raising=False)
+    monkeypatch.setattr(typed_jobs, "PATIENCE", 0.01)
+    monkeypatch.setattr(typed_jobs_aio, "PATIENCE", 0.01)
+    app = App()
+
+    @app.job
+    def send(to: str) -> str:
+        return to
+
+    with pytest.raises(NobodyPerforms, match=r"Nobody performs job .* Set QMODEL_URL"):
+        send.put("a").wait()
+
+    async def wait() -> None:
+        with pytest.raises(NobodyPerforms):
+            await (await send.aput("a")).wait()
+        await app.aclose()
+
+    asyncio.run(wait())
+    app.client.queues["default"].pop(worker="w")  # now there is a worker
+    with pytest.raises(NotEnded):
+        send.put("a").wait(0.05)
+    app.close()
 
 
 def test_options_go_with_a_job(app: App) -> None:

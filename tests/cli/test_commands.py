@@ -315,6 +315,19 @@ def test_a_store_that_is_gone_at_once_is_told_of(run: Run) -> None:
     assert run("op", "length", "q", "--url", "memory://").err == ""
 
 
+def test_nothing_is_put_where_nobody_can_find_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL")
+    done = run("put", "q", "A")
+    assert done.code == 2 and "would be lost when this command ends" in done.err
+    assert run("op", "length", "q").code == 0
+
+
+def test_a_worker_that_no_jobs_can_reach_does_not_start(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMODEL_URL")
+    done = run("worker", "tests.worker.jobs:app")
+    assert done.code == 2 and "jobs that nobody can put" in done.err
+
+
 # ---- for real
 
 
