@@ -187,8 +187,8 @@ class NobodyPerforms(NotEnded):
     def __str__(self) -> str:
         return (
             f"Nobody performs job {self.jid}: no URL is set, so it is in the memory of this process, and no worker "
-            "runs here. Set QMODEL_URL (redis://localhost:6379/0) for this program and its workers, or start a Worker in a "
-            "thread."
+            "runs here. Set QMODEL_URL (redis://localhost:6379/0) for this program and its workers, or start a Worker "
+            "in a thread."
         )
 
 
