@@ -35,7 +35,8 @@ FILES = (
     "rules/failure", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation", "rules/stages",
     "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
     "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
-    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain", "wire/verbs", "wire/register",
+    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
+    "ops/plain_complete", "ops/plain", "wire/verbs", "wire/register", "wire/calls",
 )  # fmt: skip
 """The engine."""
 
@@ -177,7 +178,7 @@ CALLS = f"{LIBRARY}_calls"
 
 _SEVERAL = (
     f"register_function('{CALLS}', function(keys, args) if not redis then bound() end "
-    "return register.calls(keys[1], args) end)\n"
+    "return calls.execute(keys[1], args) end)\n"
 )
 
 
@@ -329,6 +330,6 @@ def script(texts: dict[str, str] | None = None) -> str:
         + f"bound() epochs.forget()\nif ARGV[1] == 'mark' then {_mark()}end\n"
         + "if ARGV[1] == 'examine' or ARGV[1] == 'mend' then return repair[ARGV[1]](KEYS[1]) end\n"
         + "local args = {}\nfor i = 2, #ARGV do\n  args[i - 1] = ARGV[i]\nend\n"
-        + "if ARGV[1] == 'calls' then return register.calls(KEYS[1], args) end\n"
+        + "if ARGV[1] == 'calls' then return calls.execute(KEYS[1], args) end\n"
         + "return register.call(ARGV[1], KEYS[1], args)\n"
     )

@@ -27,6 +27,9 @@ OPS, RULES, STATE = (
 
 LUA_FILES_ALONE = {
     "ops/plain": "what the verbs do in the plain case, at once; tests/property/test_plain.py compares both",
+    "ops/plain_complete": "likewise",
+    "ops/plain_pop": "likewise",
+    "ops/plain_put": "likewise",
     "state/intent": "a step of the model cannot fail in its middle",
     "state/keys": "the model has no keys",
     "state/plain_records": "the model's jobs are objects",
@@ -38,6 +41,7 @@ IN_LUA_ALONE = {
     "budget.reach": "the model need not read its jobs",
     "cascade.flush": "within an operation the cascade is a list of Lua's",
     "completed.beyond": "the bound before which nothing can be past keeping is a cache of Lua's",
+    "completed.room": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",
     "config.before": "a comparison; the model's names sort by themselves",
@@ -83,6 +87,7 @@ IN_LUA_ALONE = {
     "options.of_any": "spares a list where nobody has options",
     "options.size": "the model asks the dictionary",
     "requests.flush": "a request is written once, however often an operation changes it",
+    "workers.new_requests": "a pop of the model looks at its own request alone",
     "workers.expect": "a lease that was granted alone is written with the memory of its grant, in one command",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
@@ -379,7 +384,7 @@ def test_only_nouns_touch_storage() -> None:
 
 PREFIX_PASSED = re.compile(
     r"keys\.begin\(prefix\)|repair\.\w+\(prefix\)|\w+\.call\((?:[\w.\[\]]+, )?(?:keys\.)?prefix, \w+(?:, \w+)*[()]"
-    r"|register\.calls\(prefix, args\)"
+    r"|(?:register\.group|calls\.execute)\((?:operation, )?prefix, \w+(?:, \w+)*\)"
 )
 
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, Final
 
 from qmodel.backends import bundle
@@ -33,6 +34,8 @@ PREFIX: Final = "ql:"
 _EVENTS: Final = bundle.events_key(PREFIX).encode()
 _FUNCTIONS: Final = {spec.cls: bundle.function_name(name) for name, spec in CATALOGUE.items()}
 _LOCK: Final = threading.Lock()
+MOST: Final = 100
+"""The most operations of a call."""
 
 
 @cache
@@ -118,8 +121,8 @@ class EmbeddedBackend(Waits[Namespace]):
         return _execute(self.namespace, op, now)
 
     def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order; each is a step of its own."""
-        return [_execute(self.namespace, op, now) for op in ops]
+        """Execute operations in order; each is a step of its own. Those that write share calls, as on a server."""
+        return _execute_many(self.namespace, ops, now)
 
     def close(self) -> None:
         """Do nothing. A private namespace ends with its last user; a named one stays."""
@@ -136,8 +139,8 @@ class AsyncEmbeddedBackend(AsyncWaits[Namespace]):
         return _execute(self.namespace, op, now)
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
-        """Execute operations in order; each is a step of its own."""
-        return [_execute(self.namespace, op, now) for op in ops]
+        """Execute operations in order; each is a step of its own. Those that write share calls, as on a server."""
+        return _execute_many(self.namespace, ops, now)
 
     async def close(self) -> None:
         """Do nothing. A private namespace ends with its last user; a named one stays."""
@@ -147,16 +150,61 @@ def _execute(namespace: Namespace, op: Operation, now: int | None) -> Any:
     try:
         args = encode(op, now)
     except Unencodable:
-        moment = now is None or TIME.accepts(now)
-        bad = engine.fault(op) if moment else "now"
-        return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
+        return _unencodable(op, now)
     try:
         raw = namespace.call(_FUNCTIONS[type(op)], args)
     except ReplyError as error:
-        if error.code == CorruptError.code:
-            raise CorruptError.read(str(error)) from None
-        raise
+        raise _raised(error) from None
     return decode(op, raw)
+
+
+def _unencodable(op: Operation, now: int | None) -> Refusal:
+    moment = now is None or TIME.accepts(now)
+    bad = engine.fault(op) if moment else "now"
+    return Refusal("BAD_ARGUMENT", (op.spec.name, str(bad)))
+
+
+def _raised(error: ReplyError) -> Exception:
+    return CorruptError.read(str(error)) if error.code == CorruptError.code else error
+
+
+def _execute_many(namespace: Namespace, ops: Sequence[Operation], now: int | None) -> list[Any]:
+    """Execute operations; after an error in one the others are executed too, and the first error is raised."""
+    replies: list[Any] = [None] * len(ops)
+    for together, row in groupby(range(len(ops)), lambda at: _may_share(ops[at], now)):
+        if together:
+            _call_several(namespace, [(at, ops[at]) for at in row], now, replies)
+        else:
+            for at in row:
+                try:
+                    replies[at] = _execute(namespace, ops[at], now)
+                except (ReplyError, CorruptError) as error:
+                    replies[at] = error
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
+def _may_share(op: Operation, now: int | None) -> bool:
+    """Whether an operation writes, and can be encoded."""
+    try:
+        return not op.spec.reads and bool(encode(op, now))
+    except Unencodable:
+        return False
+
+
+def _call_several(namespace: Namespace, left: list[tuple[int, Operation]], now: int | None, replies: list[Any]) -> None:
+    """Execute operations in as few calls as possible: one may leave its last ones to the next."""
+    while left:
+        words = []
+        for _, op in left[:MOST]:
+            args = encode(op, now)
+            words += [op.spec.name, str(len(args)), *args]
+        found = namespace.call(bundle.CALLS, words)
+        for (at, op), raw in zip(left, found, strict=False):
+            replies[at] = _raised(raw) if isinstance(raw, ReplyError) else decode(op, raw)
+        del left[: len(found)]
 
 
 _NAMED: dict[str, Namespace] = {}

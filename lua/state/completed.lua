@@ -92,11 +92,22 @@ function completed.expired(now, most)
   return expired
 end
 
+-- Whether no job is past its retention, as far as the bounds tell.
+local function is_early(now, age, bounds)
+  return now < bounds.sweep_at and now + age >= bounds.sweep_at and (bounds.keeping == 0 or now + 1 < bounds.keeping)
+end
+
+-- How many jobs may complete before a completion has to check.
+function completed.room(now)
+  local bounds = store.bounds()
+  return is_early(now, config.value('jobs-history'), bounds) and bounds.sweep_seq - store.seq - 1 or 0
+end
+
 -- The members of the oldest jobs that are to be deleted because `more` complete now, the last as event `seq`; none
 -- mostly. Nil if there are more than `most`, or a job is past its retention. Give also the bounds to be set, if any.
 function completed.beyond(now, more, seq, most)
   local bounds, age = store.bounds(), config.value('jobs-history')
-  if now >= bounds.sweep_at or now + age < bounds.sweep_at or bounds.keeping > 0 and now + 1 >= bounds.keeping then
+  if not is_early(now, age, bounds) then
     return nil
   elseif seq < bounds.sweep_seq then
     return NONE

@@ -12,6 +12,12 @@ local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
 local TAGS = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t\n'
 local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
 
+-- The time from a moment, which is text, until now.
+function plain_records.since(now, moment)
+  local passed = now - moment
+  return passed > 0 and passed or 0
+end
+
 -- Whether a record has no rare part but tags; `more` is its length.
 local function has_few(text, more)
   return more == '0' or string.find(text, TAGS, -more) ~= nil

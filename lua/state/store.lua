@@ -452,9 +452,9 @@ local function follow_epoch()
   end
 end
 
-local function trim_events()
+local function trim_events(at)
   local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-  writes.trim_events(most)
+  writes.trim_events(most, at)
 end
 
 local function put_off_event(seq, id, said)
@@ -498,7 +498,7 @@ function store.tell_all(ids, texts)
   local count_ = #ids
   follow_epoch()
   if store.seq % TRIM < count_ then
-    trim_events()
+    trim_events(count_ - store.seq % TRIM)
   end
   writes.put_off_events(ids, suffix, texts, count_)
 end

@@ -94,6 +94,22 @@ function workers.granted(name, request)
   return jids
 end
 
+-- How many of these requests come before the first that was granted anything.
+function workers.new_requests(name, requests)
+  local fields = {''}
+  for i = 1, #requests do
+    fields[i + 1] = 'r' .. requests[i]
+  end
+  local found = writes.fetch('HMGET', keys.worker(name), unpack(fields))
+  store.seen, store.seen_at = name, found[1]
+  for i = 1, #requests do
+    if found[i + 1] then
+      return i - 1
+    end
+  end
+  return #requests
+end
+
 -- Remember which jobs a request was granted.
 function workers.remember(name, request, jids)
   if request ~= '' and #jids > 0 and not alone then

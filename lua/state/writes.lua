@@ -25,7 +25,7 @@ local texts = false -- whether texts are written first
 local done = false -- how many places of `later` are written; less the events left; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
 local events, event_ids, event_texts = 0, {}, {} -- the events of the step
-local trim_to = false -- how many events the stream has after them, as text, if they trim it
+local trim_to, trim_at = false, 0 -- how many events the stream has after one of them, as text, if that one trims it
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
 local blocked -- key -> true: keys with writes that failed and are kept
@@ -123,9 +123,9 @@ function writes.put_off_events(ids, suffix, texts_, count_)
   events, event_ids, event_texts = count_, ids, texts_
 end
 
--- Let the stream have so many events after the step; `most` is text.
-function writes.trim_events(most)
-  trim_to = most
+-- Let the stream have so many events after the event with this number; `most` is text.
+function writes.trim_events(most, at)
+  trim_to, trim_at = most, at or events + 1
 end
 
 -- Put off the deletion of a key.
@@ -448,7 +448,7 @@ function writes.commit(written, size)
   flush_texts(written, size)
   for i = 1, events do
     done = i - events - 1
-    if trim_to and i == events then
+    if trim_to and i == trim_at then
       redis.call('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[i], 'e', event_texts[i])
     else
       redis.call('XADD', keys.events, event_ids[i], 'e', event_texts[i])
@@ -567,7 +567,7 @@ local function go_on()
 end
 
 -- Whether the step came to its first write that lasts.
-local function has_begun()
+function writes.has_begun()
   return done and (texts or done > -events)
 end
 
@@ -582,7 +582,7 @@ end
 -- Repair a step that an error has stopped: undo it, or complete it, or keep what is left to do. Give the text of the
 -- error, or nil if the step is complete.
 function writes.recover(fault, refused)
-  local begun = has_begun()
+  local begun = writes.has_begun()
   local left = begun and go_on() or undo()
   queues.unknown()
   store.unknown()

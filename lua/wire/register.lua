@@ -7,10 +7,7 @@
 -- error: errors are for commands that fail inside a step (state/writes.lua) and for bugs of this library. A refusal is
 -- raised before the blank line of a verb, so nothing has been written by then.
 --
---   FCALL qmodel_v1_calls 1 <prefix> (<operation> <count> <now> <request> <argument> ...) ...
---
--- Several operations in one call save the server what a call costs beside its operation. Each is a step of its own. The
--- reply is the list of theirs, errors included.
+-- Several operations may share a call (wire/calls.lua).
 
 local register = {}
 
@@ -38,6 +35,12 @@ local function moment(operation, text)
     return last, last_text
   end
   return arguments.accept(catalogue.time, text) or refusals.refuse('BAD_ARGUMENT', operation, 'now'), text
+end
+
+-- Say whether the operations that follow share a call.
+function register.share(on)
+  shares, shared = on, false
+  store.share(on)
 end
 
 -- Read everything that the operation names with one command, and several jobs with another one.
@@ -257,56 +260,33 @@ function register.call(operation, prefix, args, real)
   return answer or plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
 end
 
--- ---- several operations in one call
-
-local BASE = 2 -- units of the budget that each of them counts as
-local WORDS = 8 -- strings that count as another unit
-local SHARE = 10 -- a call begins no more of them once it has spent this part of a budget
-
--- Whether these are operations that write, each with the number of its strings.
-local function are_calls(args)
-  local at = 1
-  while args[at] do
-    local spec, size = catalogue.operations[args[at]], arguments.whole(args[at + 1], 2, #args)
-    if not spec or spec.reads or not size or at + 1 + size > #args then
-      return false
-    end
-    at = at + 2 + size
-  end
-  return at > 1
+local function try_group(operation, args, places, sizes)
+  local text = args[places[1]]
+  local now, said = moment(operation, text)
+  store.begin_plain(now, said)
+  entered = true
+  return plain.groups[operation](now, said, args, places, sizes, text ~= '')
 end
 
--- The strings of an operation.
-local function part(args, first, last_)
-  if last_ - first < 1000 then
-    return {unpack(args, first, last_)}
-  end
-  local own = {}
-  for i = first, last_ do
-    own[i - first + 1] = args[i]
-  end
-  return own
-end
-
--- Execute operations in order, each a step of its own; give their replies. Once these operations have cost a tenth of
--- what one may cost, it leaves the others to the next call: then there are fewer replies. So a call with many operations
--- costs hardly more than a call with one.
-function register.calls(prefix, args)
-  if not are_calls(args) then
-    return {'BAD_ARGUMENT', 'calls', 'operations'}
-  end
-  local replies, spent, at, last_ = {}, 0, 1, #args
+-- Try several operations of one kind that share a call (ops/plain.lua), of which each begins at a place among the
+-- arguments; give how many were done, which may be none, and their replies. After an error nothing was done; but if their
+-- first write that lasts was done, the error is the reply of each, unless the store completes them.
+function register.group(operation, prefix, args, places, sizes)
   keys.begin(prefix)
-  shares = true
-  store.share(true)
-  while at <= last_ and spent * SHARE < budget.UNITS do
-    local size = args[at + 1] + 0
-    budget.begin()
-    replies[#replies + 1] = register.call(args[at], prefix, part(args, at + 2, at + 1 + size))
-    spent = spent + BASE + math.floor(size / WORDS) + budget.UNITS - budget.room()
-    at = at + 2 + size
+  refusals.raised, entered, plain.answer = false, false, false
+  local done, count = pcall(try_group, operation, args, places, sizes)
+  if done then
+    return count, plain.answer
+  elseif not entered then
+    return 0
   end
-  shares, shared = false, false
-  store.share(false)
-  return replies
+  local begun, replies = writes.has_begun(), plain.answer
+  local fault = writes.recover(type(count) == 'table' and count.err or count)
+  if not begun then
+    return 0
+  end
+  for i = 1, fault and #replies or 0 do
+    replies[i] = {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+  end
+  return #replies, replies
 end

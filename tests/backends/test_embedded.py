@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 
 from qmodel.backends import bundle, open_backend
 from qmodel.backends.embedded import backend
-from qmodel.backends.embedded.backend import EmbeddedBackend, Namespace, connect
+from qmodel.backends.embedded.backend import AsyncEmbeddedBackend, EmbeddedBackend, Namespace, connect
 from qmodel.backends.embedded.host import LuaHost
+from qmodel.backends.memory import MemoryBackend
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.compare.runner import first_difference
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.by_url import open_subject
+from qmodel.contract import operations as ops
 from qmodel.contract.operations import Complete, Get, Length, Pop, Put, Queues, Stats
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, CorruptError
 from qmodel.wire import codec
 
 
@@ -154,3 +158,36 @@ def test_nothing_but_the_library_names_a_key() -> None:
     backend.execute(Pop("q", "w", wait=True))
     backend.execute(Put("q", "a", "K", ""))
     assert bundle.wake_key("ql:", "q").encode() in backend.namespace.keyspace.dump()
+
+
+def test_operations_that_write_share_calls() -> None:
+    class Watched(Namespace):
+        def call(self, function: str, args: list[str]) -> Any:
+            made.append(function)
+            return super().call(function, args)
+
+    made: list[str] = []
+    backend = EmbeddedBackend(Watched())
+    asked = [
+        *(ops.Put("q", f"j{i}", "K", "{}", tags=(f"t{i % 9}",)) for i in range(250)),
+        ops.Length("q"),
+        ops.Priority("j1", "high"),  # type: ignore[arg-type]
+        ops.Cancel(("none",)),
+        ops.Cancel(("j2",)),
+    ]
+    assert backend.execute_many(asked, 5) == MemoryBackend().execute_many(asked, 5)
+    assert made[-2:] == [bundle.function_name("length"), bundle.CALLS]
+    assert 3 <= made.count(bundle.CALLS) < 10
+    assert len(made) == made.count(bundle.CALLS) + 1
+
+
+def test_an_error_in_one_of_several_operations_is_raised_after_the_others() -> None:
+    backend = EmbeddedBackend()
+    backend.namespace.keyspace.execute("SET", b"ql:q:r-work", b"no sorted set")
+    with pytest.raises(CorruptError, match="r-work"):
+        backend.execute_many([ops.Put(queue, f"j{queue}", "K", "{}") for queue in "qrs"])
+    assert [backend.execute(ops.Length(queue)) for queue in "qs"] == [1, 1]
+    assert asyncio.run(AsyncEmbeddedBackend(backend.namespace).execute_many([ops.Length("q"), ops.Length("s")])) == [
+        1,
+        1,
+    ]

@@ -6,8 +6,11 @@ number of operations (`qmodel_v1_calls`, lua/wire/register.lua).
 
 from __future__ import annotations
 
+import pickle
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -17,12 +20,16 @@ from qmodel.backends import bundle
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
+from qmodel.model import engine
+from qmodel.model.snapshot import Snapshot
 from qmodel.model.state import budget
+from qmodel.model.state.store import Store
 from qmodel.serve.functions import calls_of
 from qmodel.wire import codec
-from tests.property.support import bulk
-from tests.property.test_inner_errors import Denying
-from tests.property.test_plain import drawn
+from tests.property.support import bulk, state_of
+from tests.property.test_inner_errors import NEXT, Denying
+from tests.property.test_plain import Drawer, drawn
 
 REFUSED = [b"BAD_ARGUMENT", b"calls", b"operations"]
 
@@ -110,13 +117,129 @@ def test_operations_that_cost_much_are_left_to_the_next_call() -> None:
     assert len(call(subject, words_of([Step(2, ops.Pop("q", "w", 300, request="r")), Step(2, ops.Pop("q", "w"))]))) == 1
 
 
+def rows(seed: int, count: int) -> list[list[Step]]:
+    """Rows of operations of one kind at one moment, most of them plain, with others between them."""
+    drawer, store, found = Drawer(seed), Store(), []
+
+    def play(row: list[Operation]) -> None:
+        found.append([])
+        for op in row:
+            drawer.last = op
+            found[-1].append(Step(drawer.now, op))
+            drawer.hear(engine.step(store, drawer.now, op))
+
+    play([ops.ConfigSet("jobs-history-count", drawer.chance.choice((3, 33, 1000)))])
+    play([ops.Put(queue, f"first-{queue}", "K", "{}") for queue in ("q", "r")])
+    for _ in range(count):
+        drawer.now += drawer.chance.choice((0, 1, 7, 300, 1500))
+        if drawer.rarely(8):
+            other = drawer.other()
+            if not other.spec.reads:
+                play([other])
+            continue
+        draw = drawer.chance.choice([drawer.put, drawer.pop, drawer.complete])
+        row: list[Operation] = [draw() for _ in range(drawer.chance.choice((1, 2, 5, 40, 130)))]
+        if drawer.chance.randrange(4):  # into one queue, for one worker
+            row = [replace(op, **shared) for op in row for shared in [ONE.get(op.spec.name, {})]]
+        play(row)
+    return found
+
+
+ONE: dict[str, dict[str, Any]] = {"put": {"queue": "q"}, "pop": {"queue": "q", "worker": "w", "count": 1}}
+FOLDED = re.compile(rb"ql:s(:(wait|run|minutes)|$)")
+"""Statistics: a row folds them once."""
+
+
+def but_statistics(subject: LuaSubject) -> dict[bytes, Any]:
+    return {key: value for key, value in subject.host.keyspace.dump().items() if not FOLDED.match(key)}
+
+
+def test_rows_of_plain_operations_do_what_they_do_one_by_one() -> None:
+    one, several = LuaSubject(), LuaSubject()
+    for seed in range(40):
+        one.reset()
+        several.reset()
+        for row in rows(seed, 20):
+            assert execute(several, row) == [one.step(*step) for step in row]
+            assert but_statistics(several) == but_statistics(one), row
+            assert several.snapshot() == one.snapshot()
+
+
+def in_group(subject: LuaSubject, steps: Sequence[Step]) -> bool:
+    """Whether a call does operations together."""
+    line = next(
+        i for i, line in enumerate(bundle.library().split("\n"), 1) if "replies[#replies + 1] = found[i]" in line
+    )
+    subject.host.coverage(True)
+    execute(subject, steps)
+    (lines,) = subject.host.lines().values()
+    subject.host.coverage(False)
+    return line in lines
+
+
+def life(count: int) -> list[list[Step]]:
+    """The rows of the lives of some jobs, after the first operations of their kinds."""
+    store = Store()
+
+    def play(row: Iterable[Operation]) -> tuple[list[Step], list[Any]]:
+        steps = [Step(10**12, op) for op in row]
+        return steps, [engine.step(store, *step) for step in steps]
+
+    found = [play([ops.Put("q", "first", "K", "{}")])]
+    found += [play([ops.Pop("q", "w", request="first")])]
+    found += [play([ops.Complete("first", found[-1][1][0][0].token)])]
+    found += [play(ops.Put("q", f"j{i}", "K", "{}", request="" if i % 3 else f"p{i}") for i in range(count))]
+    found += [play(ops.Pop("q", "w", request=f"r{i}") for i in range(count))]
+    found += [
+        play(ops.Complete(jobs[0].jid, jobs[0].token, result="x" * (i % 2)) for i, jobs in enumerate(found[-1][1]))
+    ]
+    return [steps for steps, _ in found]
+
+
+def test_rows_of_plain_operations_are_done_together() -> None:
+    subject = LuaSubject()
+    *first, puts, pops, completions = life(7)
+    assert not any(in_group(subject, row) for row in first)
+    assert all(in_group(subject, row) for row in (puts, pops, completions))
+    assert not in_group(subject, [Step(10**12, ops.Put("q", jid, "K", "{}", tags=("t",))) for jid in "ab"])
+
+
+def states_within(before: Snapshot, row: Sequence[Step], store: Store) -> list[Snapshot]:
+    """The state before a row, and that after each of its operations."""
+    found = [before]
+    for step in row:
+        engine.step(store, *step)
+        found.append(state_of(store))
+    return found
+
+
+@pytest.mark.parametrize("name", ["", "MSET", "XADD", "ZADD", "ZREM", "HSET", "HDEL", "RPUSH", "ZPOPMIN", "HMGET"])
+def test_a_write_that_fails_in_a_row_leaves_each_of_its_operations_whole_or_undone(name: str) -> None:
+    subject, store = LuaSubject(), Store()
+    for row in life(4):
+        data, before = pickle.dumps(subject.host.keyspace._data), state_of(store)
+        states = states_within(before, row, store)
+        for nth in range(1, 2 if name else 40):
+            subject.host.keyspace._data = pickle.loads(data)
+            subject.host.keyspace.failing = denying = Denying(-1 if name else nth, name)
+            replies = call(subject, words_of(row))
+            subject.host.keyspace.failing = None
+            subject.step(10**12, NEXT)
+            done = states.index(replace(subject.snapshot(), journal=(), journaled=0))
+            assert done >= sum(type(reply) is list for reply in replies)
+            if not name and denying.writes < nth:
+                break
+        subject.host.keyspace._data = pickle.loads(data)
+        execute(subject, row)
+
+
 def test_a_command_that_fails_inside_ends_one_operation_and_not_those_after_it() -> None:
     subject = LuaSubject()
-    puts = [Step(1, ops.Put("q", f"j{i}", "K", "{}")) for i in range(4)]
-    assert execute(subject, puts[:1]) == ["j0"]
+    puts = [Step(1, ops.Put("q" if i % 2 else "r", f"j{i}", "K", "{}")) for i in range(5)]
+    assert execute(subject, puts[:2]) == ["j0", "j1"]
     subject.host.keyspace.failing = Denying(4)  # the first write of the second operation
-    first, second, third = call(subject, words_of(puts[1:]))
+    first, second, third = call(subject, words_of(puts[2:]))
     subject.host.keyspace.failing = None
-    assert (first, third) == ([b"OK", b"j1"], [b"OK", b"j3"])
+    assert (first, third) == ([b"OK", b"j2"], [b"OK", b"j4"])
     assert "NOPERM" in str(second)
-    assert [job.jid for job in subject.step(2, ops.Peek("q", 9))] == ["j0", "j1", "j3"]
+    assert [job.jid for job in subject.step(2, ops.Peek("r", 9))] == ["j0", "j2", "j4"]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from qmodel.backends.bundle import FILES, function_name, library, read
@@ -23,7 +24,7 @@ from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace, frozen, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
-from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, Wire
+from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
@@ -61,6 +62,12 @@ class Recorded(NamedTuple):
     reply: Any
     before: Keys
     written: Keys
+
+
+class Together:
+    """Stands for the operations of a call of several."""
+
+    spec = SimpleNamespace(name=CALLS, reads=False, reply="")
 
 
 class Kill(NamedTuple):
@@ -151,12 +158,18 @@ class Recording:
         keys: Keys = {}
         store = Store()
         for operation, args, expected in calls:
-            op: Any = CATALOGUE[operation].cls  # nothing but its spec is asked for
+            op: Any = Together if operation == CALLS else CATALOGUE[operation].cls  # nothing but its spec is asked for
             keys = self._record_one(loaded, number, Step(0, op), args, keys)
-            reply = codec.decode(op, self.steps[-1].reply)
-            right = expected if isinstance(expected, Refusal) else engine.step(store, *expected)
+            raw, right = self.steps[-1].reply, expected
+            if isinstance(expected, list):
+                reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
+                right = [engine.step(store, *step) for step in expected]
+            else:
+                reply = codec.decode(op, raw)
+                if not isinstance(expected, Refusal):
+                    right = engine.step(store, *expected)
             assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
-            if args[:1] == [""] and not CATALOGUE[operation].reads:
+            if args[:1] == [""] and not op.spec.reads:
                 self._forget_last()
 
     def _forget_last(self) -> None:

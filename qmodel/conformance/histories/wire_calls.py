@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
+from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
+from qmodel.model import engine
+from qmodel.model.state.store import Store
+from qmodel.wire import codec
+
+CALLS = "calls"
+"""The name in place of an operation's: several operations in one call."""
 
 
 class Wire(NamedTuple):
-    """A call as strings, and what it must do: what the model does with a step, or be refused."""
+    """A call as strings, and what it must do: what the model does with a step, or with several, or be refused."""
 
     operation: str
     args: list[str]
-    expected: Step | Refusal
+    expected: Step | list[Step] | Refusal
 
 
 SERVER_CLOCK = 1_700_000_000.9975
@@ -133,4 +140,41 @@ def wire() -> list[Wire]:
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
-    return found
+    return several() + found  # while no epoch has begun: its tokens are those of the model
+
+
+def _several(*steps: Step) -> Wire:
+    words = [(step.op.spec.name, codec.encode(step.op, step.now)) for step in steps]
+    return Wire(CALLS, [part for name, args in words for part in (name, str(len(args)), *args)], list(steps))
+
+
+def several() -> list[Wire]:
+    """Several operations in one call: in rows of one kind, alone, refused and malformed."""
+    store, found = Store(), []
+
+    def play(now: int, *asked: Operation) -> list[Any]:
+        steps = [Step(now, op) for op in asked]
+        found.append(_several(*steps))
+        return [engine.step(store, *step) for step in steps]
+
+    now = 7
+    new = [ops.Put("c", f"c{i}", "k", "d", request=f"c{i}" if i % 2 else "") for i in range(5)]
+    play(now, ops.Put("c", "c", "k", "d"), ops.Pop("c", "w", request="c"))
+    lease = play(now, ops.Pop("c", "w", request="c"))[0][0]
+    play(now, ops.Complete("c", lease.token), ops.Complete("c", lease.token), ops.Complete("c", 1))
+    play(
+        now,
+        *new,
+        new[1],
+        ops.Put("c", "c", "k", "d"),
+        ops.Put("c", "t", "k", "d", tags=("t",)),
+        ops.Put("d", "d", "k", "d"),
+    )
+    held = play(now, *(ops.Pop("c", "w", request=f"p{i}") for i in range(4)), ops.Pop("c", "w"))
+    held += play(now, *(ops.Pop("c", "w", count=1, wait=True, request=f"p{i}") for i in range(3, 9)))
+    jobs = {job.jid: job for popped in held for job in popped}.values()
+    play(now, *(ops.Complete(job.jid, job.token, result="r" * (i % 2)) for i, job in enumerate(jobs)))
+    good = found[0].args
+    bad = ("get 3 7 r c", "put", "put 1 7", "put 02 7 r", "nothing 2 7 r", "put 9 7 r c")
+    refused = [[], *([*good, *words.split()] for words in bad)]
+    return [*found, *(Wire(CALLS, args, _bad(CALLS, "operations")) for args in refused)]

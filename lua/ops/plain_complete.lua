@@ -1,0 +1,208 @@
+-- Complete in the plain case (ops/plain.lua).
+
+local plain_complete = {}
+
+local SHORT = 999 -- the most bytes of a result
+local RETIRED = 100 -- the most jobs that one completion deletes
+
+-- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
+-- bounds of retention, if they change. Nil, if that is not plain.
+local function retiring(now, more, seq, most)
+  local members, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
+  if not members or not members[1] then
+    return members, nil, sweep_seq, sweep_at
+  end
+  local job_keys = {}
+  for i = 1, #members do
+    job_keys[i] = keys.job(keys.jid_of(members[i]))
+  end
+  local texts = store.read_all(job_keys)
+  for i = 1, #members do
+    if not plain_records.is_ended(texts[i]) then
+      return nil
+    end
+  end
+  return members, job_keys, sweep_seq, sweep_at
+end
+
+-- Delete complete jobs, and set the bounds of retention; give the last sequence as text.
+local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  if not sweep_seq then
+    return id
+  end
+  store.bound('sweep_seq', sweep_seq)
+  store.bound('sweep_at', sweep_at)
+  if job_keys then
+    budget.spend(#members)
+    for i = 1, #members do
+      local _
+      _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
+    end
+    writes.put_off_many('ZREM', keys.completed, members, #members)
+    writes.put_off_many('DEL', false, job_keys, #job_keys)
+  end
+  return id
+end
+
+-- Complete a job.
+function plain_complete.complete(now, moment, args, simulated)
+  local jid, token, result = args[3], args[4], args[5] and args[6] or ''
+  if args[5] and (args[5] ~= 'result' or not args[6] or args[7] or #result > SHORT) or not arguments.is_id(jid, 128) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, text = store.open_plain(simulated, key)
+  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at = plain_records.read_running(text)
+  if not quiet or not seq or held ~= token or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  if not members then
+    return nil
+  end
+
+  local ran = store.text(plain_records.since(now, popped_at))
+  stats.ran_one(now, name, ran)
+  local _, id =
+    store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran)
+  text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
+  local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  plain.answer = {'OK', 'complete'}
+  store.write_plain(key, text, last)
+  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
+  writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
+  writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
+  store.end_plain(simulated)
+end
+
+-- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or
+-- `jobs 4 jid token result text`. The keys of the jobs are added to a list.
+local function leases(args, wanted)
+  local jids, tokens, results_, met, count, at = {}, {}, {}, {}, 0, 3
+  while args[at] do
+    local size, jid, token, result = args[at + 1], args[at + 2], args[at + 3], ''
+    if size == '4' and args[at + 4] == 'result' then
+      at, result = at + 2, args[at + 5]
+    elseif size ~= '2' then
+      return nil
+    end
+    if not token or not result or #result > SHORT or met[jid] or not arguments.is_id(jid, 128) then
+      return nil
+    end
+    count, at = count + 1, at + 4
+    met[jid] = true
+    jids[count], tokens[count], results_[count], wanted[count + 3] = jid, token, result, keys.job(jid)
+    if args[at] and args[at] ~= 'jobs' then
+      return nil
+    end
+  end
+  return args[3] == 'jobs' and count <= catalogue.most and jids, tokens, results_
+end
+
+-- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none.
+local function held_together(found, tokens)
+  local all, name, worker = {}, nil, nil
+  for i = 1, #tokens do
+    local one = {plain_records.read_running(found[i + 3])}
+    name, worker = name or one[4], worker or one[7]
+    if one[3] ~= '0' or one[8] ~= tokens[i] or one[4] ~= name or one[7] ~= worker then
+      break
+    end
+    all[i] = one
+  end
+  return all, name, worker
+end
+
+-- Complete the first `count` jobs; give the outcomes, and the keys and texts of the records.
+local function complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
+  local locks, fields, runs, ended, outcomes, texts, ids, said, last = {}, {}, {}, {}, {}, {}, {}, {}, nil
+  local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
+  for i = 1, count do
+    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
+    runs[i] = store.text(plain_records.since(now, one[10]))
+    locks[i], fields[#fields + 1] = keys.lease_member(one[1], jid), 'j' .. jid
+    if one[9] ~= last then
+      last = one[9]
+      fields[#fields + 1] = 'r' .. last
+    end
+    ids[i], said[i] = id, head .. jid .. facts .. one[8] .. '\t' .. runs[i]
+    ended[at - 1], ended[at] = moment, keys.member(id, jid)
+    texts[at - 1], texts[at] = wanted[i + 3], plain_records.complete(
+      id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
+    outcomes[i] = 'complete'
+  end
+  store.tell_all(ids, said)
+  stats.ran_all(now, name, runs)
+  writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
+  writes.put_off_many('HDEL', keys.worker(worker), fields, #fields)
+  writes.put_off_many('ZADD', keys.completed, ended, #ended)
+  return outcomes, texts
+end
+
+-- Complete jobs that one worker holds in one queue.
+function plain_complete.complete_many(now, moment, args, simulated)
+  local wanted = {false, false, false}
+  local jids, tokens, given = leases(args, wanted)
+  if not jids then
+    return nil
+  end
+  local quiet, found = store.open_all_plain(simulated, wanted)
+  local all, name, worker = held_together(found, tokens)
+  if not quiet or #all < #jids or config.owns(name) then
+    return nil
+  end
+  local members, job_keys, sweep_seq, sweep_at =
+    retiring(now, #jids, store.seq + #jids, math.floor((budget.UNITS - 2 * #jids) / 8))
+  if not members then
+    return nil
+  end
+
+  local outcomes, texts = complete_all(now, moment, name, worker, #jids, jids, wanted, found, all, given)
+  retire(moment, '', members, job_keys, sweep_seq, sweep_at)
+  plain.answer = {'OK', outcomes}
+  store.write_all_plain(texts)
+  store.end_plain(simulated)
+end
+
+-- The ids, tokens and results of completions, of which each begins at a place among the arguments, up to the first that is
+-- not plain. The keys of the jobs are added to a list.
+local function asked(args, places, sizes, wanted)
+  local jids, tokens, given, met = {}, {}, {}, {}
+  for i = 1, #places do
+    local at, size = places[i], sizes[i]
+    local jid, result = args[at + 2], size == 6 and args[at + 4] == 'result' and args[at + 5] or size == 4 and ''
+    if not result or #result > SHORT or met[jid] or not arguments.is_id(jid, 128) then
+      break
+    end
+    met[jid] = true
+    jids[i], tokens[i], given[i], wanted[i + 3] = jid, args[at + 3], result, keys.job(jid)
+  end
+  return jids, tokens, given
+end
+
+-- Complete jobs that one worker holds in one queue, each by an operation of its own, as far as none of them deletes others;
+-- give how many.
+function plain_complete.group(now, moment, args, places, sizes, simulated)
+  local wanted = {false, false, false}
+  local jids, tokens, given = asked(args, places, sizes, wanted)
+  if not jids[2] then
+    return 0
+  end
+  local quiet, found = store.open_all_plain(simulated, wanted)
+  local all, name, worker = held_together(found, tokens)
+  local count = quiet and all[2] and not config.owns(name) and math.min(#all, completed.room(now)) or 0
+  if count < 2 then
+    return 0
+  end
+
+  local outcomes, texts =
+    complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
+  local replies = {}
+  for i = 1, count do
+    replies[i] = {'OK', outcomes[i]}
+  end
+  plain.answer = replies
+  store.write_all_plain(texts)
+  store.end_plain(simulated)
+  return count
+end

@@ -1,0 +1,201 @@
+-- Pop in the plain case (ops/plain.lua).
+
+local plain_pop = {}
+
+local SHY = 16 -- how many pops leave a queue to the verb after a job that was not plain
+
+local shy_key, shy = false, 0 -- the order whose last job was not plain, and how many pops leave it to the verb
+
+-- How many jobs a pop asks for at most, whose options stand between two places; nil, if it asks for anything else.
+local function count_of(args, at, last)
+  local count = 1
+  while at <= last do
+    if args[at] == 'count' then
+      count = arguments.whole(args[at + 1], 1, catalogue.most)
+    elseif args[at] ~= 'wait' or args[at + 1] ~= '1' and args[at + 1] ~= '0' then
+      return nil
+    end
+    at = at + 2
+  end
+  return at == last + 1 and count
+end
+
+-- Whether a queue has nothing but leases and ready jobs, and a lease until `expires` would not be the first to end.
+local function is_calm(now, queue, name, expires)
+  return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
+    and not config.owns(name)
+end
+
+-- Leave a queue to the verb for a while, whose first job is not plain.
+local function leave(work_key, popped)
+  shy_key, shy = work_key, SHY
+  writes.put_back(work_key, popped)
+end
+
+-- Lease the first job of a queue to a worker.
+local function lease(now, moment, queue, worker, request, ends, simulated)
+  local popped = writes.pop_first(queue.work_key, '1')
+  if not popped[1] then
+    return nil
+  end
+  local jid = keys.ready_jid_of(popped[1])
+  local key = keys.job(jid)
+  local text = writes.fetch('GET', key)
+  local stages, more, tries, ready_at, at = plain_records.read_waiting(text)
+  if not stages then
+    return leave(queue.work_key, popped)
+  end
+
+  local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
+  workers.seen(now, worker)
+  stats.waited_one(now, name, waited)
+  local _, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
+  text = plain_records.running(
+    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at)
+  plain.answer = {'OK', {{jid, 'running', text}}}
+  store.write_plain(key, text, id)
+  writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
+  writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
+  store.end_plain(simulated)
+end
+
+-- Take the first jobs of an order; give their ids, keys and records, or nil if one of them is not plain.
+local function take_many(work_key, count)
+  local popped = writes.pop_first(work_key, store.text(count))
+  if not popped[1] then
+    return nil
+  end
+  local jids, job_keys = {}, {}
+  for i = 1, #popped, 2 do
+    local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
+    jids[at], job_keys[at] = jid, keys.job(jid)
+  end
+  local texts, all = store.read_all(job_keys), {}
+  for i = 1, #jids do
+    all[i] = {plain_records.read_waiting(texts[i])}
+    if all[i][2] ~= '0' then
+      return leave(work_key, popped)
+    end
+  end
+  return jids, job_keys, texts, all
+end
+
+-- Lease jobs that were taken off a queue to a worker; give them for the reply. The requests are a list, or one for all.
+local function lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  workers.seen(now, worker)
+  local name, locks, fields, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, {}, {}, {}
+  local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
+  local each, request = type(requests) == 'table', requests
+  for i = 1, #jids do
+    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
+    if each then
+      request = requests[i]
+      fields[#fields + 1], fields[#fields + 2] = 'r' .. request, jid
+    end
+    waits[i] = store.text(plain_records.since(now, one[4]))
+    ids[i], said[i] = id, head .. jid .. facts .. waits[i]
+    locks[at - 1], locks[at] = ends, keys.lease_member(id, jid)
+    fields[#fields + 1], fields[#fields + 2] = 'j' .. jid, id
+    local text = plain_records.running(
+      id, one[1], '0', name, one[3], worker, epochs.token_of(id), request, moment, ends, texts[i], one[5])
+    written[at - 1], written[at] = job_keys[i], text
+    shown[i] = {jid, 'running', text}
+  end
+  if not each then
+    fields[#fields + 1], fields[#fields + 2] = 'r' .. request, table.concat(jids, ' ')
+  end
+  store.tell_all(ids, said)
+  stats.waited_all(now, name, waits)
+  writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
+  writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
+  return shown, written
+end
+
+-- Lease the first jobs of a queue to a worker.
+local function lease_many(now, moment, queue, worker, request, ends, simulated, count)
+  local jids, job_keys, texts, all = take_many(queue.work_key, count)
+  if not jids then
+    return nil
+  end
+
+  budget.spend(2 * #jids)
+  local shown, written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
+  plain.answer = {'OK', shown}
+  store.write_all_plain(written)
+  store.end_plain(simulated)
+end
+
+-- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.
+local function open(now, name, simulated)
+  local quiet, state = store.open_plain(simulated, queues.state_key(name))
+  local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
+  if quiet and shy > 0 and queue.work_key == shy_key then
+    shy = shy - 1
+    return nil
+  elseif quiet and is_calm(now, queue, name, expires) then
+    return queue, store.text(expires)
+  end
+end
+
+-- Lease the first jobs of a queue to a worker.
+function plain_pop.pop(now, moment, args, simulated)
+  local request, name, worker = args[2], args[3], args[4]
+  local names, count = arguments.names, args[5] and count_of(args, 5, #args) or not args[5] and 1
+  if not names[name] or not names[worker] or not count or not arguments.is_id(request, 64) then
+    return nil
+  end
+  local queue, ends = open(now, name, simulated)
+  if not queue or workers.granted(worker, request)[1] then
+    return nil
+  end
+  local way = count == 1 and lease or lease_many
+  way(now, moment, queue, worker, request, ends, simulated, count)
+end
+
+-- The requests of pops of one job from a queue by a worker, of which each begins at a place among the arguments, up to the
+-- first that is not plain.
+local function asked(args, places, sizes, name, worker)
+  local requests, met = {}, {}
+  for i = 1, #places do
+    local at, size = places[i], sizes[i]
+    local request = args[at + 1]
+    if size < 4 or args[at + 2] ~= name or args[at + 3] ~= worker or met[request] or not arguments.is_id(request, 64)
+      or size > 4 and count_of(args, at + 4, at + size - 1) ~= 1 then
+      break
+    end
+    met[request] = true
+    requests[i] = request
+  end
+  return requests
+end
+
+-- Lease the first jobs of a queue to a worker, each by an operation of its own; give how many.
+function plain_pop.group(now, moment, args, places, sizes, simulated)
+  local name, worker, names = args[places[1] + 2], args[places[1] + 3], arguments.names
+  if sizes[1] < 4 or not names[name] or not names[worker] then
+    return 0
+  end
+  local requests = asked(args, places, sizes, name, worker)
+  if not requests[2] then
+    return 0
+  end
+  local queue, ends = open(now, name, simulated)
+  local count = queue and workers.new_requests(worker, requests) or 0
+  if count < 2 then
+    return 0
+  end
+  local jids, job_keys, texts, all = take_many(queue.work_key, count)
+  if not jids then
+    return 0
+  end
+
+  local shown, written = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  local replies = {}
+  for i = 1, #jids do
+    replies[i] = {'OK', {shown[i]}}
+  end
+  plain.answer = replies
+  store.write_all_plain(written)
+  store.end_plain(simulated)
+  return #jids
+end

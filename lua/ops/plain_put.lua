@@ -1,0 +1,148 @@
+-- Put in the plain case (ops/plain.lua).
+
+local plain_put = {}
+
+local INLINE = 1024 -- the most bytes of data within a record
+local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
+
+-- Put a new job into a listed queue for which no worker waits.
+function plain_put.put(_, moment, args, simulated)
+  local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
+  local names = arguments.names
+  if args[7] or not data or #data > INLINE or not names[name] or not names[klass] or not arguments.is_id(jid, 128)
+    or request ~= '' and not arguments.is_id(request, 64) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
+  local queue = queues.begin(name, state)
+  if not quiet or found or queue.first_seen == '' or queue.idle ~= '0' then
+    return nil
+  end
+
+  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  plain.answer = {'OK', jid}
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data), id)
+  writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
+  store.end_plain(simulated)
+end
+
+-- ---- several puts
+
+-- Read the queue of new jobs; give it, and how many of the jobs are new before the first that is not. Nil, if it is not
+-- plain. The keys of the jobs stand from the fifth place of `wanted` on.
+local function open(name, count, wanted, simulated)
+  wanted[4] = queues.state_key(name)
+  local quiet, found = store.open_all_plain(simulated, wanted)
+  local queue = queues.begin(name, found[4])
+  if not quiet or queue.first_seen == '' or queue.idle ~= '0' then
+    return nil
+  end
+  for i = 1, count do
+    if found[i + 4] then
+      return queue, i - 1
+    end
+  end
+  return queue, count
+end
+
+-- Put `count` jobs into a queue. The positions of their ids among the arguments are given; a job type and data follow
+-- each. The requests are a list, or one for all.
+local function put_all(moment, queue, count, args, at_jids, requests, wanted)
+  local name, head = queue.name, moment .. '\tput\t'
+  local members, texts, ids, said, request = {}, {}, {}, {}, requests
+  local each = type(requests) == 'table'
+  for i = 1, count do
+    local at, to, id = at_jids[i], 2 * i, store.next_id()
+    local jid, klass = args[at], args[at + 1]
+    if each then
+      request = requests[i]
+    end
+    ids[i], said[i] = id, head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
+    members[to - 1], members[to] = '0', keys.ready_member(moment, id, jid)
+    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2])
+  end
+  store.tell_all(ids, said)
+  writes.put_off_many('ZADD', queue.work_key, members, #members)
+  return texts
+end
+
+-- The ids of the jobs of a batch, and where they stand; nil if they are not plain jobs for one queue. A job is `jobs 4
+-- queue jid klass data`. The keys of the jobs are added to a list.
+local function new_jids(args, name, wanted)
+  local jids, places, met, count, names = {}, {}, {}, 0, arguments.names
+  for at = 3, #args, 6 do
+    local jid, data = args[at + 3], args[at + 5]
+    if args[at] ~= 'jobs' or args[at + 1] ~= '4' or args[at + 2] ~= name or not names[args[at + 4]] or not data
+      or #data > INLINE or met[jid] or not arguments.is_id(jid, 128) then
+      return nil
+    end
+    count = count + 1
+    met[jid] = true
+    jids[count], places[count], wanted[count + 4] = jid, at + 3, keys.job(jid)
+  end
+  return count <= catalogue.most and jids, places
+end
+
+-- Put new jobs into a listed queue for which no worker waits.
+function plain_put.put_many(_, moment, args, simulated)
+  local request, name, wanted = args[2], args[5], {false, false, false, false}
+  if not name or not arguments.names[name] or request ~= '' and not arguments.is_id(request, 64) then
+    return nil
+  end
+  local jids, places = new_jids(args, name, wanted)
+  if not jids then
+    return nil
+  end
+  local queue, count = open(name, #jids, wanted, simulated)
+  if not queue or count < #jids then
+    return nil
+  end
+
+  local texts = put_all(moment, queue, count, args, places, request, wanted)
+  plain.answer = {'OK', jids}
+  store.write_all_plain(texts)
+  store.end_plain(simulated)
+end
+
+-- The requests of puts into one queue, of which each begins at a place among the arguments, and where their ids stand, up
+-- to the first that is not plain. The keys of the jobs are added to a list.
+local function asked(args, places, sizes, name, wanted)
+  local requests, at_jids, met, names = {}, {}, {}, arguments.names
+  for i = 1, #places do
+    local at = places[i]
+    local request, jid = args[at + 1], args[at + 3]
+    if sizes[i] ~= WORDS or args[at + 2] ~= name or not names[args[at + 4]] or #args[at + 5] > INLINE or met[jid]
+      or not arguments.is_id(jid, 128) or request ~= '' and not arguments.is_id(request, 64) then
+      break
+    end
+    met[jid] = true
+    requests[i], at_jids[i], wanted[i + 4] = request, at + 3, keys.job(jid)
+  end
+  return requests, at_jids
+end
+
+-- Put new jobs, each by an operation of its own, into a listed queue for which no worker waits; give how many.
+function plain_put.group(_, moment, args, places, sizes, simulated)
+  local name, wanted = args[places[1] + 2], {false, false, false, false}
+  if not name or not arguments.names[name] then
+    return 0
+  end
+  local requests, at_jids = asked(args, places, sizes, name, wanted)
+  if not requests[2] then
+    return 0
+  end
+  local queue, count = open(name, #requests, wanted, simulated)
+  if not queue or count < 2 then
+    return 0
+  end
+
+  local texts, replies = put_all(moment, queue, count, args, at_jids, requests, wanted), {}
+  for i = 1, count do
+    replies[i] = {'OK', args[at_jids[i]]}
+  end
+  plain.answer = replies
+  store.write_all_plain(texts)
+  store.end_plain(simulated)
+  return count
+end
