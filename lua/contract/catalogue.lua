@@ -27,6 +27,7 @@ local kinds = {
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
+  {kind = 'whole', low = 0, high = 1000},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'digits'},
   {kind = 'operations', of = 'complete', least = 1},
@@ -139,6 +140,7 @@ catalogue.operations = {
       wait = kinds[9],
       request = kinds[14],
       qless = kinds[9],
+      tries = kinds[17],
     },
   },
   pop_any = {
@@ -152,7 +154,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[17],
+      queues = kinds[18],
       worker = kinds[1],
       count = kinds[16],
       wait = kinds[9],
@@ -187,7 +189,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
+      token = kinds[19],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -203,7 +205,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[19],
+      jobs = kinds[20],
     },
   },
   complete_and_pop = {
@@ -221,7 +223,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
+      token = kinds[19],
       queue = kinds[1],
       worker = kinds[1],
       count = kinds[16],
@@ -249,9 +251,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
-      group = kinds[20],
-      message = kinds[21],
+      token = kinds[19],
+      group = kinds[21],
+      message = kinds[22],
       data = kinds[3],
     },
   },
@@ -268,10 +270,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
+      token = kinds[19],
       delay_ms = kinds[5],
-      group = kinds[20],
-      message = kinds[21],
+      group = kinds[21],
+      message = kinds[22],
       qless = kinds[9],
     },
   },
@@ -288,7 +290,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
+      token = kinds[19],
       delay_ms = kinds[5],
       data = kinds[3],
       depends = kinds[8],
@@ -307,20 +309,21 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
+      token = kinds[19],
       data = kinds[3],
     },
   },
   timeout = {
     reads = false, memo = true, asks = true, cascades = true, lists = {'jids'},
     decode = function(operation, args, at, last)
-      local op = {request = ''}
+      local op = {request = '', qless = false}
       arguments.named(operation, catalogue.operations.timeout, op, args, at + 0, last)
       return op
     end,
     arguments = {
-      jids = kinds[22],
+      jids = kinds[23],
       request = kinds[14],
+      qless = kinds[9],
     },
   },
   revoke = {
@@ -331,7 +334,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[22],
+      jids = kinds[23],
       request = kinds[14],
     },
   },
@@ -379,7 +382,7 @@ catalogue.operations = {
       if not arguments.is_id(jid, 128) then arguments.refuse(operation, 'jid') end
       delay_ms = arguments.whole(delay_ms, 0, 316224000000)
       if delay_ms == nil then arguments.refuse(operation, 'delay_ms') end
-      local op = {jid = jid, delay_ms = delay_ms, request = ''}
+      local op = {jid = jid, delay_ms = delay_ms, request = '', qless = false}
       if last >= at + 2 then arguments.named(operation, catalogue.operations.delay, op, args, at + 2, last) end
       return op
     end,
@@ -387,6 +390,7 @@ catalogue.operations = {
       jid = kinds[2],
       delay_ms = kinds[5],
       request = kinds[14],
+      qless = kinds[9],
     },
   },
   promote = {
@@ -417,7 +421,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[23],
+      message = kinds[24],
       request = kinds[14],
     },
   },
@@ -435,8 +439,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[18],
-      progress = kinds[23],
+      token = kinds[19],
+      progress = kinds[24],
       request = kinds[14],
     },
   },
@@ -448,7 +452,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[22],
+      jids = kinds[23],
       cascade = kinds[9],
       request = kinds[14],
     },
@@ -478,12 +482,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[24],
+      state = kinds[25],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[20],
-      cursor = kinds[25],
+      group = kinds[21],
+      cursor = kinds[26],
       count = kinds[16],
       preview = kinds[9],
       request = kinds[14],
@@ -494,20 +498,20 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local state = args[at]
-      state = state and arguments.accept(kinds[26], state)
+      state = state and arguments.accept(kinds[27], state)
       if state == nil then arguments.refuse(operation, 'state') end
       local op = {state = state, older_ms = 0, cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.clean, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      state = kinds[26],
+      state = kinds[27],
       older_ms = kinds[5],
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[20],
-      cursor = kinds[25],
+      group = kinds[21],
+      cursor = kinds[26],
       count = kinds[16],
       preview = kinds[9],
       request = kinds[14],
@@ -526,7 +530,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       force = kinds[9],
-      cursor = kinds[25],
+      cursor = kinds[26],
       count = kinds[16],
       request = kinds[14],
     },
@@ -543,7 +547,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[27],
+      dependencies = kinds[28],
       request = kinds[14],
     },
   },
@@ -559,7 +563,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[28],
+      dependencies = kinds[29],
       all = kinds[9],
       request = kinds[14],
     },
@@ -576,7 +580,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -621,7 +625,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[17],
+      tags = kinds[18],
       request = kinds[14],
     },
   },
@@ -637,7 +641,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[17],
+      tags = kinds[18],
       request = kinds[14],
     },
   },
@@ -653,7 +657,7 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -665,7 +669,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -707,7 +711,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -719,7 +723,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -734,8 +738,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[20],
-      offset = kinds[29],
+      group = kinds[21],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -765,11 +769,11 @@ catalogue.operations = {
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[20],
-      cursor = kinds[25],
+      group = kinds[21],
+      cursor = kinds[26],
       count = kinds[16],
       preview = kinds[9],
-      jids = kinds[28],
+      jids = kinds[29],
       to = kinds[1],
       request = kinds[14],
     },
@@ -779,7 +783,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -789,7 +793,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       queue = kinds[1],
       limit = kinds[16],
       priority = kinds[4],
@@ -801,14 +805,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       arguments.named(operation, catalogue.operations.request_add, op, args, at + 1, last)
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       jobs = kinds[15],
       request = kinds[14],
     },
@@ -818,14 +822,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_close, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       request = kinds[14],
     },
   },
@@ -834,7 +838,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -844,7 +848,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       queue = kinds[1],
       limit = kinds[16],
       jobs = kinds[15],
@@ -857,14 +861,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_get, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
     },
   },
   requests = {
@@ -875,8 +879,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      state = kinds[31],
-      offset = kinds[29],
+      state = kinds[32],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -885,14 +889,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_tune, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       priority = kinds[4],
       limit = kinds[16],
       request = kinds[14],
@@ -903,14 +907,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_cancel, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       request = kinds[14],
     },
   },
@@ -919,19 +923,19 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[30], id)
+      id = id and arguments.accept(kinds[31], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[30],
+      id = kinds[31],
       request = kinds[14],
     },
   },
   recur = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {'tags', 'due_at'},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'tags', 'due_at', 'throttles'},
     decode = function(operation, args, at, last)
       if last < at + 4 then args = arguments.only(args, at, last) end
       local queue, jid, klass, data, interval_ms = args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4]
@@ -941,13 +945,13 @@ catalogue.operations = {
       if not (data and #data <= 1048576) then arguments.refuse(operation, 'data') end
       interval_ms = arguments.whole(interval_ms, 0, 316224000000)
       if interval_ms == nil then arguments.refuse(operation, 'interval_ms') end
-      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, kind = 'interval', cron = '', due_at = NONE, start_at = 0, end_at = 0, limit = 0, missed = 'all', catchup_ms = 60000, overlap = 'allow', restart = false, runs = 0, request = ''}
+      local op = {queue = queue, jid = jid, klass = klass, data = data, interval_ms = interval_ms, offset_ms = 0, priority = 0, retries = 5, tags = NONE, backlog = 0, kind = 'interval', cron = '', due_at = NONE, start_at = 0, end_at = 0, limit = 0, missed = 'all', catchup_ms = 60000, overlap = 'allow', restart = false, runs = 0, request = '', throttles = NONE}
       if last >= at + 5 then arguments.named(operation, catalogue.operations.recur, op, args, at + 5, last) end
       return op
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[32],
+      jid = kinds[33],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -956,18 +960,19 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[33],
-      cron = kinds[23],
-      due_at = kinds[34],
-      start_at = kinds[35],
-      end_at = kinds[35],
-      limit = kinds[29],
-      missed = kinds[36],
+      kind = kinds[34],
+      cron = kinds[24],
+      due_at = kinds[35],
+      start_at = kinds[36],
+      end_at = kinds[36],
+      limit = kinds[30],
+      missed = kinds[37],
       catchup_ms = kinds[5],
-      overlap = kinds[37],
+      overlap = kinds[38],
       restart = kinds[9],
-      runs = kinds[29],
+      runs = kinds[30],
       request = kinds[14],
+      throttles = kinds[11],
     },
   },
   unrecur = {
@@ -981,7 +986,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
       request = kinds[14],
     },
   },
@@ -996,11 +1001,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
     },
   },
   recur_update = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = false, lists = {'throttles'},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local jid = args[at]
@@ -1010,7 +1015,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -1019,6 +1024,7 @@ catalogue.operations = {
       retries = kinds[6],
       backlog = kinds[6],
       request = kinds[14],
+      throttles = kinds[11],
     },
   },
   recur_tag = {
@@ -1032,8 +1038,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
-      tags = kinds[17],
+      jid = kinds[33],
+      tags = kinds[18],
       request = kinds[14],
     },
   },
@@ -1048,8 +1054,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
-      tags = kinds[17],
+      jid = kinds[33],
+      tags = kinds[18],
       request = kinds[14],
     },
   },
@@ -1064,7 +1070,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
       request = kinds[14],
     },
   },
@@ -1079,7 +1085,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
       request = kinds[14],
     },
   },
@@ -1094,7 +1100,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
+      jid = kinds[33],
       request = kinds[14],
     },
   },
@@ -1111,9 +1117,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[32],
-      after = kinds[35],
-      due_at = kinds[34],
+      jid = kinds[33],
+      after = kinds[36],
+      due_at = kinds[35],
     },
   },
   recurring_unset = {
@@ -1140,7 +1146,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1172,13 +1178,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[38],
+      throttle = kinds[39],
       concurrency = kinds[12],
-      rate = kinds[39],
+      rate = kinds[40],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[40],
+      refill_ms = kinds[41],
       request = kinds[14],
     },
   },
@@ -1193,8 +1199,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[38],
+      throttle = kinds[39],
       request = kinds[14],
+      jid = kinds[2],
     },
   },
   throttle_get = {
@@ -1208,7 +1215,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[38],
+      throttle = kinds[39],
     },
   },
   throttles = {
@@ -1219,7 +1226,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1254,8 +1261,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[32],
-      patterns = kinds[17],
+      subscription = kinds[33],
+      patterns = kinds[18],
       queue = kinds[1],
       klass = kinds[1],
       priority = kinds[4],
@@ -1268,8 +1275,8 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       dead_queue = kinds[1],
       ordered = kinds[1],
-      after = kinds[35],
-      since = kinds[35],
+      after = kinds[36],
+      since = kinds[36],
       count = kinds[16],
       request = kinds[14],
     },
@@ -1285,7 +1292,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[32],
+      subscription = kinds[33],
       count = kinds[16],
       request = kinds[14],
     },
@@ -1301,7 +1308,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[32],
+      subscription = kinds[33],
       request = kinds[14],
     },
   },
@@ -1316,7 +1323,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[32],
+      subscription = kinds[33],
     },
   },
   subscriptions = {
@@ -1327,7 +1334,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1339,7 +1346,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[35],
+      after = kinds[36],
       count = kinds[16],
     },
   },
@@ -1391,7 +1398,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[22],
+      jids = kinds[23],
     },
   },
   search = {
@@ -1403,12 +1410,12 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[24],
+      state = kinds[25],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[20],
-      cursor = kinds[25],
+      group = kinds[21],
+      cursor = kinds[26],
       count = kinds[16],
     },
   },
@@ -1424,7 +1431,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1440,7 +1447,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1456,7 +1463,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1472,7 +1479,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1488,7 +1495,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1504,7 +1511,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1516,7 +1523,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1528,7 +1535,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1568,7 +1575,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[29],
+      offset = kinds[30],
       count = kinds[16],
     },
   },
@@ -1598,7 +1605,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[35],
+      at = kinds[36],
     },
   },
   metrics = {
@@ -1613,7 +1620,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[35],
+      at = kinds[36],
       count = kinds[16],
     },
   },
@@ -1625,9 +1632,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[35],
+      after = kinds[36],
       count = kinds[16],
-      epoch = kinds[41],
+      epoch = kinds[42],
     },
   },
   newest = {
@@ -1648,9 +1655,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[35],
+      after = kinds[36],
       count = kinds[16],
-      epoch = kinds[41],
+      epoch = kinds[42],
     },
   },
   pause = {
@@ -1661,7 +1668,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[17],
+      queues = kinds[18],
       reason = kinds[1],
       for_ms = kinds[5],
       request = kinds[14],
@@ -1675,7 +1682,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[17],
+      queues = kinds[18],
       reason = kinds[1],
       request = kinds[14],
     },
@@ -1688,7 +1695,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[17],
+      queues = kinds[18],
       request = kinds[14],
     },
   },
@@ -1700,7 +1707,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[17],
+      workers = kinds[18],
       request = kinds[14],
     },
   },
@@ -1725,7 +1732,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[20],
+      option = kinds[21],
     },
   },
   config_set = {
@@ -1741,8 +1748,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[20],
-      value = kinds[35],
+      option = kinds[21],
+      value = kinds[36],
       request = kinds[14],
     },
   },
@@ -1757,7 +1764,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[20],
+      option = kinds[21],
       request = kinds[14],
     },
   },
@@ -1773,7 +1780,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      epoch = kinds[42],
+      epoch = kinds[43],
     },
   },
   metadata_get = {
@@ -1805,7 +1812,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      value = kinds[23],
+      value = kinds[24],
       request = kinds[14],
     },
   },
@@ -1823,7 +1830,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[43],
+      by = kinds[44],
       request = kinds[14],
     },
   },

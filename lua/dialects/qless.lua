@@ -30,7 +30,7 @@ local COMMANDS = {
   ['queuePriorityPatterns.setAll'] = qless_throttles.priorities_set,
   ['queues.names'] = qless_queues.names, ['throttle.delete'] = qless_throttles.throttle_delete,
   ['throttle.get'] = qless_throttles.throttle_get, ['throttle.locks'] = qless_throttles.throttle_locks,
-  ['throttle.pending'] = qless_throttles.throttle_pending, ['throttle.set'] = qless_throttles.throttle_set,
+  ['throttle.pending'] = qless_throttles.throttle_pending, ['throttle.release'] = qless_throttles.throttle_release, ['throttle.set'] = qless_throttles.throttle_set,
 }
 
 -- reqless's names: the command, and words to insert before its arguments, or after the first few of them. (Made on

@@ -28,6 +28,11 @@ function qless_jobs.known(command, jid, others)
   return found
 end
 
+-- The parked jobs that follow when jobs leave their throttles; none in qless.
+local function plan(jids, only)
+  return qless_session.reqless and qless_throttles.plan(jids, only) or {}
+end
+
 local function priority_of(text)
   return qless_texts.whole(text) or qless_arguments.fail('Put(): Arg "priority" not a number', qless_texts.shown(text))
 end
@@ -53,16 +58,13 @@ local function add_options(args, jid, delay_ms, given)
   if depends then
     add_list(args, 'depends', depends)
   end
-  local named = qless_session.reqless and given.throttles and qless_arguments.strings_of('Put', 'throttles', given.throttles)
-  local throttles_, seen = {}, {}
-  for _, name in ipairs(named or {}) do
-    if not seen[name] and string.sub(name, 1, 5) ~= 'ql:q:' then
-      throttles_[#throttles_ + 1] = name
+  if qless_session.reqless then
+    local tids = qless_arguments.strings_of('Put', 'throttles', given.throttles or '[]')
+    local before_job = qless_session.stored(jid)
+    local named = qless_throttles.named(tids, args[1], before_job and before_job.queue)
+    if named[1] then
+      add_list(args, 'throttles', named)
     end
-    seen[name] = true
-  end
-  if throttles_[1] then
-    add_list(args, 'throttles', throttles_)
   end
   return args, names
 end
@@ -90,12 +92,17 @@ function qless_jobs.put(me, queue, jid, klass, data, delay, ...)
   local given = qless_arguments.options_of('Put', {...})
   local args, names = add_options({queue, jid, klass, data}, jid, delay_ms, given)
 
+  local followers = plan({jid}, qless_session.reqless and qless_throttles.left(jid))
   local tagged = tags_again(jid, names)
   local seq = qless_session.seq()
   ask('Put', 'put', args)
   if tagged then
     ask('Put', 'tag_remove', add_list({jid}, 'tags', tagged))
     ask('Put', 'tag_add', add_list({jid}, 'tags', tagged))
+  end
+  qless_throttles.admit(followers, qless_session.ready_of({jid}))
+  if qless_session.reqless then
+    qless_throttles.park(jid)
   end
   qless_session.remember(queue)
   qless_session.log({'jid', jid, 'event', 'put', 'queue', queue})
@@ -117,28 +124,33 @@ end
 
 -- ---- holding
 
+-- Name a job in an error; reqless mostly does not give its id.
+local function name_of(command, jid)
+  return qless_session.reqless and command ~= 'Requeue' and 'Job' or 'Job ' .. jid
+end
+
 -- A job's view, or refuse.
 function qless_jobs.find(command, jid)
   return ask(command, 'get', {jid})
-    or qless_session.fail(command .. '(): Job ' .. jid .. ' does not exist', true)
+    or qless_session.fail(command .. '(): ' .. name_of(command, jid) .. ' does not exist', true)
 end
 
 -- A job that a worker holds, or refuse. qless has no tokens, so the worker's present lease is meant.
 function qless_jobs.held(command, jid, worker, not_running, other)
   local view = qless_jobs.find(command, jid)
-  local job, state = records.get(jid), qless_session.state(view)
+  local job, state, name = records.get(jid), qless_session.state(view), name_of(command, jid)
   if state ~= 'running' then
-    qless_session.fail(table.concat({command, '(): Job ', jid, ' ', not_running, ': ', state}), true)
+    qless_session.fail(table.concat({command, '(): ', name, ' ', not_running, ': ', state}), true)
   elseif job.worker ~= worker then
-    qless_session.fail(table.concat({command, '(): Job ', jid, ' ', other, ': ', job.worker}), true)
+    qless_session.fail(table.concat({command, '(): ', name, ' ', other, ': ', job.worker}), true)
   end
-  return job
+  return job, view
 end
 
 -- Refuse when a job runs in another queue.
 function qless_jobs.in_queue(command, job, jid, queue)
   if job.queue ~= queue then
-    qless_session.fail(table.concat({command, '(): Job ', jid, ' running in another queue: ', job.queue}), true)
+    qless_session.fail(table.concat({command, '(): ', name_of(command, jid), ' running in another queue: ', job.queue}), true)
   end
 end
 
@@ -172,21 +184,23 @@ function qless_jobs.complete(jid, worker, queue, data, ...)
     end
   end
   local not_running, other = 'is not currently running', 'has been handed out to another worker'
-  local job = qless_jobs.held('Complete', jid, worker, not_running, other)
+  local job, view = qless_jobs.held('Complete', jid, worker, not_running, other)
   qless_jobs.in_queue('Complete', job, jid, queue)
   local args = {jid, job.token .. '', 'data', data}
   depends = qless_jobs.known('Complete', jid, depends)
-  return qless_jobs.finish(jid, queue, given.next, delay_ms, depends, args)
+  return qless_jobs.finish(jid, queue, given.next, delay_ms, depends, args, view[7] or {})
 end
 
 -- Complete a job after its lease was checked.
-function qless_jobs.finish(jid, queue, following, delay_ms, depends, args)
+function qless_jobs.finish(jid, queue, following, delay_ms, depends, args, dependents)
   if following then
     add(args, 'next', following)
     add(args, 'delay_ms', qless_texts.digits(delay_ms))
     add_list(args, 'depends', depends)
   end
+  local followers = plan({jid})
   local reply = ask('Complete', 'complete', args)
+  qless_throttles.admit(followers, qless_session.ready_of({jid, unpack(following and {} or dependents)}))
   qless_session.tracked('completed', jid)
   if following then
     qless_session.remember(following)
@@ -207,19 +221,23 @@ function qless_jobs.fail(jid, worker, group, message, data)
   end
   local view = ask('Fail', 'get', {jid})
   local now = view and qless_session.state(view)
+  local name = name_of('Fail', jid)
   if now ~= 'running' then -- no blank stands there in qless either
-    qless_session.fail('Fail(): Job ' .. jid .. (now and 'not currently running: ' .. now or 'does not exist'), true)
+    local head = 'Fail(): ' .. name .. (qless_session.reqless and ' ' or '')
+    qless_session.fail(head .. (now and 'not currently running: ' .. now or 'does not exist'), true)
   end
   local job = records.get(jid)
   if job.worker ~= worker then
-    qless_session.fail('Fail(): Job ' .. jid .. ' running with another worker: ' .. job.worker, true)
+    qless_session.fail('Fail(): ' .. name .. ' running with another worker: ' .. job.worker, true)
   end
 
   local args = {jid, job.token .. '', group, message}
   if data then
     add(args, 'data', data)
   end
+  local followers = plan({jid})
   ask('Fail', 'fail', args)
+  qless_throttles.admit(followers, {})
   qless_jobs.tell_failed(jid, worker, group, message)
   qless_session.tracked('failed', jid)
   return jid
@@ -245,8 +263,10 @@ function qless_jobs.retry(jid, queue, worker, delay, group, message)
   end
   add(args, 'message', group and message or qless_shapes.exhausted(job.queue))
   add(args, 'qless', '1')
+  local followers = plan({jid})
   local remaining = ask('Retry', 'retry', args)
-  if tonumber(remaining) < 0 then
+  qless_throttles.admit(followers, qless_session.ready_of({jid}))
+  if tonumber(remaining) < 0 and not qless_session.reqless then
     qless_session.tracked('failed', jid)
   end
   return remaining
@@ -257,9 +277,18 @@ function qless_jobs.timeout(...)
   local jids = {...}
   if #jids > 0 then
     local seq = qless_session.seq()
-    ask('Timeout', 'timeout', add_list({}, 'jids', jids), {WRONG_STATE = 'Job {0} not running'})
+    local followers = plan(jids)
+    local args, sentences = add_list({}, 'jids', jids), {WRONG_STATE = 'Job {0} not running'}
+    if qless_session.reqless then
+      add(args, 'qless', '1')
+      sentences.JOB_NOT_FOUND = sentences.WRONG_STATE
+    end
+    ask('Timeout', 'timeout', args, sentences)
+    qless_throttles.admit(followers, {})
     for _, event in ipairs(qless_session.events(seq)) do
-      qless_session.lost(event[3], event[5])
+      if event[2] == 'lock_lost' then
+        qless_session.lost(event[3], event[5])
+      end
     end
   end
 end
@@ -279,14 +308,17 @@ end
 function qless_jobs.cancel(...)
   local jids = {...}
   if #jids > 0 then
-    local owned = {}
+    local owned, leaving = {}, {}
     for _, jid in ipairs(jids) do
       local job = qless_session.stored(jid)
       if job and job.state ~= 'complete' then
         owned[jid] = {job.worker, job.queue}
+        leaving[#leaving + 1] = jid
       end
     end
+    local followers = plan(leaving)
     ask('Cancel', 'cancel', add_list({}, 'jids', jids))
+    qless_throttles.admit(followers, {})
     for _, jid in ipairs(jids) do
       if owned[jid] then
         tell_canceled(jid, owned[jid][1], owned[jid][2])
@@ -311,6 +343,9 @@ function qless_jobs.priority(jid, level)
     qless_arguments.fail('Priority(): Arg "priority" missing or not a number: ', qless_texts.shown(level))
   end
 
+  if qless_session.reqless and not qless_session.stored(jid) then
+    qless_session.fail('Queue(): no queue name provided', true)
+  end
   ask('Priority', 'priority', {jid, qless_texts.digits(qless_session.sign * found), 'first', '1'}) -- so it is in qless
   return found
 end

@@ -38,6 +38,50 @@ local function tell_popped(event)
   end
 end
 
+local function tell(seq)
+  for _, event in ipairs(qless_session.events(seq)) do
+    tell_popped(event)
+  end
+end
+
+-- How many times a pop takes jobs from the head of a queue, for as many as throttles have kept back.
+local function tries_of(queue)
+  for _, option in ipairs({queue .. '-max-pop-retry', 'max-pop-retry'}) do
+    local found = qless_texts.whole(qless_session.note(qless_settings.CONFIG, option))
+    if found then
+      return math.min(math.max(found, 1), catalogue.most)
+    end
+  end
+  return 1
+end
+
+-- Lease jobs: those that lapsed first. If the throttle of the queue is open then, others follow, in so many tries as
+-- `max-pop-retry` says.
+local function pop_by_reqless(queue, worker, most)
+  qless_throttles.end_throttles()
+  if qless_session.is_paused(queue) then
+    return qless_shapes.granted({})
+  end
+
+  local seq, failed = qless_session.seq(), {}
+  local views = ask('Pop', 'pop', {queue, worker, 'count', qless_texts.digits(most), 'qless', '1', 'tries', '0'})
+  for _, event in ipairs(qless_session.events(seq)) do
+    if event[2] == 'failed' then
+      failed[#failed + 1] = event[3]
+    end
+  end
+  qless_throttles.admit(qless_throttles.plan(failed, nil, true), {})
+  if #views < most and qless_throttles.is_open(qless_throttles.ours(qless_throttles.OWN .. queue)) then
+    local left, tries = qless_texts.digits(most - #views), qless_texts.digits(tries_of(queue))
+    for _, view in ipairs(ask('Pop', 'pop', {queue, worker, 'count', left, 'qless', '1', 'tries', tries})) do
+      views[#views + 1] = view
+    end
+  end
+  local reply = qless_shapes.granted(views)
+  tell(seq)
+  return reply
+end
+
 -- Lease the next jobs of a queue to a worker.
 function qless_queues.pop(queue, worker, count)
   queue = qless_arguments.need_queue(queue)
@@ -47,7 +91,7 @@ function qless_queues.pop(queue, worker, count)
     return qless_shapes.granted({})
   end
   if qless_session.reqless then
-    qless_throttles.end_throttles()
+    return pop_by_reqless(queue, worker, most)
   end
   if qless_session.is_paused(queue) then
     return qless_shapes.granted({})
@@ -63,9 +107,7 @@ function qless_queues.pop(queue, worker, count)
   local seq = qless_session.seq()
   local args = {queue, worker, 'count', qless_texts.digits(most), 'qless', '1'}
   local reply = qless_shapes.granted(ask('Pop', 'pop', args))
-  for _, event in ipairs(qless_session.events(seq)) do
-    tell_popped(event)
-  end
+  tell(seq)
   return reply
 end
 
@@ -139,7 +181,7 @@ function qless_queues.jobs(state, ...)
   end
   if kept_back then
     local page = qless_arguments.window({}, 'Jobs', 'offset', 'count', given[2], given[3])
-    local jids, first = qless_throttles.kept_back(queue), tonumber(page[2])
+    local jids, first = qless_session.parked_in(queue), tonumber(page[2])
     return first < 0 and {} or {unpack(jids, first + 1, math.min(first + page[4], #jids))}
   end
   return ask('Jobs', LISTS[state], qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
@@ -173,9 +215,7 @@ end
 
 -- The counts of a queue.
 local function counts_of(name)
-  local of = ask('Queues', 'queue', {name})
-  local free = qless_session.reqless and of[11] > 0 and #qless_throttles.let_through(name) or 0
-  return qless_shapes.queue(of, free)
+  return qless_shapes.queue(ask('Queues', 'queue', {name}))
 end
 
 -- Count the jobs of all queues, or of one.
@@ -196,12 +236,11 @@ function qless_queues.names()
   return qless_texts.quoted(qless_session.listed())
 end
 
--- Count the jobs of a queue that do not wait for others.
+-- Count the jobs of a queue that do not wait for others; reqless leaves out those that a throttle keeps back.
 function qless_queues.length(queue)
   queue = qless_arguments.need_queue(queue)
   local of = ask('Length', 'queue', {queue})
-  local kept_back = qless_session.reqless and of[11] > 0 and #qless_throttles.kept_back(queue) or 0
-  return of[2] + of[3] + of[5] + of[6] + of[11] - kept_back
+  return of[2] + of[3] + of[5] + of[6] + (qless_session.reqless and 0 or of[11])
 end
 
 -- Show the statistics of a queue on a given day.
@@ -268,10 +307,17 @@ function qless_queues.unfail(queue, group, count)
     return 0
   end
 
+  local seq, jids = qless_session.seq(), {}
   local moved = ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})[1]
   if moved > 0 then
     qless_session.remember(queue)
   end
+  for _, event in ipairs(qless_session.events(seq)) do
+    if event[2] == 'put' then
+      jids[#jids + 1] = event[3]
+    end
+  end
+  qless_throttles.admit({}, qless_session.ready_of(jids))
   return moved
 end
 

@@ -37,6 +37,13 @@ local function whole_of(name, text)
   return qless_arguments.whole_of('Recur', name, text)
 end
 
+local function add_throttles(args, given)
+  if qless_session.reqless then
+    local tids = qless_arguments.strings_of('Recur', 'throttles', given.throttles or '[]')
+    add_list(args, 'throttles', qless_throttles.named(tids, args[1], nil))
+  end
+end
+
 -- Create a recurring job, or replace everything except the number of its last run.
 function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, ...)
   queue, jid = qless_arguments.need_queue(queue), need('RecurringJob On', 'jid', jid)
@@ -58,6 +65,7 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
   add_list(args, 'tags', names)
   add(args, 'backlog', qless_texts.digits(backlog))
   add(args, 'restart', '1')
+  add_throttles(args, given)
 
   if not qless_session.is_listed(queue) then -- it is listed since now, not since the second's begin
     qless_session.ask('Recur', 'recur', {unpack(args)})
@@ -91,11 +99,25 @@ local function change(changes, name, value)
     changes[name] = qless_texts.digits(whole_of(name, value))
   elseif name == 'data' and not qless_texts.is_json(value) then
     fail('Recur(): Arg "data" is not JSON-encoded: ', qless_texts.shown(value))
+  elseif name == 'throttles' and qless_session.reqless then
+    changes.throttles = qless_arguments.strings_of('Recur', 'throttles', value)
+    for i, tid in ipairs(changes.throttles) do
+      changes.throttles[i] = qless_throttles.ours(tid)
+    end
   elseif not TEXTS[name] then
     fail('Recur(): Unrecognized option "', qless_texts.shown(name), '"')
   else
     changes[name] = value
   end
+end
+
+-- The throttles of a recurring job in another queue: that of the new queue comes in the place of that of the old.
+local function moved(jid, changes)
+  local before, tids = qless_session.ask('Recur', 'recur_get', {jid}), {}
+  for i, name in ipairs(changes.throttles or before and before[26] or {}) do
+    tids[i] = qless_throttles.theirs(name)
+  end
+  return qless_throttles.named(tids, changes.queue, before and before[2] or '')
 end
 
 -- Change properties of a recurring job, all or none.
@@ -107,11 +129,17 @@ function qless_recurring.recur_update(jid, ...)
       fail('Recur(): No value provided for ', qless_texts.shown(given[i]))
     end
     change(changes, given[i], given[i + 1])
+    if qless_session.reqless and given[i] == 'queue' then
+      changes.throttles = moved(args[1], changes)
+    end
   end
   for _, name in ipairs(ORDER) do
     if changes[name] then
       add(args, name, changes[name])
     end
+  end
+  if changes.throttles then
+    add_list(args, 'throttles', changes.throttles)
   end
 
   qless_session.ask('Recur', 'recur_update', args)

@@ -244,6 +244,90 @@ function qless_session.remember(queue)
   end
 end
 
+-- ---- throttles
+
+-- The throttles that a job names.
+function qless_session.named(jid)
+  local job = qless_session.stored(jid)
+  return job and throttles.named(job) or {}
+end
+
+-- Count the jobs that hold a throttle.
+function qless_session.holding(name)
+  look()
+  return throttles.running(name)
+end
+
+-- The jobs that hold a throttle.
+function qless_session.holders(name)
+  look()
+  return throttles.holders(name, catalogue.most)
+end
+
+-- Whether a job holds a throttle.
+function qless_session.holds(jid, name)
+  local job = qless_session.stored(jid)
+  if job and (job.state == 'running' or job.state == 'stalled') then
+    for _, counted in ipairs(throttles.counted(job)) do
+      if counted == name then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- The throttle at which a job is parked, or nil.
+function qless_session.gate(jid)
+  local job = qless_session.stored(jid)
+  return job and job.state == 'throttled' and options.get(job, 'gate') or nil
+end
+
+-- The ids of a list of pairs, in its order: by a number, then by id.
+local function in_turn(found)
+  table.sort(found, function(one, other)
+    return one[1] < other[1] or one[1] == other[1] and config.before(one[2], other[2])
+  end)
+  for i, one in ipairs(found) do
+    found[i] = one[2]
+  end
+  return found
+end
+
+-- The jobs that are parked at a throttle, in the order in which they were parked.
+function qless_session.parked_at(name)
+  look()
+  return in_turn(parked.waiting(name, catalogue.most))
+end
+
+-- The jobs of a queue that are parked, in the order in which they were.
+function qless_session.parked_in(queue)
+  local found = {}
+  for i, jid in ipairs(qless_session.ask('Jobs', 'throttled', {queue, 'offset', '0', 'count', '1000'})[2]) do
+    local job = qless_session.stored(jid)
+    found[i] = {tonumber(options.get(job, 'parked') or 0), jid}
+  end
+  return in_turn(found)
+end
+
+-- Of some jobs those that wait, and are ready from this moment; or would be, had the clock not gone back since their put.
+function qless_session.ready_of(jids)
+  local found = {}
+  for _, jid in ipairs(jids) do
+    local job = qless_session.stored(jid)
+    local again = job and job.state == 'scheduled' and tonumber(job.ready_at) == tonumber(job.put_at)
+    if again then
+      qless_session.ask('Delay', 'delay', {jid, '0'})
+    end
+    if again or job and job.state == 'waiting' and tonumber(job.ready_at) == qless_session.now then
+      found[#found + 1] = jid
+    end
+  end
+  return found
+end
+
+-- ---- events
+
 -- The sequence of the last event.
 function qless_session.seq()
   look()
@@ -297,8 +381,12 @@ end
 -- ---- jobs
 
 -- The state of a viewed job as it is stored: a job that is due is scheduled, and one with a lapsed lease is running,
--- until a pop notices. A job that waits for a throttle is waiting for qless, which has none.
+-- until a pop notices. A job that waits for a throttle is waiting for qless, which has none, and one that was admitted is
+-- throttled for reqless until its next claim.
 function qless_session.state(view)
   local job = records.get(view[1])
-  return job.state == 'throttled' and not qless_session.reqless and 'waiting' or job.state
+  if not qless_session.reqless then
+    return job.state == 'throttled' and 'waiting' or job.state
+  end
+  return job.state == 'waiting' and options.get(job, 'gate') and 'throttled' or job.state
 end

@@ -65,7 +65,7 @@ end
 
 -- All options that are set, and the defaults.
 local function all()
-  local shown, kept = {}, {}
+  local shown, kept, of_engine = {}, {}, {}
   for _, one in ipairs(qless_session.reqless and DEFAULTS_OF_REQLESS or DEFAULTS) do
     shown[one[1]] = one[2]
   end
@@ -74,6 +74,7 @@ local function all()
   end
   for _, setting in ipairs(qless_session.ask('config.get', 'config', {})) do
     local name = theirs(setting[1])
+    of_engine[name] = true
     local text = kept[name]
     local value = text and scaled(setting[1], text)
     if text and (value == nil or value == tonumber(setting[2])) then
@@ -83,7 +84,7 @@ local function all()
     end
   end
   for name, text in pairs(kept) do
-    if shown[name] == nil or name == 'application' then
+    if not of_engine[name] then
       shown[name] = text
     end
   end

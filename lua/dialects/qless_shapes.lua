@@ -18,7 +18,6 @@ local OF_ENGINE = {
   ['Its lease ran out, and no retries remained.'] = true,
   ['It ran for longer than its timeout, and no retries remained.'] = true,
 }
-local OWN = 'ql:q:' -- the names of the queues' own throttles in reqless begin so
 
 -- The message of a job that failed without remaining retries.
 function qless_shapes.exhausted(queue)
@@ -76,12 +75,12 @@ local function stage(text, owners, before)
   end
   local one, two = string.match(rest, '^([^\t]*)\t?([^\t]*)$')
   local retried = qless_session.reqless and before == 'retried' and what == 'failed'
-  local said = {'when', when, 'what', qless_texts.quote(retried and 'failed-retries' or WHAT[what])}
+  local said = {'when', when, 'what', qless_texts.quote(retried and 'failed-retries' or WHAT[what] or what)}
   local function say(name, value)
     said[#said + 1] = name
     said[#said + 1] = qless_texts.quote(value)
   end
-  if what == 'put' then
+  if what == 'put' or what == 'throttled' then
     say(qless_session.reqless and 'queue' or 'q', one)
   elseif what == 'popped' then
     owners[two] = one
@@ -101,7 +100,7 @@ local function history_of(job)
   local owners, stages, before = {}, {}, ''
   for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
     local what = string.match(text, '^[^\t]*')
-    if WHAT[what] then
+    if WHAT[what] or qless_session.reqless and what == 'throttled' then
       stages[#stages + 1] = stage(text, owners, before)
     end
     before = what
@@ -157,6 +156,15 @@ local function spawned_from(job)
   return schedule_jid and qless_texts.quote(schedule_jid) or 'false'
 end
 
+-- The names of throttles, as reqless has them.
+local function names_of(names)
+  local shown = {}
+  for i, name in ipairs(names) do
+    shown[i] = qless_throttles.theirs(name)
+  end
+  return qless_texts.quoted(shown)
+end
+
 -- A job.
 function qless_shapes.job(view)
   local job, now = records.get(view[1]), qless_session.state(view)
@@ -181,14 +189,7 @@ function qless_shapes.job(view)
     'dependencies', qless_texts.quoted(view[6] or {}),
   }
   if qless_session.reqless then
-    local names = {}
-    for name in string.gmatch(options.get(job, 'throttles') or '', '%S+') do
-      names[#names + 1] = name
-    end
-    if job.queue ~= '' then
-      names[#names + 1] = OWN .. job.queue
-    end
-    qless_shapes.set(fields, 'throttles', qless_texts.quoted(names))
+    qless_shapes.set(fields, 'throttles', names_of(throttles.named(job)))
   end
   local text = qless_texts.record(fields)
   if qless_session.document then
@@ -217,16 +218,16 @@ function qless_shapes.granted(views)
 end
 
 -- A queue's counts. A job whose lease was ended is waiting; those that wait for a throttle have a number of their own in
--- reqless, but for those for which there is room again.
-function qless_shapes.queue(of, free)
+-- reqless.
+function qless_shapes.queue(of)
   local ended = qless_session.ended(of[1])
   local counts = {
-    'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and free or of[11]),
+    'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and 0 or of[11]),
     'stalled', of[6] - ended, 'running', of[5], 'scheduled', of[3], 'depends', of[4], 'recurring', of[9],
     'paused', flag(of[7] == 1),
   }
   if qless_session.reqless then
-    qless_shapes.set(counts, 'throttled', of[11] - free)
+    qless_shapes.set(counts, 'throttled', of[11])
   end
   return qless_texts.record(counts)
 end
@@ -240,7 +241,7 @@ function qless_shapes.schedule(of)
     'tags', qless_texts.quoted(of[7]), 'backlog', of[9],
   }
   if qless_session.reqless then
-    qless_shapes.set(fields, 'throttles', qless_texts.quoted({OWN .. of[2]}))
+    qless_shapes.set(fields, 'throttles', names_of(of[26]))
   end
   return qless_texts.record(fields)
 end

@@ -1,14 +1,17 @@
 -- Commands of reqless for throttles and queue patterns, twin of qmodel/dialects/qless/throttles.py.
 --
--- A throttle of reqless is one of ours with a concurrency. What the engine does not keep, a throttle's maximum when it has
--- none and its end, is kept as metadata; so are the patterns, which only bindings read.
+-- A throttle of reqless is one of ours with a concurrency, which its jobs name. What the engine does not keep, a throttle's
+-- maximum when it has none and its end, is kept as metadata; so are the patterns, which only bindings read.
 
 local qless_throttles = {}
 
 local THROTTLES = 'qless:throttles' -- the maximum and the end (milliseconds; 0: none) of each throttle
+local UNLIMITED = 10 -- how many parked jobs follow one job out of a throttle that has no limit any more
 local IDENTIFIERS, PRIORITIES = 'qless:identifiers', 'qless:priorities'
 local ALL, EVEN = '["*"]', '{"fairly": false, "pattern": ["default"]}'
-local OWN = 'ql:q:'
+
+qless_throttles.OWN = 'ql:q:' -- the names of the queues' own throttles begin so
+local OWN = qless_throttles.OWN
 
 local need = qless_arguments.need
 
@@ -16,14 +19,62 @@ local function ask(...)
   return qless_session.ask(...)
 end
 
-local function is_own(tid)
-  return string.sub(tid, 1, #OWN) == OWN
+-- ---- names
+
+-- The engine's name of a throttle, which has no blanks: those of a queue's name are escaped.
+function qless_throttles.ours(tid)
+  if string.sub(tid, 1, #OWN) ~= OWN then
+    return tid
+  end
+  local name = string.gsub(tid, '[^!-$&-~]', function(byte)
+    return string.format('%%%02X', string.byte(byte))
+  end)
+  for _, ending in ipairs(arguments.reserved) do
+    if string.sub(name, -#ending) == ending then
+      return (string.gsub(name, '%-([^-]*)$', '%%2D%1'))
+    end
+  end
+  return name
+end
+local ours = qless_throttles.ours
+
+-- reqless's name of a throttle.
+function qless_throttles.theirs(name)
+  if string.sub(name, 1, #OWN) ~= OWN then
+    return name
+  end
+  return (string.gsub(name, '%%(%x%x)', function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
 end
 
--- The engine's name of a throttle.
-local function ours(tid)
-  return is_own(tid) and 'queue/' .. string.sub(tid, #OWN + 1) or tid
+-- The throttles that a put gives a job: those given, without that of the queue in which it was before, and that of its
+-- queue, unless the queue's name is too long for one.
+function qless_throttles.named(given, queue, before)
+  local tids = {}
+  for _, tid in ipairs(given) do
+    if not before or tid ~= OWN .. before then
+      tids[#tids + 1] = tid
+    end
+  end
+  tids[#tids + 1] = OWN .. queue
+  return qless_throttles.kept(tids)
 end
+
+-- The names of throttles, without repetitions, and without queues whose names are too long for one.
+function qless_throttles.kept(tids)
+  local names, met = {}, {}
+  for _, tid in ipairs(tids) do
+    local name = ours(tid)
+    if not met[name] and (string.sub(name, 1, #OWN) ~= OWN or #name <= catalogue.id.most) then
+      met[name] = true
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+-- ---- limits
 
 -- The maximum and the end of a throttle; nil if it was not set, or has ended.
 local function kept_of(tid)
@@ -45,12 +96,13 @@ function qless_throttles.throttle_set(tid, maximum, expiration)
   tid = need('throttle.set', 'tid', tid)
   local most = qless_arguments.whole_of('throttle.set', 'max', maximum)
   local seconds = qless_arguments.whole_of('throttle.set', 'expiration', expiration or '0')
+  local _, before = kept_of(tid)
   if most > 0 then
     ask('throttle.set', 'throttle_set', {ours(tid), 'concurrency', qless_texts.digits(most)})
   else
     ask('throttle.set', 'throttle_unset', {ours(tid)})
   end
-  local ends_at = seconds > 0 and qless_session.now + seconds * 1000 or 0
+  local ends_at = seconds > 0 and qless_session.now + seconds * 1000 or before or 0
   local note = qless_texts.digits(math.max(most, 0)) .. ' ' .. qless_texts.digits(ends_at)
   ask('throttle.set', 'metadata_set', {THROTTLES, tid, note})
 end
@@ -92,102 +144,154 @@ function qless_throttles.queue_throttle_get(queue)
   return qless_throttles.throttle_get(OWN .. qless_arguments.need_queue(queue))
 end
 
--- The throttles that a job names.
-local function named(job)
-  local names = {}
-  for name in string.gmatch(options.get(job, 'throttles') or '', '%S+') do
-    names[name] = true
-  end
-  return names
-end
-
-local function holders(tid)
-  local held, seen = {}, {}
-  for _, name in ipairs(qless_session.listed()) do
-    if tid == OWN .. name or not is_own(tid) then
-      for _, lapsed in ipairs({true, false}) do
-        for _, jid in ipairs(qless_session.leased(name, lapsed, 0, catalogue.most)) do
-          local job = qless_session.stored(jid)
-          if not seen[jid] and job and (is_own(tid) or named(job)[tid]) then
-            seen[jid] = true
-            held[#held + 1] = jid
-          end
-        end
-      end
-    end
-  end
-  table.sort(held, config.before)
-  return held
-end
-
 -- List the jobs that hold a throttle, by id.
 function qless_throttles.throttle_locks(tid)
-  return qless_texts.quoted(holders(need('throttle.locks', 'tid', tid)))
+  local held = qless_session.holders(ours(need('throttle.locks', 'tid', tid)))
+  table.sort(held, config.before)
+  return qless_texts.quoted(held)
 end
 
--- List the jobs that wait for a throttle, without those that the next pop may take.
+-- List the jobs that wait for a throttle, in the order in which they were parked.
 function qless_throttles.throttle_pending(tid)
-  local _, rest = qless_throttles.parked(need('throttle.pending', 'tid', tid))
-  return qless_texts.quoted(rest)
+  return qless_texts.quoted(qless_session.parked_at(ours(need('throttle.pending', 'tid', tid))))
 end
 
-local function throttled(command, name)
-  return ask(command, 'throttled', {name, 'offset', '0', 'count', '1000'})[2]
+-- Let jobs that hold a throttle count in it no longer; let those that wait for it go on.
+function qless_throttles.throttle_release(tid, ...)
+  local name = ours(need('throttle.release', 'tid', tid))
+  for _, jid in ipairs({...}) do
+    local followers = qless_throttles.plan({jid}, {name})
+    for _, parked_jid in ipairs(qless_session.parked_at(name)) do
+      if parked_jid == jid then
+        followers[#followers + 1] = jid
+      end
+    end
+    ask('throttle.release', 'throttle_unset', {name, 'jid', jid})
+    qless_throttles.admit(followers, {})
+  end
 end
 
--- The jobs that wait for a throttle: those for which it has room, and the others.
-function qless_throttles.parked(tid)
-  local found, free, rest = {}, {}, {}
-  for _, name in ipairs(qless_session.listed()) do
-    for _, jid in ipairs(throttled('throttle.pending', name)) do
-      local job = qless_session.stored(jid)
-      if job and options.get(job, 'gate') == tid then
-        found[#found + 1] = jid
+-- ---- parking, and admitting
+
+-- Whether a throttle has room for one more job, whoever was admitted.
+function qless_throttles.is_open(name)
+  local maximum = kept_of(qless_throttles.theirs(name))
+  return not maximum or maximum <= 0 or qless_session.holding(name) < maximum
+end
+
+-- Park a job that was put and is ready, if one of its throttles is closed.
+function qless_throttles.park(jid)
+  local job = qless_session.stored(jid)
+  if not job or job.state ~= 'waiting' then
+    return
+  end
+  for _, name in ipairs(qless_session.named(jid)) do
+    if not qless_throttles.is_open(name) then
+      qless_throttles.end_throttles()
+      ask('Put', 'delay', {jid, '0', 'qless', '1'})
+      return
+    end
+  end
+end
+
+-- The throttles that a job holds, or at which it is parked: those that a put of it leaves.
+function qless_throttles.left(jid)
+  local gate, found = qless_session.gate(jid), {}
+  if gate then
+    return {gate}
+  end
+  for _, name in ipairs(qless_session.named(jid)) do
+    if qless_session.holds(jid, name) then
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+local function remove(list, one)
+  for i, other in ipairs(list) do
+    if other == one then
+      table.remove(list, i)
+      return
+    end
+  end
+end
+
+-- The throttles of jobs that leave them, or `only` some; and how many jobs wait at each and hold it.
+local function leaving(jids, only, ended)
+  local order, names, waiting, holding = {}, {}, {}, {}
+  for _, jid in ipairs(jids) do
+    if not names[jid] then
+      names[jid] = only or qless_session.named(jid)
+      order[#order + 1] = jid
+      for _, name in ipairs(names[jid]) do
+        if not waiting[name] then
+          waiting[name], holding[name] = qless_session.parked_at(name), qless_session.holding(name)
+        end
+        holding[name] = holding[name] + (ended and 1 or 0)
       end
     end
   end
-  local maximum = kept_of(tid)
-  local room = maximum and maximum > 0 and math.max(maximum - #holders(tid), 0) or #found
-  for i, jid in ipairs(found) do
-    local part = i <= room and free or rest
-    part[#part + 1] = jid
-  end
-  return free, rest
+  return order, names, waiting, holding
 end
 
--- The jobs of a queue that wait for a throttle which has room again: reqless counts them as waiting.
-function qless_throttles.let_through(name)
-  local jids, gates, free, found = throttled('queue.counts', name), {}, {}, {}
-  for _, jid in ipairs(jids) do
-    local job = qless_session.stored(jid)
-    local gate = job and options.get(job, 'gate') or ''
-    if not gates[gate] then
-      gates[gate] = true
-      for _, one in ipairs((qless_throttles.parked(gate))) do
-        free[one] = true
+-- How many parked jobs a throttle admits while so many hold it.
+local function room_of(name, holding)
+  local maximum = kept_of(qless_throttles.theirs(name))
+  return maximum and maximum > 0 and maximum - holding or UNLIMITED
+end
+
+-- The parked jobs that follow when jobs leave their throttles, one after the other, or `only` some throttles. `ended`: the
+-- jobs, which held them, have left already.
+function qless_throttles.plan(jids, only, ended)
+  local order, names, waiting, holding = leaving(jids, only, ended)
+  local followers, found = {}, {}
+  for _, jid in ipairs(order) do
+    for _, name in ipairs(names[jid]) do
+      if ended or qless_session.holds(jid, name) then
+        holding[name] = holding[name] - 1
+      else
+        remove(waiting[name], jid)
+      end
+      local room = room_of(name, holding[name])
+      while room > 0 and waiting[name][1] do
+        followers[#followers + 1] = table.remove(waiting[name], 1)
+        room = room - 1
       end
     end
   end
-  for _, jid in ipairs(jids) do
-    if free[jid] then
+  for _, jid in ipairs(followers) do
+    if not names[jid] then
       found[#found + 1] = jid
     end
   end
   return found
 end
 
--- The jobs of a queue that wait for a throttle which has no room.
-function qless_throttles.kept_back(name)
-  local free, rest = {}, {}
-  for _, jid in ipairs(qless_throttles.let_through(name)) do
-    free[jid] = true
-  end
-  for _, jid in ipairs(throttled('Jobs', name)) do
-    if not free[jid] then
-      rest[#rest + 1] = jid
+-- Admit parked jobs. Among them and the jobs that the same call has made `ready`, the later names come first.
+function qless_throttles.admit(followers, ready)
+  local both, met = {}, {}
+  for _, list in ipairs({followers, ready}) do
+    for _, jid in ipairs(list) do
+      if not met[jid] then
+        met[jid] = true
+        both[#both + 1] = jid
+      end
     end
   end
-  return rest
+  if not followers[1] and #both < 2 then
+    return
+  end
+  table.sort(both, function(one, other)
+    return config.before(other, one)
+  end)
+  for _, jid in ipairs(both) do
+    local args = {jid, '0'}
+    if qless_session.gate(jid) then
+      qless_arguments.add(args, 'qless', '1')
+    end
+    ask('Delay', 'delay', args)
+  end
 end
 
 -- ---- patterns

@@ -46,6 +46,10 @@ end
 function change.delay(now, op)
   local job = not_begun(jobs.find(op.jid))
 
+  if op.qless then
+    admission.park_or_admit(now, job)
+    return job.state
+  end
   jobs.lift(job)
   concurrency.release_unused_slot(now, job)
   store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)

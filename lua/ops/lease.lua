@@ -31,8 +31,8 @@ function lease.heartbeat(now, op)
   return {tonumber(job.expires_at), failure.is_revoked(job) and 1 or 0}
 end
 
--- End a lease. A revoked job fails.
-local function take_away(now, job)
+-- End a lease, and perhaps release the job's throttles. A revoked job fails.
+local function take_away(now, job, released)
   local revoked = failure.is_revoked(job)
   store.emit(now, 'lock_lost', job.jid, job.queue, job.worker, job.token, revoked and 'revoke' or 'timeout')
   jobs.lift(job)
@@ -44,6 +44,11 @@ local function take_away(now, job)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ready_at = now
+  if released then
+    for _, name in ipairs(throttles.counted(job)) do
+      throttles.release(job, name)
+    end
+  end
   jobs.place(job, 'stalled')
 end
 
@@ -68,7 +73,7 @@ function lease.timeout(now, op)
   budget.check('timeout', #found, units)
 
   for _, job in ipairs(found) do
-    take_away(now, job)
+    take_away(now, job, op.qless)
   end
   return jids
 end

@@ -89,6 +89,11 @@ local function ready(now, queue, count, passed)
   return taken
 end
 
+-- Whether a job with an ended lease need not pass its throttles again: a released stalled one must.
+local function counts(job)
+  return job.state == 'running' or not options.get(job, 'released')
+end
+
 -- Whether a job with a lapsed lease may not run again.
 local function fails(job)
   return job.state == 'running' and (tonumber(job.remaining) == 0 or failure.is_revoked(job))
@@ -134,7 +139,8 @@ local function ended_(now, queue, count, passed)
       end
       some = true
       budget.spend(units)
-      if take_back(now, job) and admission.passes(now, job, passed, true) then
+      local counts_ = counts(job)
+      if take_back(now, job) and admission.passes(now, job, passed, counts_) then
         taken[#taken + 1] = job
       end
       if #taken == count then
@@ -194,7 +200,8 @@ local function take(now, queue, found, count, passed)
       if not admission.admits(now, queue, job, passed, true) then
         break
       end
-      if take_back(now, job) and admission.passes(now, job, passed, true) then
+      local counts_ = counts(job)
+      if take_back(now, job) and admission.passes(now, job, passed, counts_) then
         taken[#taken + 1] = job
       end
     end
@@ -265,6 +272,72 @@ local function next_of_qless(now, queue, count)
   return taken
 end
 
+-- Lift the first jobs of a queue that are live; say whether the budget has cut them, and which are stalled still.
+local function head(now, queue, count, stalled, some)
+  local again = {unpack(stalled, 1, math.min(count, #stalled))}
+  local found, both = queues.take(queue, count - #again), {unpack(again)}
+  for i = 1, #found do
+    both[#both + 1] = found[i]
+  end
+  local fit = fitting(both, some)
+  local lifted = {unpack(again, 1, math.min(fit, #again))}
+  for _, job in ipairs(lifted) do
+    jobs.lift(job)
+  end
+  local fresh = math.max(fit - #again, 0)
+  for _, job in ipairs(failure.expire_taken(now, {unpack(found, 1, fresh)})) do
+    lifted[#lifted + 1] = job
+  end
+  queues.put_back(queue, {unpack(found, fresh + 1)})
+  return lifted, fit < #both, {unpack(stalled, #again + 1)}
+end
+
+-- Take jobs from the head of a queue, stalled ones first, in so many tries and as far as the budget goes; park those that
+-- meet a closed throttle, in the order of their ids.
+local function heads(now, queue, count, tries, stalled)
+  local taken, closed, passed = {}, {}, {}
+  while tries > 0 and #taken < count and #taken + #closed < catalogue.most do
+    local found, cut
+    found, cut, stalled = head(now, queue, count - #taken, stalled, taken[1] ~= nil or closed[1] ~= nil)
+    for _, job in ipairs(found) do
+      local name = admission.pass_alone(now, job, passed)
+      if name then
+        closed[#closed + 1] = {job, name}
+      else
+        taken[#taken + 1] = job
+      end
+    end
+    if cut or not found[1] then
+      break
+    end
+    tries = tries - 1
+  end
+  table.sort(closed, function(one, other)
+    local one_job, other_job = one[1], other[1]
+    return config.before(one_job.jid, other_job.jid)
+  end)
+  for _, one in ipairs(closed) do
+    admission.park_last(now, one[1], one[2])
+  end
+  return taken
+end
+
+-- Take the next jobs out of their lists by the rules of reqless: without tries those whose grace is over, otherwise the
+-- others.
+local function next_of_reqless(now, queue, count, tries)
+  local is_due = queues.is_due(queue, now)
+  local found = is_due and queues.lapsed(queue, now, catalogue.most) or {}
+  if tries == 0 then
+    return take(now, queue, in_state(found, 'running', count), count, {})
+  end
+  if is_due then
+    failure.expire_due(now, queue, catalogue.most)
+    runs.fire_due(now, queue, count, true)
+    notice_due(now, queue, count)
+  end
+  return heads(now, queue, count, tries, in_state(found, 'stalled', catalogue.most))
+end
+
 -- Lease a lifted job to a worker, for which it has waited since a moment.
 local function claim(now, job, worker, request, since)
   local wait_ms = math.max(now - since, 0)
@@ -286,11 +359,15 @@ local function claim(now, job, worker, request, since)
 end
 
 -- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and their views to lists.
-local function lease(now, queue, worker, count, request, jids, shown, qless)
+local function lease(now, queue, worker, count, request, jids, shown, qless, tries)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
   local granted = {}
   if not paused then
-    granted = qless and next_of_qless(now, queue, count) or next_(now, queue, count)
+    if qless and tries then
+      granted = next_of_reqless(now, queue, count, tries)
+    else
+      granted = qless and next_of_qless(now, queue, count) or next_(now, queue, count)
+    end
   end
   workers.expect(request, count + #jids)
   for i = 1, #granted do
@@ -310,10 +387,10 @@ local function await_work(queue)
 end
 
 -- Lease up to `count` jobs, and remember the grant under the request.
-function pop.grant(now, queue, worker, count, wait, request, qless)
+function pop.grant(now, queue, worker, count, wait, request, qless, tries)
   workers.seen(now, worker)
   local jids, shown = {}, {}
-  lease(now, queue, worker, count, request, jids, shown, qless)
+  lease(now, queue, worker, count, request, jids, shown, qless, tries)
   if #jids > 0 then
     workers.remember(worker, request, jids)
   elseif wait then
@@ -329,7 +406,7 @@ function pop.pop(now, op)
     return jobs.views(now, again)
   end
 
-  return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request, op.qless)
+  return pop.grant(now, op.queue, op.worker, op.count, op.wait, op.request, op.qless, op.tries)
 end
 
 -- Drop repeated names.

@@ -48,6 +48,7 @@ local function assign(schedule, op)
   schedule.backlog = op.backlog
   schedule.missed = op.missed
   schedule.catchup_ms = op.catchup_ms
+  schedules.set_throttles(schedule, op.throttles)
   schedule.overlap = op.kind == 'after' and 'skip' or op.overlap
 end
 
@@ -55,6 +56,7 @@ end
 function recur.recur(now, op)
   check_kind(op)
   check_times('recur', op.due_at)
+  admission.check_names(op.throttles, 'recur')
   local before = schedules.get(op.jid)
   local schedule = schedules.draft(before, op.jid)
   assign(schedule, op)
@@ -95,12 +97,21 @@ function recur.recur_get(_, op)
   return schedule and schedules.view(schedule)
 end
 
+-- Change the interval; the next run follows the last one by it.
+local function set_interval(now, schedule, interval_ms)
+  if schedule.next_at > now and schedule.next_at < queues.NO_TIME then
+    schedule.next_at = math.max(schedule.next_at - schedule.interval_ms + interval_ms, now, schedule.start_at)
+  end
+  schedule.interval_ms = interval_ms
+end
+
 -- Change some properties of a recurring job.
 function recur.recur_update(now, op)
   local schedule = schedules.find(op.jid)
   if op.interval_ms and schedule.kind == 'cron' then
     refusals.refuse('BAD_ARGUMENT', 'recur_update', 'interval_ms')
   end
+  admission.check_names(op.throttles or {}, 'recur_update')
 
   schedules.leave(schedule)
   if op.queue then
@@ -108,17 +119,16 @@ function recur.recur_update(now, op)
     queues.register(now, op.queue)
   end
   if op.interval_ms then
-    if schedule.next_at > now and schedule.next_at < queues.NO_TIME then
-      schedule.next_at =
-        math.max(schedule.next_at - schedule.interval_ms + op.interval_ms, now, schedule.start_at)
-    end
-    schedule.interval_ms = op.interval_ms
+    set_interval(now, schedule, op.interval_ms)
   end
   schedule.klass = op.klass or schedule.klass
   schedule.data = op.data or schedule.data
   schedule.priority = op.priority or schedule.priority
   schedule.retries = op.retries or schedule.retries
   schedule.backlog = op.backlog or schedule.backlog
+  if op.throttles then
+    schedules.set_throttles(schedule, op.throttles)
+  end
   store.emit(now, 'recur_updated', op.jid, schedule.queue, schedules.next_due(schedule))
   recurrence.keep(now, schedule)
   return op.jid

@@ -34,8 +34,26 @@ function throttle.throttle_set(now, op)
   return op.throttle
 end
 
--- Remove all limits of a throttle.
+-- Let a leased job count in a throttle no longer.
+local function release(now, name, job)
+  if not job or job.state ~= 'running' and job.state ~= 'stalled' then
+    return 0
+  end
+  for _, counted in ipairs(throttles.counted(job)) do
+    if counted == name then
+      store.emit(now, 'unthrottled', job.jid, job.queue, name)
+      parked.release_one(job, name)
+      return 1
+    end
+  end
+  return 0
+end
+
+-- Remove all limits of a throttle, or let one job count in it no longer.
 function throttle.throttle_unset(now, op)
+  if op.jid then
+    return release(now, op.throttle, jobs.get(op.jid))
+  end
   if not throttles.clear(op.throttle) then
     return 0
   end

@@ -7,15 +7,22 @@ local THROTTLES_MOST = 100
 local CHUNK = 100
 local NONE = {0, 0}
 
+-- Refuse throttles of which one is a queue's own.
+function admission.check_names(named, operation)
+  for _, name in ipairs(named) do
+    if string.sub(name, 1, #throttles.OWN) == throttles.OWN then
+      refusals.refuse('BAD_ARGUMENT', operation, 'throttles')
+    end
+  end
+end
+
 -- Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets.
 function admission.check_throttles(op, operation)
   local named = {}
   for i, name in ipairs(op.throttles or {}) do
     named[i] = name
-    if string.sub(name, 1, #throttles.OWN) == throttles.OWN then
-      refusals.refuse('BAD_ARGUMENT', operation, 'throttles')
-    end
   end
+  admission.check_names(named, operation)
   if not op.cost then
     return
   end
@@ -70,6 +77,9 @@ function admission.passes(now, job, passed, holds)
   local named, cost = throttles.named(job), throttles.cost(job)
   local throttle = options.get(job, 'gate')
   parked.unreserve(job)
+  if not holds then
+    options.drop(job, 'released')
+  end
   for _, name in ipairs(named) do
     local before = passed[name] or NONE
     if not holds and throttle ~= name then
@@ -91,6 +101,36 @@ function admission.passes(now, job, passed, holds)
   return true
 end
 
+-- Let a lifted job pass the throttles that it names, whoever was admitted or is parked there: the rule of reqless. Give
+-- the first closed one, or false.
+function admission.pass_alone(now, job, passed)
+  if job.options == '' then
+    return false
+  end
+  parked.unreserve(job)
+  options.drop(job, 'released')
+  local named, cost = throttles.named(job), throttles.cost(job)
+  for _, name in ipairs(named) do
+    if throttles.opens_at(now, name, cost, passed[name] or NONE, false) > now then
+      return name
+    end
+  end
+  for _, name in ipairs(named) do
+    passed[name] = sum(passed[name] or NONE, {1, throttles.taken(name, cost)})
+  end
+  parked.forget_throttle(job)
+  return false
+end
+
+-- Park a lifted job behind all others, and note so in its history if it was not parked since its last claim.
+function admission.park_last(now, job, name)
+  if not options.get(job, 'gate') then
+    history.add(now, job, 'throttled', job.queue, name)
+  end
+  parked.forget_throttle(job)
+  park(now, job, name, throttles.NEVER)
+end
+
 -- Charge a claim to every throttle that the job passes.
 function admission.claimed(now, job)
   if job.options == '' and not store.config then
@@ -110,6 +150,23 @@ local function unpark(now, job, name)
   options.set(job, 'parked', parked)
   job.ready_at = now
   jobs.place(job, 'waiting')
+end
+
+-- Park a waiting job if one of its throttles is closed, or admit a parked one: the rules of reqless.
+function admission.park_or_admit(now, job)
+  local gate = options.get(job, 'gate')
+  if job.state == 'throttled' and gate then
+    unpark(now, job, gate)
+  elseif job.state == 'waiting' then
+    local cost = throttles.cost(job)
+    for _, name in ipairs(throttles.named(job)) do
+      if throttles.opens_at(now, name, cost, NONE, false) > now then
+        jobs.lift(job)
+        admission.park_last(now, job, name)
+        return
+      end
+    end
+  end
 end
 
 -- Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room.

@@ -25,6 +25,9 @@ local function begin(job, run)
   if schedule.overlap == 'skip' then
     options.set(job, 'schedule', schedule.jid .. ' ' .. schedule.since)
   end
+  if schedule.throttles[1] then
+    options.set(job, 'throttles', table.concat(schedule.throttles, ' '))
+  end
   history.add(run.due_at, job, 'spawned', schedule.jid)
   return stages.enter(run.due_at, job, schedule.queue, 0)
 end

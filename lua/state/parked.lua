@@ -9,21 +9,27 @@
 
 local parked = {}
 
--- Count a leased job in each throttle that it names.
+local QUEUES = 100 -- how many queues of a throttle are read for all that are parked at it
+
+-- Count a leased job in each throttle that it names, but for those that were released.
 function parked.hold(job)
-  for _, name in ipairs(throttles.named(job)) do
+  for _, name in ipairs(throttles.counted(job)) do
     writes.put_off('ZADD', keys.throttle(name, '-held'), epochs.claim(job.token), job.jid)
+  end
+end
+
+local function release(job, name)
+  writes.put_off('ZREM', keys.throttle(name, '-held'), job.jid)
+  local throttle = throttles.of(name)
+  if throttle.concurrency > 0 then
+    parked.free(name)
   end
 end
 
 -- Stop counting a job in its throttles.
 function parked.release(job)
-  for _, name in ipairs(throttles.named(job)) do
-    writes.put_off('ZREM', keys.throttle(name, '-held'), job.jid)
-    local throttle = throttles.of(name)
-    if throttle.concurrency > 0 then
-      parked.free(name)
-    end
+  for _, name in ipairs(throttles.counted(job)) do
+    release(job, name)
   end
   local mine = throttles.own(job.queue)
   if mine then
@@ -32,6 +38,12 @@ function parked.release(job)
       parked.free(mine)
     end
   end
+end
+
+-- Stop counting a leased job in one throttle before its lease ends.
+function parked.release_one(job, name)
+  release(job, name)
+  throttles.release(job, name)
 end
 
 -- Let the queues with jobs parked at a throttle check it again, and wake a worker of each.
@@ -53,7 +65,7 @@ function parked.freeing(job)
   if job.state ~= 'running' then
     return units
   end
-  for _, name in ipairs(throttles.named(job)) do
+  for _, name in ipairs(throttles.counted(job)) do
     local throttle = throttles.of(name)
     if throttle.concurrency > 0 then
       units = units + budget.QUEUE * math.min(writes.fetch('ZCARD', keys.throttle(name, '-queues')), catalogue.most)
@@ -199,6 +211,17 @@ function parked.parked(queue, name, most)
     jids[i] = jobs.load(jid)
   end
   return jids
+end
+
+-- The jobs that are parked at a throttle, the first ones in each of its first queues: since when, and their ids.
+function parked.waiting(name, most)
+  local found = {}
+  for _, queue in ipairs(writes.fetch('ZRANGE', keys.throttle(name, '-queues'), 0, QUEUES - 1)) do
+    for _, member in ipairs(writes.fetch('ZRANGE', keys.parked(queue, name, '-parked'), 0, most - 1)) do
+      found[#found + 1] = {tonumber(string.sub(member, 1, 14)), keys.jid_of(member)}
+    end
+  end
+  return found
 end
 
 -- How many jobs of a queue a throttle has admitted that still wait, up to a priority, and their cost.

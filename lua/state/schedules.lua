@@ -35,13 +35,17 @@ function schedules.get(jid)
   for _, field in ipairs(NUMBERS) do
     schedule[field] = tonumber(schedule[field])
   end
-  local list, later = {}, {}
+  local list, later, throttles_ = {}, {}, {}
   for tag in string.gmatch(schedule.tags, '[^\255]+') do
     list[#list + 1] = tag
   end
   for moment in string.gmatch(schedule.later, '%d+') do
     later[#later + 1] = tonumber(moment)
   end
+  for name in string.gmatch(schedule.throttles or '', '%S+') do -- older records have none
+    throttles_[#throttles_ + 1] = name
+  end
+  schedule.throttles = throttles_
   schedule.tags, schedule.later, schedule.paused = list, later, schedule.paused == '1'
   return schedule
 end
@@ -63,16 +67,25 @@ function schedules.draft(before, jid)
   return copy
 end
 
--- Set the tags of its runs, without repetitions.
-function schedules.set_tags(schedule, list)
+local function distinct(list)
   local seen, order = {}, {}
-  for _, tag in ipairs(list) do
-    if not seen[tag] then
-      seen[tag] = true
-      order[#order + 1] = tag
+  for _, name in ipairs(list) do
+    if not seen[name] then
+      seen[name] = true
+      order[#order + 1] = name
     end
   end
-  schedule.tags = order
+  return order
+end
+
+-- Set the tags of its runs, without repetitions.
+function schedules.set_tags(schedule, list)
+  schedule.tags = distinct(list)
+end
+
+-- Set the throttles of its runs, without repetitions.
+function schedules.set_throttles(schedule, names)
+  schedule.throttles = distinct(names)
 end
 
 -- Whether a schedule has no due run until it is unpaused, or until an open run ends.
@@ -125,6 +138,7 @@ function schedules.save(schedule)
     store.set_field(key, field, schedule[field])
   end
   store.set_field(key, 'tags', table.concat(schedule.tags, BETWEEN))
+  store.set_field(key, 'throttles', table.concat(schedule.throttles, ' '))
   store.set_field(key, 'later', table.concat(schedule.later, ' '))
   store.set_field(key, 'paused', schedule.paused and '1' or '0')
 end
@@ -367,6 +381,6 @@ function schedules.view(schedule)
     schedule.tags, schedule.interval_ms, schedule.backlog, schedule.runs, schedules.next_due(schedule), schedule.kind,
     schedule.cron, schedule.kind == 'cron' and known_times(schedule) or {}, schedule.last_at, schedule.offset_ms,
     schedule.start_at, schedule.end_at, schedule.limit, schedule.made, schedule.missed, schedule.catchup_ms,
-    schedule.overlap, schedule.open, schedule.paused and 1 or 0,
+    schedule.overlap, schedule.open, schedule.paused and 1 or 0, schedule.throttles,
   }
 end

@@ -79,6 +79,30 @@ function throttles.named(job)
   return found
 end
 
+-- The throttles that a job names and counts in while it is leased: all that were not released.
+function throttles.counted(job)
+  local released = options.get(job, 'released')
+  if not released then
+    return throttles.named(job)
+  end
+  local gone, found = {}, {}
+  for name in string.gmatch(released, '%S+') do
+    gone[name] = true
+  end
+  for _, name in ipairs(throttles.named(job)) do
+    if not gone[name] then
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+-- Let a job that is in no list count no more in a throttle, until its next claim.
+function throttles.release(job, name)
+  local before = options.get(job, 'released')
+  options.set(job, 'released', before and before .. ' ' .. name or name)
+end
+
 -- All throttles that a job passes: those that it names, and its queue's own.
 function throttles.passed_by(job)
   local found = throttles.named(job)

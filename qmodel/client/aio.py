@@ -32,6 +32,7 @@ from qmodel.client.convert import (
     jid_of,
     jids_of,
     milliseconds,
+    names_of,
     seconds_of,
 )
 from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
@@ -1268,6 +1269,7 @@ class AsyncRecurringJob(RecurringFields):
         priority: int | None = None,
         retries: int | None = None,
         backlog: int | None = None,
+        throttles: Iterable[str] | str | None = None,
     ) -> None:
         """Change the given fields for future runs.
 
@@ -1276,7 +1278,9 @@ class AsyncRecurringJob(RecurringFields):
         """
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
-        await self.client.execute(ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog))
+        named = None if throttles is None else names_of(throttles)
+        op = ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog, throttles=named)
+        await self.client.execute(op)
         await self.refresh()
 
     async def tag(self, *tags: str) -> None:

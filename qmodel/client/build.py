@@ -69,6 +69,7 @@ RECUR: Final[Mapping[str, Conversion]] = {
     **_unchanged("priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs"),
     **_durations("offset", "catchup"),
     "tags": ("tags", names_of),
+    "throttles": ("throttles", names_of),
     "start": ("start_at", instant),
     "end": ("end_at", instant),
 }

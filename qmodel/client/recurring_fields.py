@@ -99,6 +99,11 @@ class RecurringFields:
         return self.raw.overlap
 
     @property
+    def throttles(self) -> tuple[str, ...]:
+        """The throttles that each claim of a run must pass."""
+        return self.raw.throttles
+
+    @property
     def unfinished(self) -> int:
         """How many unfinished runs must end before another run is due."""
         return self.raw.open

@@ -28,6 +28,7 @@ from qmodel.client.convert import (
     jid_of,
     jids_of,
     milliseconds,
+    names_of,
     seconds_of,
 )
 from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
@@ -1261,6 +1262,7 @@ class RecurringJob(RecurringFields):
         priority: int | None = None,
         retries: int | None = None,
         backlog: int | None = None,
+        throttles: Iterable[str] | str | None = None,
     ) -> None:
         """Change the given fields for future runs.
 
@@ -1269,7 +1271,9 @@ class RecurringJob(RecurringFields):
         """
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
-        self.client.execute(ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog))
+        named = None if throttles is None else names_of(throttles)
+        op = ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog, throttles=named)
+        self.client.execute(op)
         self.refresh()
 
     def tag(self, *tags: str) -> None:

@@ -108,11 +108,13 @@ HISTORY: dict[str, tuple[str, ...]] = {
     "lapsed": ("worker", "token"),
     "timed_out": ("worker", "token"),
     "told": ("worker", "token"),
+    "throttled": ("queue", "throttle"),
     "log": ("message",),
 }
 """The facts of each kind of stage. A stage that ends a lease carries the token: a repeated call is answered from here.
 
 `told`: the lease has run out, and its holder was told so, but keeps the job for another grace-period (`pop`, `qless`).
+`throttled`: a call by the rules of reqless has parked the job, which no other has admitted since its last claim.
 """
 
 
@@ -362,6 +364,7 @@ class Schedule(NamedTuple):
     overlap: str
     open: int
     paused: bool
+    throttles: tuple[str, ...] = ()
 
 
 class Throttle(NamedTuple):

@@ -436,11 +436,12 @@ def jobs_with_their_own_retention_are_listed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def leased_jobs_hold_their_throttles(s: Snapshot) -> Iterator[str]:
-    """The holders of a throttle are the running and stalled jobs that name it, with their claims."""
+    """The holders of a throttle are the running and stalled jobs that name it, and were not released, by claim."""
     wanted: dict[str, list[tuple[int, str]]] = {}
     for jid, job in s.jobs.items():
         if job["state"] in ("running", "stalled"):
-            for name in set(dict(job["options"]).get("throttles", "").split()):
+            said = dict(job["options"])
+            for name in set(said.get("throttles", "").split()) - set(said.get("released", "").split()):
                 wanted.setdefault(name, []).append((job["token"] % TOKEN_EPOCH, jid))
     for name in wanted.keys() | s.throttles.keys():
         held = s.throttles[name]["held"] if name in s.throttles else ()

@@ -49,7 +49,7 @@ sequence, jid), the other lists hold (time, sequence, jid); the time of a stalle
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
     "kind", "cron", "later", "last_at", "offset_ms", "start_at", "end_at", "limit", "made", "missed", "catchup_ms",
-    "overlap", "open", "paused", "since",
+    "overlap", "open", "paused", "since", "throttles",
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.records.Schedule`."""
 

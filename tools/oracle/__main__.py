@@ -9,9 +9,11 @@ from pathlib import Path
 
 from qmodel.backends import bundle
 from qmodel.testing.servers import Server, serving
+from tools.oracle import reqless
 from tools.oracle.histories import Drawer
-from tools.oracle.original import script_of
-from tools.oracle.rows import mended
+from tools.oracle.original import of_reqless, script_of
+from tools.oracle.reqless import MendedReqless, Translated
+from tools.oracle.rows import Mended, original_side
 from tools.oracle.run import Result, run
 from tools.oracle.sides import MemorySide, Side, function_side, redis_server, script_side
 
@@ -26,21 +28,27 @@ def main() -> int:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--show", type=int, default=1, help="how many differences to shrink and print")
     given = parser.parse_args()
+    original: Mended
     with ExitStack() as stack:
         server = stack.enter_context(redis_server())
-        script = script_of(given.original)
-        original = mended(server, 0, script)
-        ours = _ours(stack, server, given.ours, script)
-        result = run(original, ours, Drawer, given.histories, given.steps, given.seed, given.show)
+        script, is_reqless = script_of(given.original), of_reqless(given.original)
+        side = original_side(server, 0, script)
+        ours = _ours(stack, server, given.ours, script, is_reqless)
+        if is_reqless:
+            ours = Translated(ours, given.ours in ("memory", "function"))
+            original, draw = MendedReqless(Translated(side), side.client), reqless.drawer
+        else:
+            original, draw = Mended(side, side.client), Drawer
+        result = run(original, ours, draw, given.histories, given.steps, given.seed, given.show)
     _print(result, f"{given.ours}, seed {given.seed}")
     return int(result.equal < result.histories)
 
 
-def _ours(stack: ExitStack, server: Server, kind: str, script: str) -> Side:
+def _ours(stack: ExitStack, server: Server, kind: str, script: str, is_reqless: bool) -> Side:
     if kind == "memory":
         return MemorySide()
     if kind == "script":
-        return script_side(server, 1, bundle.qless_script(simulated=True))
+        return script_side(server, 1, bundle.qless_script(simulated=True, reqless=is_reqless))
     if kind == "function":
         return function_side(server, 1)
     return script_side(stack.enter_context(serving()), 0, script)

@@ -52,13 +52,19 @@ def number(value: float) -> str:
 class Drawer:
     """Draws one history."""
 
-    def __init__(self, seed: str, weights: dict[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        seed: str,
+        weights: dict[str, int] | None = None,
+        draws: dict[str, Callable[[Drawer], list[str]]] | None = None,
+    ) -> None:
         self._random = random.Random(seed)
         self.now = START
         self._state: dict[str, str] = {}
         self._held: dict[str, tuple[str, str]] = {}  # job: its worker and its queue
         self._deleted: dict[str, int] = {}
         self._weights = weights or WEIGHTS
+        self._draws = draws or DRAWS
 
     def step(self) -> Words:
         """Draw the next call."""
@@ -66,7 +72,7 @@ class Drawer:
         command = self._random.choices(names, [self._weights[name] for name in names])[0]
         passing = self._random.choice(PASSING)
         self.now += max(passing, 1.0) if command in ("pop", "heartbeat") else passing  # workers are seen to the second
-        return (command, number(self.now), *DRAWS[command](self))
+        return (command, number(self.now), *self._draws[command](self))
 
     def hear(self, words: Words, heard: Heard) -> None:
         """Learn from the original's reply which jobs there are, and who holds them."""

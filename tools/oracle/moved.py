@@ -18,7 +18,7 @@ from qmodel.model import engine
 from tools.oracle.compare import Heard, decoded, parts, same, without
 from tools.oracle.histories import GROUPS, QUEUES, RECURRING, TAGS, Drawer, number
 from tools.oracle.original import script_of
-from tools.oracle.rows import mended
+from tools.oracle.rows import Mended, original_side
 from tools.oracle.run import record
 from tools.oracle.sides import PREFIX, MemorySide, Side, Words, client_of, redis_server
 
@@ -56,7 +56,8 @@ def main() -> int:
     given = parser.parse_args()
     differing = jobs = 0
     with redis_server() as server:
-        made = mended(server, 0, script_of(given.original))
+        side = original_side(server, 0, script_of(given.original))
+        made = Mended(side, side.client)
         client = client_of(server, 0)
         for at in range(given.histories):
             drawer = Drawer(f"{given.seed}.{at}")

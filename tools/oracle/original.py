@@ -16,8 +16,13 @@ def script_of(path: Path) -> str:
     """Read the original from its folder of sources, or from the one script that was made of them."""
     if not path.is_dir():
         return loadable(path.read_text(encoding="utf-8"))
-    reqless = (path / "throttle.lua").exists()
-    return loadable("\n".join((path / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[reqless]))
+    parts = PARTS[of_reqless(path)]
+    return loadable("\n".join((path / f"{part}.lua").read_text(encoding="utf-8") for part in parts))
+
+
+def of_reqless(path: Path) -> bool:
+    """Whether sources are those of reqless."""
+    return (path / "throttle.lua").exists()
 
 
 def loadable(script: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from qmodel.testing.servers import Server
 from tools.oracle.compare import Heard
-from tools.oracle.sides import ScriptSide, Words, client_of
+from tools.oracle.sides import ScriptSide, Side, Words, client_of
 
 DAY = 86_400
 
@@ -18,9 +18,9 @@ DAY = 86_400
 class Mended:
     """The original without the defects that are rows of the page."""
 
-    def __init__(self, side: ScriptSide) -> None:
+    def __init__(self, side: Side, keys: Any) -> None:
         self._side = side
-        self._keys: Any = side.client
+        self._keys = keys
 
     def begin(self) -> None:
         """Empty the database."""
@@ -221,6 +221,14 @@ def _configured(keys: Any, words: Words, heard: Heard, noted: None) -> None:
             keys.rpush(key, entries[0], *entries[1 - most :])
 
 
+# ---- the first run of a recurring job is due at a whole second
+
+
+def _recurred(keys: Any, words: Words, heard: Heard, noted: None) -> None:
+    queue, jid = words[2], words[3]
+    keys.zadd(f"ql:q:{queue}-recur", {jid: keys.zscore(f"ql:q:{queue}-recur", jid) // 1})
+
+
 # ---- a silent worker with jobs stays on the list
 
 
@@ -271,13 +279,14 @@ AFTER: dict[str, Any] = {
     "pop": _pop_after,
     "config.set": _configured,
     "peek": _number_tagged,
+    "recur": _recurred,
     "workers": _workers_after,
 }
 
 
-def mended(server: Server, db: int, script: str) -> Mended:
-    """Load the original; its calls go to one database, and its defects are mended."""
+def original_side(server: Server, db: int, script: str) -> ScriptSide:
+    """Load the original; its calls go to one database."""
     client = client_of(server, db)
     digest = client.script_load(script)
     client.close()
-    return Mended(ScriptSide(server, db, ("EVALSHA", digest, "0")))
+    return ScriptSide(server, db, ("EVALSHA", digest, "0"))

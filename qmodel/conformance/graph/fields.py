@@ -106,6 +106,7 @@ SCHEDULE: Final[dict[str, Rule | Dead]] = {
     **dict.fromkeys(("backlog", "runs", "made", "open", "interval_ms", "offset_ms", "catchup_ms", "limit"), exact),
     "paused": exact,
     "tags": exact,
+    "throttles": exact,
     "later": moments,
     "next_at": moment,
     "last_at": moment,

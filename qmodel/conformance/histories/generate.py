@@ -954,6 +954,7 @@ class Generator:
             tags=pick(choose, ((), (), self._tags())),
             backlog=backlog,
             request=self._request(),
+            throttles=self._throttle_options().get("throttles", ()),
             **(paced | self._schedule_options(interval)),
         )
 
@@ -1013,6 +1014,7 @@ class Generator:
             self._maybe((0, 1, 5)),
             backlog,
             self._request(),
+            self._throttle_options().get("throttles"),
         )
 
     def recur_tag(self) -> Operation:

@@ -29,11 +29,16 @@ class Priority(Operation):
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "delayed unthrottled throttled")
 class Delay(Operation):
-    """Make a scheduled, waiting or throttled job ready `delay_ms` from now, or a dependent one not before then."""
+    """Make a scheduled, waiting or throttled job ready `delay_ms` from now, or a dependent one not before then.
+
+    With `qless`, by the rules of reqless, no time changes: a waiting job is parked if one of its throttles is closed,
+    and a job that is parked at a throttle is admitted, to the end of its priority.
+    """
 
     jid: Jid
     delay_ms: Milliseconds
     request: RequestId = ""
+    qless: Switch = False
 
 
 @operation("state", "memo", "JOB_NOT_FOUND WRONG_STATE", "promoted throttled")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import Data, Jid, Jids, RequestId, Token
+from qmodel.contract.arguments import Data, Jid, Jids, RequestId, Switch, Token
 from qmodel.contract.operations.spec import CASCADE, ENDS, HELD, Operation, operation
 
 
@@ -20,10 +20,14 @@ class Heartbeat(Operation):
 
 @operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE OVER_BUDGET", "lock_lost" + CASCADE + ENDS, finishes=True)
 class Timeout(Operation):
-    """End leases at once: the jobs are stalled, and are the next to be handed out."""
+    """End leases at once: the jobs are stalled, and are the next to be handed out.
+
+    With `qless`, by the rules of reqless, they count in their throttles no longer.
+    """
 
     jids: Jids
     request: RequestId = ""
+    qless: Switch = False
 
 
 @operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT OVER_BUDGET", "revoked" + CASCADE + ENDS, finishes=True)

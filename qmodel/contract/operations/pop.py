@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import Count, QueueName, QueueNames, RequestId, Switch, WorkerName
+from qmodel.contract.arguments import Count, QueueName, QueueNames, RequestId, Switch, Tries, WorkerName
 from qmodel.contract.operations.spec import TAKEN, Operation, operation
 
 
@@ -21,6 +21,10 @@ class Pop(Operation):
     grace-period, and loses it only to a pop after that. As many due runs are made, and as many due jobs become ready,
     as jobs are still wanted; these jobs are ready from now. Jobs that `timeout` has taken come after lapsed
     ones. A wait counts from the last put or claim.
+
+    With `qless` and `tries`, by those of reqless, one half of a pop: with 0 tries only lapsed jobs, with more only the
+    others. So many times at most it takes as many jobs as are still wanted from the head of the queue, and parks those
+    that meet a closed throttle. It admits no parked job, and reserves no room for admitted ones.
     """
 
     queue: QueueName
@@ -29,6 +33,7 @@ class Pop(Operation):
     wait: Switch = False
     request: RequestId = ""
     qless: Switch = False
+    tries: Tries | None = None
 
 
 @operation("jobs", "grant", "", TAKEN)

@@ -26,6 +26,7 @@ from qmodel.contract.arguments import (
     ScheduleKind,
     Switch,
     Tags,
+    ThrottleIds,
 )
 from qmodel.contract.operations.spec import CASCADE, ENDS, Operation, operation
 
@@ -49,6 +50,8 @@ class Recur(Operation):
     If the recurring job already exists, everything is replaced except the number of its last run. If kind, interval,
     offset, expression and start are unchanged, its times continue, unless `restart` is set; otherwise its times and the
     count of its runs start anew. A paused recurring job stays paused.
+
+    The runs pass the `throttles`, as jobs of a put do.
 
     `runs` is for a recurring job that comes from elsewhere: the number of the last run that was made there. The first
     run here is called `<jid>-<runs + 1>`. It is ignored if the recurring job exists.
@@ -76,6 +79,7 @@ class Recur(Operation):
     restart: Switch = False
     runs: Limit = 0
     request: RequestId = ""
+    throttles: ThrottleIds = ()
 
 
 @operation("number", "memo", "", "unrecurred")
@@ -111,6 +115,7 @@ class RecurUpdate(Operation):
     retries: Retries | None = None
     backlog: Backlog | None = None
     request: RequestId = ""
+    throttles: ThrottleIds | None = None
 
 
 @operation("names", "memo", "SCHEDULE_NOT_FOUND LIMIT_REACHED", "recur_updated")

@@ -8,6 +8,7 @@ from qmodel.contract.arguments import (
     Count,
     Daily,
     Interval,
+    Jid,
     Offset,
     Rate,
     Refill,
@@ -38,12 +39,17 @@ class ThrottleSet(Operation):
     request: RequestId = ""
 
 
-@operation("number", "memo", "", "unlimited")
+@operation("number", "memo", "", "unlimited unthrottled")
 class ThrottleUnset(Operation):
-    """Remove all limits of a throttle; its parked jobs are admitted. Replies 1, or 0 if it had no limits."""
+    """Remove all limits of a throttle; its parked jobs are admitted. Replies 1, or 0 if it had no limits.
+
+    With `jid`, the throttle keeps its limits: only that job, which is running or stalled, counts in it no longer, until
+    its next claim. Replies 1, or 0 if it did not count.
+    """
 
     throttle: ThrottleName
     request: RequestId = ""
+    jid: Jid | None = None
 
 
 @operation("throttle", "read")

@@ -65,6 +65,7 @@ COMMANDS: dict[str, Command] = {
     "throttle.get": throttles.throttle_get,
     "throttle.locks": throttles.throttle_locks,
     "throttle.pending": throttles.throttle_pending,
+    "throttle.release": throttles.throttle_release,
     "throttle.set": throttles.throttle_set,
 }
 """The commands of qless, and those that only reqless has."""

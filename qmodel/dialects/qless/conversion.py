@@ -22,7 +22,6 @@ from qmodel.contract.refusals import Refusal
 from qmodel.dialects.qless import settings, throttles
 from qmodel.dialects.qless.original import OldJob, OldSchedule, Original
 from qmodel.dialects.qless.session import QlessError, Session
-from qmodel.dialects.qless.shapes import OWN
 from qmodel.model.state.store import Store
 
 Execute = Callable[[Operation, int], Any]
@@ -162,7 +161,7 @@ class _Conversion:
             _milliseconds(delay),
             job.retries,
             depends=tuple(depends) or None,
-            throttles=tuple(name for name in job.throttles if not name.startswith(OWN)) or None,
+            throttles=throttles.kept(job.throttles) or None,
         )
         self._ask(_put_at(job), op)
 
@@ -246,12 +245,9 @@ class _Conversion:
             self._ask(at, ops.Retry(job.jid, token, _milliseconds(self._now / 1000 + LONG - at)))
 
     def _park(self, job: OldJob) -> None:
-        """Put a job that waits for a throttle, and let a pop find that it has to wait. It is a pop of a moment at which
-        no lease had ended; if the throttle has room after all, the job goes back."""
+        """Put a job that waits for a throttle; it is ready if the throttle has room after all."""
         self._put(job)
-        early = min((_last(one) for one in self._in("running")), default=_put_at(job))
-        for leased in self._ask(min(early, _put_at(job)), ops.Pop(job.queue, NOBODY)):
-            self._ask(_put_at(job), ops.Release(leased.jid, leased.token))
+        self._ask(_put_at(job), ops.Delay(job.jid, 0, qless=True))
 
     def _run(self, job: OldJob) -> None:
         at, ends = _last(job), job.expires
@@ -286,6 +282,7 @@ class _Conversion:
             backlog=schedule.backlog,
             start_at=_milliseconds(int(schedule.next)),  # due times are whole seconds in qless
             runs=schedule.count,
+            throttles=throttles.kept(schedule.throttles),
         )
         self._ask(int(schedule.next), op)
 

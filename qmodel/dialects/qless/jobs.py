@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.replies import Job
-from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import (
     delay_of,
     first,
@@ -18,7 +18,7 @@ from qmodel.dialects.qless.arguments import (
     whole_of,
     window,
 )
-from qmodel.dialects.qless.session import QlessError, Reply, Session, state
+from qmodel.dialects.qless.session import SENTENCES, QlessError, Reply, Session, state
 from qmodel.model.state import tracking
 
 # ---- putting
@@ -53,14 +53,15 @@ def put(
     given = options_of("Put", options)
     retries = whole_of("Put", "retries", given["retries"]) if "retries" in given else None
     tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
-    named = strings_of("Put", "throttles", given["throttles"]) if session.reqless and "throttles" in given else ()
-    names = tuple(name for name in dict.fromkeys(named) if not name.startswith(shapes.OWN))
+    tids = strings_of("Put", "throttles", given["throttles"]) if session.reqless and "throttles" in given else ()
     priority = session.sign * _priority_of(given["priority"]) if "priority" in given else None
     depends = strings_of("Put", "depends", given.get("depends", "[]"))
     asked = "depends" in given and (depends or session.document)
     depends = known(session, "Put", jid, depends)
 
     before = session.stored(jid)
+    names = throttles.named(tids, queue, None if before is None else before.queue) if session.reqless else ()
+    followers = throttles.plan(session, [jid], throttles.left(session, jid)) if session.reqless else []
     kept = () if before is None else tuple(before.tags)
     tagged = kept if tags is None else tags if set(tags) & set(kept) else ()
     seq = session.seq
@@ -70,6 +71,9 @@ def put(
     if tagged:
         session.ask("Put", ops.TagRemove(jid, tagged))
         session.ask("Put", ops.TagAdd(jid, tagged))
+    throttles.admit(session, followers, session.ready_of((jid,)))
+    if session.reqless:
+        throttles.park(session, jid)
     session.remember(queue)
     session.log(("jid", jid), ("event", "put"), ("queue", queue))
     for event in session.events(seq):
@@ -102,24 +106,31 @@ def find(session: Session, command: str, jid: str) -> Job:
     """Find a job; refuse if it does not exist."""
     job: Job | None = session.ask(command, ops.Get(jid))
     if job is None:
-        raise QlessError(f"{command}(): Job {jid} does not exist", by_state=True)
+        raise QlessError(f"{command}(): {_name_of(session, command, jid)} does not exist", by_state=True)
     return job
+
+
+def _name_of(session: Session, command: str, jid: str) -> str:
+    """Name a job in an error; reqless mostly does not give its id."""
+    return "Job" if session.reqless and command != "Requeue" else f"Job {jid}"
 
 
 def held(session: Session, command: str, jid: str, worker: str, not_running: str, other: str) -> Job:
     """Find a job that a worker holds, or refuse; qless has no tokens, so the worker's current lease is used."""
     job = find(session, command, jid)
+    name = _name_of(session, command, jid)
     if state(session, job) != "running":
-        raise QlessError(f"{command}(): Job {jid} {not_running}: {state(session, job)}", by_state=True)
+        raise QlessError(f"{command}(): {name} {not_running}: {state(session, job)}", by_state=True)
     if job.worker != worker:
-        raise QlessError(f"{command}(): Job {jid} {other}: {job.worker}", by_state=True)
+        raise QlessError(f"{command}(): {name} {other}: {job.worker}", by_state=True)
     return job
 
 
-def in_queue(command: str, job: Job, queue: str) -> None:
+def in_queue(session: Session, command: str, job: Job, queue: str) -> None:
     """Refuse if a job runs in another queue."""
     if job.queue != queue:
-        raise QlessError(f"{command}(): Job {job.jid} running in another queue: {job.queue}", by_state=True)
+        sentence = f"{command}(): {_name_of(session, command, job.jid)} running in another queue: {job.queue}"
+        raise QlessError(sentence, by_state=True)
 
 
 def heartbeat(session: Session, jid: str | None = None, worker: str | None = None, data: str | None = None) -> Reply:
@@ -155,11 +166,14 @@ def complete(
             raise QlessError(f'Complete(): "{name}" cannot be used without a "next".')
     not_running, other = "is not currently running", "has been handed out to another worker"
     job = held(session, "Complete", jid, worker, not_running, other)
-    in_queue("Complete", job, queue)
+    in_queue(session, "Complete", job, queue)
     depends = known(session, "Complete", jid, depends)
 
     op = ops.Complete(jid, job.token, "", data, following, delay_ms, depends)
+    followers = throttles.plan(session, [jid]) if session.reqless else []
     reply: str = session.ask("Complete", op)
+    dependents = job.dependents if following is None else ()
+    throttles.admit(session, followers, session.ready_of((jid, *dependents)))
     session.tracked("completed", jid)
     if following is None:
         session.log(("jid", jid), ("event", "completed"), ("queue", queue))
@@ -185,12 +199,18 @@ def fail(
         need_data("Fail", data)
     job = session.ask("Fail", ops.Get(jid))
     now = "" if job is None else state(session, job)
-    if now != "running":  # no blank stands there in qless either
-        raise QlessError(f"Fail(): Job {jid}" + (f"not currently running: {now}" if now else "does not exist"), True)
+    name = _name_of(session, "Fail", jid)
+    if now != "running":
+        blank = " " if session.reqless else ""  # none stands there in qless either
+        raise QlessError(
+            f"Fail(): {name}{blank}" + (f"not currently running: {now}" if now else "does not exist"), True
+        )
     if job.worker != worker:
-        raise QlessError(f"Fail(): Job {jid} running with another worker: {job.worker}", by_state=True)
+        raise QlessError(f"Fail(): {name} running with another worker: {job.worker}", by_state=True)
 
+    followers = throttles.plan(session, [jid]) if session.reqless else []
     session.ask("Fail", ops.Fail(jid, job.token, group, message, data))
+    throttles.admit(session, followers)
     tell_failed(session, jid, worker, group, message)
     session.tracked("failed", jid)
     return jid
@@ -216,12 +236,14 @@ def retry(
     delay_ms = delay_of("Retry", "0" if delay is None else delay)
     not_running, other = "is not currently running", "has been given to another worker"
     job = held(session, "Retry", jid, worker, not_running, other)
-    in_queue("Retry", job, queue)
+    in_queue(session, "Retry", job, queue)
     if group is None or message is None:  # only both together have an effect
         group, message = None, shapes.exhausted(job.queue)
 
+    followers = throttles.plan(session, [jid]) if session.reqless else []
     remaining: int = session.ask("Retry", ops.Retry(jid, job.token, delay_ms, group, message, qless=True))
-    if remaining < 0:
+    throttles.admit(session, followers, session.ready_of((jid,)))
+    if remaining < 0 and not session.reqless:
         session.tracked("failed", jid)
     return remaining
 
@@ -230,9 +252,15 @@ def timeout(session: Session, *jids: str) -> Reply:
     """End the leases of jobs at once, all or none."""
     if jids:
         seq = session.seq
-        session.ask("Timeout", ops.Timeout(jids), WRONG_STATE="Job {0} not running")
+        followers = throttles.plan(session, jids) if session.reqless else []
+        never = "Job {0} not running"
+        absent = never if session.reqless else SENTENCES["JOB_NOT_FOUND"]
+        op = ops.Timeout(jids, qless=session.reqless)
+        session.ask("Timeout", op, WRONG_STATE=never, JOB_NOT_FOUND=absent)
+        throttles.admit(session, followers)
         for event in session.events(seq):
-            session.lost(str(event.named["jid"]), str(event.named["worker"]))
+            if event.event == "lock_lost":
+                session.lost(str(event.named["jid"]), str(event.named["worker"]))
     return None
 
 
@@ -244,7 +272,9 @@ def cancel(session: Session, *jids: str) -> Reply:
     if jids:
         there = {jid: job for jid in jids if (job := session.stored(jid)) is not None}
         owned = {jid: (job.worker, job.queue) for jid, job in there.items() if job.state != "complete"}
+        followers = throttles.plan(session, list(owned)) if session.reqless else []
         session.ask("Cancel", ops.Cancel(jids))
+        throttles.admit(session, followers)
         for jid in jids:
             if jid in owned:
                 _tell_canceled(session, jid, *owned.pop(jid))
@@ -272,7 +302,10 @@ def priority(session: Session, jid: str | None = None, level: str | None = None)
     if found is None:
         raise QlessError(f'Priority(): Arg "priority" missing or not a number: {texts.shown(level)}')
 
-    session.ask("Priority", ops.Priority(jid, session.sign * found, first=True))  # so it is in qless
+    op = ops.Priority(jid, session.sign * found, first=True)  # so it is in qless
+    if session.reqless and session.stored(jid) is None:
+        raise QlessError("Queue(): no queue name provided", by_state=True)
+    session.ask("Priority", op)
     return found
 
 

@@ -64,6 +64,7 @@ class OldSchedule:
     interval: float
     count: int
     next: float
+    throttles: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -232,6 +233,7 @@ def _schedules(jid: str, hash_: dict[str, str], queue: str, moment: float) -> It
             tags=_strings(hash_.get("tags")),
             retries=int(_number(hash_.get("retries"))),
             backlog=int(_number(hash_.get("backlog"))),
+            throttles=_strings(hash_.get("throttles")),
             interval=_number(hash_.get("interval")),
             count=int(_number(hash_.get("count"))),
             next=moment,

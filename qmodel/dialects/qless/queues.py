@@ -25,7 +25,7 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
         return shapes.granted(session, ())
 
     if session.reqless:
-        throttles.end_throttles(session)
+        return _pop_by_reqless(session, queue, worker, most)
     if session.is_paused(queue):
         return shapes.granted(session, ())
     bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
@@ -40,6 +40,36 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     for event in session.events(seq):
         _tell_popped(session, event)
     return reply
+
+
+def _pop_by_reqless(session: Session, queue: str, worker: str, most: int) -> Reply:
+    """Lease jobs: those that lapsed first. If the throttle of the queue is open then, others follow, in so many tries
+    as `max-pop-retry` says.
+    """
+    throttles.end_throttles(session)
+    if session.is_paused(queue):
+        return shapes.granted(session, ())
+
+    seq = session.seq
+    granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most, qless=True, tries=0))
+    failed = [str(event.facts[0]) for event in session.events(seq) if event.event == "failed"]
+    throttles.admit(session, throttles.plan(session, failed, ended=True))
+    if len(granted) < most and throttles.is_open(session, throttles.ours(throttles.OWN + queue)):
+        tries = _tries(session, queue)
+        granted += session.ask("Pop", ops.Pop(queue, worker, most - len(granted), qless=True, tries=tries))
+    reply = shapes.granted(session, granted)
+    for event in session.events(seq):
+        _tell_popped(session, event)
+    return reply
+
+
+def _tries(session: Session, queue: str) -> int:
+    """How many times a pop takes jobs from the head of a queue, for as many as throttles have kept back."""
+    for option in (queue + "-max-pop-retry", "max-pop-retry"):
+        found = texts.whole(session.note(CONFIG, option))
+        if found is not None:
+            return min(max(found, 1), MOST)
+    return 1
 
 
 def _count_of(command: str, text: str | None) -> int:
@@ -119,7 +149,7 @@ def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
         listed = LISTS.get(state, ops.Throttled)
         if state == "throttled":
             offset, count = window("Jobs", "offset", "count", *arguments[1:3])
-            jids = throttles.kept_back(session, queue)
+            jids = session.parked_in(queue)
             return jids[offset : offset + count] if offset >= 0 else []
         page = session.ask("Jobs", listed(queue, *window("Jobs", "offset", "count", *arguments[1:3])))
     else:
@@ -157,8 +187,7 @@ def queues(session: Session, queue: str | None = None) -> Reply:
 def _counts(session: Session, name: str) -> texts.Raw:
     """Write the counts of a queue."""
     of: QueueCounts = session.ask("Queues", ops.Queue(name))
-    free = len(throttles.let_through(session, name)) if of.throttled and session.reqless else 0
-    return shapes.queue(session, of, free)
+    return shapes.queue(session, of)
 
 
 def names(session: Session) -> Reply:
@@ -170,8 +199,8 @@ def length(session: Session, queue: str | None = None) -> Reply:
     """Count the jobs of a queue that do not wait for others; reqless leaves out those that a throttle keeps back."""
     queue = need_queue(queue)
     of: QueueCounts = session.ask("Length", ops.Queue(queue))
-    kept_back = len(throttles.kept_back(session, queue)) if session.reqless and of.throttled else 0
-    return of.waiting + of.scheduled + of.running + of.stalled + of.throttled - kept_back
+    throttled = 0 if session.reqless else of.throttled
+    return of.waiting + of.scheduled + of.running + of.stalled + throttled
 
 
 def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:
@@ -219,9 +248,12 @@ def unfail(session: Session, queue: str | None = None, group: str | None = None,
     if most < 1:
         return 0
 
+    seq = session.seq
     moved: int = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most)).done
     if moved:
         session.remember(queue)
+    jids = [str(event.facts[0]) for event in session.events(seq) if event.event == "put"]
+    throttles.admit(session, (), session.ready_of(jids))
     return moved
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import LONGEST_MS
-from qmodel.dialects.qless import shapes, texts
+from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import first, need, need_queue, options_of, strings_of, whole_of
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 
@@ -54,14 +54,18 @@ def recur(
     if spec != "interval":
         raise QlessError(f'Recur(): schedule type "{texts.shown(spec)}" unknown')
     interval_ms, offset_ms = _interval(interval), _offset(offset)
-    given = {"tags": "[]", "priority": "0", "retries": "0", "backlog": "0"} | options_of("Recur", options)
+    given = {"tags": "[]", "priority": "0", "retries": "0", "backlog": "0", "throttles": "[]"}
+    given |= options_of("Recur", options)
     tags = strings_of("Recur", "tags", given["tags"])
     priority = session.sign * whole_of("Recur", "priority", given["priority"])
     retries, backlog = (whole_of("Recur", name, given[name]) for name in ("retries", "backlog"))
 
     begins = (session.now + offset_ms) // 1000 * 1000  # due times are whole seconds in qless
     paced = (interval_ms, offset_ms, priority, retries, tags, backlog)
-    op = ops.Recur(queue, jid, klass, data, *paced, restart=True)
+    named = (
+        throttles.named(strings_of("Recur", "throttles", given["throttles"]), queue, None) if session.reqless else ()
+    )
+    op = ops.Recur(queue, jid, klass, data, *paced, restart=True, throttles=named)
     if not session.is_listed(queue):  # it is listed since now, not since the second's begin
         session.ask("Recur", op)
     reply: str = session.ask_at(max(begins - offset_ms, 0), "Recur", op)
@@ -89,11 +93,19 @@ def recur_update(session: Session, jid: str | None = None, *options: str) -> Rep
         if value is None:
             raise QlessError(f"Recur(): No value provided for {texts.shown(name)}")
         changes |= _change(session, name, value)
-
+        if session.reqless and name == "queue":
+            changes["throttles"] = _moved(session, jid, changes)
     session.ask("Recur", ops.RecurUpdate(jid, **changes))
     if "queue" in changes:
         session.remember(changes["queue"])
     return 1
+
+
+def _moved(session: Session, jid: str, changes: dict[str, Any]) -> tuple[str, ...]:
+    """The throttles of a recurring job in another queue: that of the new one comes in the place of that of the old."""
+    before = session.ask("Recur", ops.RecurGet(jid))
+    named = changes.get("throttles", () if before is None else before.throttles)
+    return throttles.named(map(throttles.theirs, named), changes["queue"], "" if before is None else before.queue)
 
 
 def _change(session: Session, name: str, value: str) -> dict[str, Any]:
@@ -105,6 +117,8 @@ def _change(session: Session, name: str, value: str) -> dict[str, Any]:
         return {name: whole_of("Recur", name, value)}
     if name == "data" and not texts.is_json(value):
         raise QlessError(f'Recur(): Arg "data" is not JSON-encoded: {texts.shown(value)}')
+    if name == "throttles" and session.reqless:
+        return {name: tuple(map(throttles.ours, strings_of("Recur", "throttles", value)))}
     if name not in ("data", "klass", "queue"):
         raise QlessError(f'Recur(): Unrecognized option "{texts.shown(name)}"')
     return {name: value}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
-from qmodel.contract.operations import Delay, Events, MetadataSet, MetadataUnset, Operation, Queues
+from qmodel.contract.operations import Delay, Events, MetadataSet, MetadataUnset, Operation, Queues, Throttled
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
 from qmodel.model import engine
-from qmodel.model.state import jobs, metadata, pauses, queues, tracking
+from qmodel.model.state import jobs, metadata, options, parked, pauses, queues, throttles, tracking
 from qmodel.model.state import records as stored
 from qmodel.model.state.store import Store
 
@@ -175,6 +176,56 @@ class Session:
         """Whether a queue may have due runs."""
         return queues.of(self.store, queue).recur.begins_by(self.now)
 
+    # ---- throttles
+
+    def named(self, jid: str) -> list[str]:
+        """Read the throttles that a job names."""
+        job = self.stored(jid)
+        return [] if job is None else throttles.named(job)
+
+    def holding(self, name: str) -> int:
+        """Count the jobs that hold a throttle."""
+        return throttles.running(self.store, name)
+
+    def holders(self, name: str) -> list[str]:
+        """Find the jobs that hold a throttle."""
+        return list(throttles.holders(self.store, name, MOST))
+
+    def holds(self, jid: str, name: str) -> bool:
+        """Whether a job holds a throttle."""
+        job = self.stored(jid)
+        return job is not None and job.state in ("running", "stalled") and name in throttles.counted(job)
+
+    def gate(self, jid: str) -> str | None:
+        """Read the throttle that has parked a job, if one has."""
+        job = self.stored(jid)
+        return options.get(job, "gate") if job is not None and job.state == "throttled" else None
+
+    def ready_of(self, jids: Iterable[str]) -> list[str]:
+        """Of some jobs those that wait, and are ready from this moment; or would be, had the clock not gone back since
+        their put.
+        """
+        found = []
+        for jid in jids:
+            job = self.stored(jid)
+            again = job is not None and job.state == "scheduled" and job.ready_at == job.put_at
+            if again:
+                self.ask("Delay", Delay(jid, 0))
+            if again or (job is not None and job.state == "waiting" and job.ready_at == self.now):
+                found.append(jid)
+        return found
+
+    def parked_at(self, name: str) -> list[str]:
+        """Find the jobs that are parked at a throttle, first parked first."""
+        return [jid for _, jid in sorted(parked.waiting(self.store, name, MOST))]
+
+    def parked_in(self, queue: str) -> list[str]:
+        """Find the jobs of a queue that are parked, first parked first."""
+        jids = self.ask("Jobs", Throttled(queue, 0, MOST)).jids
+        return [jid for _, jid in sorted((int(self.store.jobs[jid].options.get("parked", 0)), jid) for jid in jids)]
+
+    # ---- events
+
     @property
     def seq(self) -> int:
         """The sequence number of the last event."""
@@ -227,8 +278,11 @@ def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, s
 
 def state(session: Session, job: Job) -> str:
     """Give a job's state as it is stored: a job that is due is scheduled, and one with a lapsed lease is running, until
-    a pop notices. A job that waits for a throttle is `waiting` for qless, which has none.
+    a pop notices. A job that waits for a throttle is `waiting` for qless, which has none, and one that was admitted is
+    `throttled` for reqless until its next claim.
     """
     found = session.stored(job.jid)
     now = job.state if found is None else found.state
-    return "waiting" if now == "throttled" and not session.reqless else now
+    if not session.reqless:
+        return "waiting" if now == "throttled" else now
+    return "throttled" if now == "waiting" and "gate" in dict(job.options) else now

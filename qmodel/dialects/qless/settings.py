@@ -71,14 +71,16 @@ def config_get(session: Session, option: str | None = None) -> Reply:
     """Show an option, or all options: those that are set, and the defaults."""
     kept = dict(session.ask("config.get", ops.MetadataGet(CONFIG)))
     shown: dict[str, str | int] = dict(DEFAULTS_OF_REQLESS if session.reqless else DEFAULTS)
+    of_engine = set()
     for one in session.ask("config.get", ops.Config()):
         name = _theirs(one.option)
+        of_engine.add(name)
         text = kept.get(name)
         if text is not None and _scaled(one.option, text) in (one.value, None):
             shown[name] = text
         elif one.is_set:
             shown[name] = str(_value(one.option, one.value))
-    shown |= {name: text for name, text in kept.items() if name not in shown or name == "application"}
+    shown |= {name: text for name, text in kept.items() if name not in of_engine}
     if option is not None:
         return shown.get(option)
     return texts.record(sorted(shown.items()))

@@ -9,12 +9,10 @@ from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
 from qmodel.dialects.qless.settings import CONFIG
 from qmodel.dialects.qless.texts import Raw
+from qmodel.dialects.qless.throttles import theirs
 from qmodel.model.ops.pop import LAPSED, TOO_LONG
 
 EXHAUSTED = "Job exhausted retries in queue "
-OWN = "ql:q:"
-"""The names of the queues' own throttles in reqless begin so."""
-
 WHAT = {"put": "put", "popped": "popped", "completed": "done", "failed": "failed", "lapsed": "timed-out",
         "timed_out": "timed-out", "told": "timed-out", "log": "log"}  # fmt: skip
 """The stages of a job's history that qless has, and its names for them; it has none for a retry."""
@@ -52,11 +50,8 @@ def job(session: Session, of: Job) -> Raw:
 
 
 def _throttles(session: Session, of: Job) -> list[tuple[str, object]]:
-    """Name the throttles of a job, as reqless does: those that it names, and that of its queue."""
-    if not session.reqless:
-        return []
-    named = dict(of.options).get("throttles", "").split()
-    return [("throttles", [*named, *([OWN + of.queue] if of.queue else [])])]
+    """Name the throttles of a job, as reqless does."""
+    return [("throttles", [*map(theirs, dict(of.options).get("throttles", "").split())])] if session.reqless else []
 
 
 def _is_exhausted(of: Job) -> bool:
@@ -99,9 +94,9 @@ def _history(session: Session, stages: Iterable[Stage]) -> Raw:
     owners: dict[int, str] = {}
     shown, before = [], ""
     for stage in stages:
-        if stage.what in WHAT:
+        if stage.what in WHAT or (session.reqless and stage.what == "throttled"):
             retried = session.reqless and (before, stage.what) == ("retried", "failed")
-            shown.append(_stage(stage, owners, session.reqless, "failed-retries" if retried else WHAT[stage.what]))
+            shown.append(_stage(stage, owners, session.reqless, "failed-retries" if retried else _what(stage)))
         before = stage.what
     most = texts.whole(session.note(CONFIG, "max-job-history"))
     if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
@@ -112,7 +107,7 @@ def _history(session: Session, stages: Iterable[Stage]) -> Raw:
 def _stage(stage: Stage, owners: dict[int, str], reqless: bool, what: str) -> Raw:
     facts = stage.named
     said: list[tuple[str, object]] = [("when", stage.at // 1000), ("what", what)]
-    if stage.what == "put":
+    if stage.what in ("put", "throttled"):
         said.append(("queue" if reqless else "q", facts["queue"]))
     elif stage.what == "popped":
         owners[int(facts["token"])] = str(facts["worker"])
@@ -124,6 +119,11 @@ def _stage(stage: Stage, owners: dict[int, str], reqless: bool, what: str) -> Ra
     elif stage.what == "log":
         return _line(stage.at // 1000, str(facts["message"]))
     return texts.record(said)
+
+
+def _what(stage: Stage) -> str:
+    """Name a stage as reqless does, which has one more."""
+    return WHAT.get(stage.what, stage.what)
 
 
 def _line(when: int, message: str) -> Raw:
@@ -149,17 +149,17 @@ def stages(history: Iterable[Stage]) -> Raw:
     return texts.listed(texts.record(one.items()) for one in found)
 
 
-def queue(session: Session, of: QueueCounts, free: int) -> Raw:
+def queue(session: Session, of: QueueCounts) -> Raw:
     """Write a queue's counts. A job that a timeout has taken is waiting. Jobs that wait for a throttle have a number
-    of their own in reqless, unless there is room again.
+    of their own in reqless.
     """
     ended = session.ended(of.name)
-    waiting = of.waiting + ended + (free if session.reqless else of.throttled)
+    waiting = of.waiting + ended + (0 if session.reqless else of.throttled)
     return texts.record(
         (
             ("name", of.name),
             ("waiting", waiting),
-            *([("throttled", of.throttled - free)] if session.reqless else []),
+            *([("throttled", of.throttled)] if session.reqless else []),
             ("stalled", of.stalled - ended),
             ("running", of.running),
             ("scheduled", of.scheduled),
@@ -185,7 +185,7 @@ def schedule(session: Session, of: Schedule) -> Raw:
             ("data", of.data),
             ("tags", of.tags),
             ("backlog", of.backlog),
-            *([("throttles", (OWN + of.queue,))] if session.reqless else []),
+            *([("throttles", [*map(theirs, of.throttles)])] if session.reqless else []),
         )
     )
 

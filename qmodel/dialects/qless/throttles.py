@@ -1,24 +1,32 @@
 """Commands of reqless for throttles and queue patterns.
 
-A throttle of reqless is one of ours with a concurrency. That of a queue is `ql:q:<queue>` in reqless and
-`queue/<queue>` in the engine. What the engine does not keep, a throttle's maximum when it has none and its end, is kept
-as metadata; so are the patterns, which only bindings read.
+A throttle of reqless is one of ours with a concurrency, which its jobs name. All jobs that are put by commands of
+reqless name that of their queue, `ql:q:<queue>`. What the engine does not keep, a throttle's maximum when it has none
+and its end, is kept as metadata; so are the patterns, which only bindings read.
+
+In reqless a job is parked when it is put or popped, and admitted when another job leaves the throttle. So a command
+names the parked jobs that follow (`plan`) before jobs leave their throttles, and admits them afterwards (`admit`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from qmodel.contract import operations as ops
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import NAME_BYTES, RESERVED
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.arguments import need, need_queue, whole_of
 from qmodel.dialects.qless.session import QlessError, Reply, Session
-from qmodel.dialects.qless.shapes import OWN
-from qmodel.model.state.throttles import OWN as OWN_OF_ENGINE
+
+OWN = "ql:q:"
+"""The names of the queues' own throttles begin so."""
 
 THROTTLES = "qless:throttles"
 """The klass whose metadata hold the maximum and the end (milliseconds; 0: none) of each throttle."""
+
+UNLIMITED = 10
+"""How many parked jobs follow one job out of a throttle that has no limit any more."""
 
 IDENTIFIERS = "qless:identifiers"
 PRIORITIES = "qless:priorities"
@@ -27,11 +35,45 @@ PRIORITIES = "qless:priorities"
 ALL = '["*"]'
 EVEN = '{"fairly": false, "pattern": ["default"]}'
 _EVEN = re.compile(r'"pattern"\s*:\s*\[\s*"default"\s*\]')
+_HIDDEN = re.compile(rb"[^!-$&-~]")
+_WRITTEN = re.compile(rb"%([0-9A-F]{2})")
 
 
-def _ours(tid: str) -> str:
-    """Convert reqless's name of a throttle to the engine's."""
-    return OWN_OF_ENGINE + tid[len(OWN) :] if tid.startswith(OWN) else tid
+# ---- names
+
+
+def ours(tid: str) -> str:
+    """Convert a name of a throttle to the engine's, which has no blanks: those of a queue's name are escaped."""
+    if not tid.startswith(OWN):
+        return tid
+    name = _HIDDEN.sub(lambda found: f"%{found[0][0]:02X}".encode(), tid.encode()).decode()
+    if name.endswith(RESERVED):
+        head, _, tail = name.rpartition("-")
+        name = f"{head}%2D{tail}"
+    return name
+
+
+def theirs(name: str) -> str:
+    """Convert the engine's name of a throttle to reqless's."""
+    if not name.startswith(OWN):
+        return name
+    return _WRITTEN.sub(lambda found: bytes([int(found[1], 16)]), name.encode()).decode()
+
+
+def named(given: Iterable[str], queue: str, before: str | None) -> tuple[str, ...]:
+    """The throttles that a put gives a job: those given, without that of its queue before the put, and that of its
+    queue.
+    """
+    return kept([*(tid for tid in given if before is None or tid != OWN + before), OWN + queue])
+
+
+def kept(tids: Iterable[str]) -> tuple[str, ...]:
+    """The names of throttles, without repetitions; a queue with too long a name has none."""
+    names = dict.fromkeys(map(ours, tids))
+    return tuple(name for name in names if not name.startswith(OWN) or len(name) <= NAME_BYTES)
+
+
+# ---- limits
 
 
 def _kept(session: Session, tid: str) -> tuple[int, int] | None:
@@ -50,11 +92,12 @@ def throttle_set(
     tid = need("throttle.set", "tid", tid)
     most = whole_of("throttle.set", "max", maximum)
     seconds = whole_of("throttle.set", "expiration", expiration)
+    kept = _kept(session, tid)
     if most > 0:
-        session.ask("throttle.set", ops.ThrottleSet(_ours(tid), most))
+        session.ask("throttle.set", ops.ThrottleSet(ours(tid), most))
     else:
-        session.ask("throttle.set", ops.ThrottleUnset(_ours(tid)))
-    ends_at = session.now + seconds * 1000 if seconds > 0 else 0
+        session.ask("throttle.set", ops.ThrottleUnset(ours(tid)))
+    ends_at = session.now + seconds * 1000 if seconds > 0 else kept[1] if kept is not None else 0
     session.ask("throttle.set", ops.MetadataSet(THROTTLES, tid, f"{max(most, 0)} {ends_at}"))
     return None
 
@@ -71,7 +114,7 @@ def throttle_get(session: Session, tid: str | None = None) -> Reply:
 def throttle_delete(session: Session, tid: str | None = None) -> Reply:
     """Remove a throttle's limit."""
     tid = need("throttle.delete", "tid", tid)
-    session.ask("throttle.delete", ops.ThrottleUnset(_ours(tid)))
+    session.ask("throttle.delete", ops.ThrottleUnset(ours(tid)))
     session.ask("throttle.delete", ops.MetadataUnset(THROTTLES, tid))
     return None
 
@@ -95,51 +138,81 @@ def queue_throttle_get(session: Session, queue: str | None = None) -> Reply:
 
 def throttle_locks(session: Session, tid: str | None = None) -> Reply:
     """List the jobs that hold a throttle, by id."""
-    return texts.dump(_holders(session, need("throttle.locks", "tid", tid)))
-
-
-def _holders(session: Session, tid: str) -> list[str]:
-    held = []
-    for queue in session.listed():
-        if tid == OWN + queue or not tid.startswith(OWN):
-            for jid in session.leased(queue, True, 0, MOST) + session.leased(queue, False, 0, MOST):
-                job = session.stored(jid)
-                named = "" if job is None else job.options.get("throttles", "")
-                if tid.startswith(OWN) or tid in named.split():
-                    held.append(jid)
-    return sorted(set(held))
+    return texts.dump(sorted(session.holders(ours(need("throttle.locks", "tid", tid)))))
 
 
 def throttle_pending(session: Session, tid: str | None = None) -> Reply:
-    """List the jobs that wait for a throttle, without those that the next pop may take."""
-    return texts.dump(parked(session, need("throttle.pending", "tid", tid))[1])
+    """List the jobs that wait for a throttle, first parked first."""
+    return texts.dump(session.parked_at(ours(need("throttle.pending", "tid", tid))))
 
 
-def parked(session: Session, tid: str) -> tuple[list[str], list[str]]:
-    """Find the jobs that wait for a throttle: those that it has room for, and the others."""
-    found = []
-    for queue in session.listed():
-        for jid in session.ask("throttle.pending", ops.Throttled(queue, 0, MOST)).jids:
-            job = session.stored(jid)
-            if job is not None and job.options.get("gate") == tid:
-                found.append(jid)
-    kept = _kept(session, tid)
-    room = max(kept[0] - len(_holders(session, tid)), 0) if kept is not None and kept[0] > 0 else len(found)
-    return found[:room], found[room:]
+def throttle_release(session: Session, tid: str | None = None, *jids: str) -> Reply:
+    """Let jobs that hold a throttle count in it no longer; let those that wait for it go on."""
+    tid = need("throttle.release", "tid", tid)
+    name = ours(tid)
+    for jid in jids:
+        followers = plan(session, [jid], [name])
+        parked = jid in session.parked_at(name)
+        session.ask("throttle.release", ops.ThrottleUnset(name, jid=jid))
+        admit(session, [*followers, jid] if parked else followers)
+    return None
 
 
-def let_through(session: Session, queue: str) -> list[str]:
-    """Find the jobs of a queue that wait for a throttle which has room again: reqless counts them as waiting."""
-    jids = session.ask("queue.counts", ops.Throttled(queue, 0, MOST)).jids
-    gates = {job.options.get("gate", "") for jid in jids if (job := session.stored(jid)) is not None}
-    free = {jid for gate in gates for jid in parked(session, gate)[0]}
-    return [jid for jid in jids if jid in free]
+# ---- parking, and admitting
 
 
-def kept_back(session: Session, queue: str) -> list[str]:
-    """Find the jobs of a queue that wait for a throttle which has no room."""
-    free = let_through(session, queue)
-    return [jid for jid in session.ask("Jobs", ops.Throttled(queue, 0, MOST)).jids if jid not in free]
+def is_open(session: Session, name: str) -> bool:
+    """Whether a throttle has room for one more job, whoever was admitted."""
+    kept = _kept(session, theirs(name))
+    return kept is None or kept[0] <= 0 or session.holding(name) < kept[0]
+
+
+def park(session: Session, jid: str) -> None:
+    """Park a job that was put and is ready, if one of its throttles is closed."""
+    job = session.stored(jid)
+    if job is not None and job.state == "waiting" and any(not is_open(session, name) for name in session.named(jid)):
+        end_throttles(session)
+        session.ask("Put", ops.Delay(jid, 0, qless=True))
+
+
+def left(session: Session, jid: str) -> list[str]:
+    """The throttles that a put of a job leaves: those that it holds, or the one that has parked it."""
+    gate = session.gate(jid)
+    if gate is not None:
+        return [gate]
+    return [name for name in session.named(jid) if session.holds(jid, name)]
+
+
+def plan(session: Session, jids: Sequence[str], only: Sequence[str] | None = None, ended: bool = False) -> list[str]:
+    """Name the parked jobs that follow when jobs leave their throttles, one after the other, or `only` some throttles.
+    `ended`: the jobs, which held them, have left already.
+    """
+    names = {jid: session.named(jid) if only is None else list(only) for jid in dict.fromkeys(jids)}
+    every = list(dict.fromkeys(name for some in names.values() for name in some))
+    waiting = {name: session.parked_at(name) for name in every}
+    holding = {name: session.holding(name) + ended * sum(name in some for some in names.values()) for name in every}
+    followers = []
+    for jid, some in names.items():
+        for name in some:
+            if ended or session.holds(jid, name):
+                holding[name] -= 1
+            elif jid in waiting[name]:
+                waiting[name].remove(jid)
+            kept = _kept(session, theirs(name))
+            room = UNLIMITED if kept is None or kept[0] <= 0 else max(kept[0] - holding[name], 0)
+            followers += waiting[name][:room]
+            del waiting[name][:room]
+    return [jid for jid in followers if jid not in names]
+
+
+def admit(session: Session, followers: Iterable[str], ready: Iterable[str] = ()) -> None:
+    """Admit parked jobs. Among them and the jobs that the same call has made `ready`, the later names come first."""
+    followers = tuple(followers)
+    both = {*followers, *ready}
+    if not followers and len(both) < 2:
+        return
+    for jid in sorted(both, reverse=True):
+        session.ask("Delay", ops.Delay(jid, 0, qless=session.gate(jid) is not None))
 
 
 # ---- patterns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Delay, Log, Priority, Progress, Promote, Update
 from qmodel.contract.refusals import refuse
+from qmodel.model.rules.admission import park_or_admit
 from qmodel.model.rules.concurrency import place, release_unused_slot
 from qmodel.model.rules.stages import begins
 from qmodel.model.state import history, jobs, parked, state_index
@@ -42,6 +43,9 @@ def delay(store: Store, now: int, op: Delay) -> str:
     """Make a job that has not started ready at another time."""
     job = _not_begun(jobs.find(store, op.jid))
 
+    if op.qless:
+        park_or_admit(store, now, job)
+        return job.state
     jobs.lift(store, job)
     release_unused_slot(store, now, job)
     emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)

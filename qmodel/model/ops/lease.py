@@ -8,7 +8,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Lease
 from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.failure import fail_revoked, is_revoked
-from qmodel.model.state import budget, config, dependencies, history, jobs, options, parked, queues, workers
+from qmodel.model.state import budget, config, dependencies, history, jobs, options, parked, queues, throttles, workers
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -49,12 +49,12 @@ def timeout(store: Store, now: int, op: Timeout) -> tuple[str, ...]:
     budget.check("timeout", len(found), sum(budget.moving(job) + parked.freeing(store, job) for job in found))
 
     for job in found:
-        _take_away(store, now, job)
+        _take_away(store, now, job, op.qless)
     return tuple(job.jid for job in found)
 
 
-def _take_away(store: Store, now: int, job: Job) -> None:
-    """End a lease. A revoked job fails."""
+def _take_away(store: Store, now: int, job: Job, released: bool) -> None:
+    """End a lease, and perhaps release the job's throttles. A revoked job fails."""
     revoked = is_revoked(job)
     emit(store, now, "lock_lost", job.jid, job.queue, job.worker, job.token, "revoke" if revoked else "timeout")
     jobs.lift(store, job)
@@ -65,6 +65,9 @@ def _take_away(store: Store, now: int, job: Job) -> None:
     job.worker = job.grant = ""
     job.expires_at = 0
     job.ready_at = now
+    if released:
+        for name in throttles.counted(job):
+            throttles.release(job, name)
     jobs.place(store, job, "stalled")
 
 

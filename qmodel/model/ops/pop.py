@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
 from qmodel.model.rules import propagation
-from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, passes
+from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, park_last, pass_alone, passes
 from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
@@ -47,7 +47,7 @@ def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
     if again:
         return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
 
-    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request, op.qless)
+    return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request, op.qless, op.tries)
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:
@@ -79,11 +79,19 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
 
 
 def grant(
-    store: Store, now: int, queue: str, worker: str, count: int, wait: bool, request: str, qless: bool = False
+    store: Store,
+    now: int,
+    queue: str,
+    worker: str,
+    count: int,
+    wait: bool,
+    request: str,
+    qless: bool = False,
+    tries: int | None = None,
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker)
-    granted = _lease(store, now, queue, worker, count, request, qless)
+    granted = _lease(store, now, queue, worker, count, request, qless, tries)
     if granted:
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
@@ -99,12 +107,23 @@ def _await_work(store: Store, queue: str) -> None:
         queues.wake_one(store, queue)
 
 
-def _lease(store: Store, now: int, queue: str, worker: str, count: int, request: str, qless: bool = False) -> list[Job]:
+def _lease(
+    store: Store,
+    now: int,
+    queue: str,
+    worker: str,
+    count: int,
+    request: str,
+    qless: bool = False,
+    tries: int | None = None,
+) -> list[Job]:
     """Take the next jobs of a queue, unless it is paused, and lease them."""
     queue_state = queues.of(store, queue)
     if queue_state.pauses and holds(store, now, queue):
         return []
-    if qless:
+    if qless and tries is not None:
+        granted = _next_of_reqless(store, now, queue, queue_state, count, tries)
+    elif qless:
         granted = _next_of_qless(store, now, queue, queue_state, count)
     else:
         granted = _next(store, now, queue, queue_state, count)
@@ -141,7 +160,8 @@ def _ended(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
                 return taken
             some = True
             budget.spend(store, units)
-            if _take_back(store, now, job) and passes(store, now, job, passed, True):
+            counts = _counts(job)
+            if _take_back(store, now, job) and passes(store, now, job, passed, counts):
                 taken.append(job)
             if len(taken) == count:
                 return taken
@@ -165,6 +185,58 @@ def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count
         _notice_due(store, now, queue_state, left)
         taken += _take(store, now, queue, _in_state(found, "stalled", left), left, passed)
     return taken + _ready(store, now, queue, queue_state, count - len(taken), passed)
+
+
+def _next_of_reqless(store: Store, now: int, queue: str, queue_state: Queue, count: int, tries: int) -> list[Job]:
+    """Take the next jobs out of their lists by the rules of reqless: without tries those past their grace, otherwise
+    the others.
+    """
+    found = queues.lapsed(store, queue_state, now, MOST) if queues.is_due(queue_state, now) else []
+    if tries == 0:
+        return _take(store, now, queue, _in_state(found, "running", count), count, {})
+    if queues.is_due(queue_state, now):
+        expire_due(store, now, queue, MOST)
+        fire_due(store, now, queue, count, drain=True)
+        _notice_due(store, now, queue_state, count)
+    return _heads(store, now, queue_state, count, tries, _in_state(found, "stalled", MOST))
+
+
+def _heads(store: Store, now: int, queue: Queue, count: int, tries: int, stalled: list[Job]) -> list[Job]:
+    """Take jobs from the head of a queue, stalled ones first, in so many tries and as far as the budget goes; park
+    those that meet a closed throttle, in the order of their ids.
+    """
+    taken: list[Job] = []
+    closed: list[tuple[str, Job, str]] = []
+    passed: Passed = {}
+    while tries > 0 and len(taken) < count and len(taken) + len(closed) < MOST:
+        found, cut, stalled = _head(store, now, queue, count - len(taken), stalled, bool(taken or closed))
+        for job in found:
+            name = pass_alone(store, now, job, passed)
+            if name:
+                closed.append((job.jid, job, name))
+            else:
+                taken.append(job)
+        if cut or not found:
+            break
+        tries -= 1
+    for _, job, name in sorted(closed, key=itemgetter(0)):
+        park_last(store, now, job, name)
+    return taken
+
+
+def _head(
+    store: Store, now: int, queue: Queue, count: int, stalled: list[Job], some: bool
+) -> tuple[list[Job], bool, list[Job]]:
+    """Lift the first live jobs of a queue; say whether the budget has cut them, and which are stalled still."""
+    again, stalled = stalled[:count], stalled[count:]
+    found = queues.take(store, queue, count - len(again))
+    fit = _fitting(store, [*again, *found], some)
+    for job in again[:fit]:
+        jobs.lift(store, job)
+    fresh = max(fit - len(again), 0)
+    live = expire_taken(store, now, found[:fresh]) if queue.expires.size else found[:fresh]
+    queues.put_back(store, queue, found[fresh:])
+    return [*again[:fit], *live], fit < len(again) + len(found), stalled
 
 
 def _in_state(found: Sequence[Job], state: str, most: int) -> list[Job]:
@@ -193,7 +265,8 @@ def _take(store: Store, now: int, queue: str, found: list[Job], count: int, pass
                 continue
         if not admits(store, now, queue, job, passed, True):
             break
-        if _take_back(store, now, job) and passes(store, now, job, passed, True):
+        counts = _counts(job)
+        if _take_back(store, now, job) and passes(store, now, job, passed, counts):
             taken.append(job)
     return taken
 
@@ -261,6 +334,11 @@ def _fitting(store: Store, found: list[Job], some: bool) -> int:
             return fit
         budget.spend(store, units)
     return len(found)
+
+
+def _counts(job: Job) -> bool:
+    """Whether a job with an ended lease need not pass its throttles again: a released stalled one must."""
+    return job.state == "running" or options.get(job, "released") is None
 
 
 def _fails(job: Job) -> bool:

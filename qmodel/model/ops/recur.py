@@ -23,6 +23,7 @@ from qmodel.contract.operations import (
 )
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Page
+from qmodel.model.rules.admission import check_names
 from qmodel.model.rules.failure import expire_due, retire_due
 from qmodel.model.rules.recurrence import keep, resume, stop
 from qmodel.model.rules.runs import fire_due, make, next_run
@@ -36,6 +37,7 @@ def recur(store: Store, now: int, op: Recur) -> str:
     """Create a recurring job, or replace its properties."""
     _check_kind(op)
     _check_times("recur", op.due_at)
+    check_names(op.throttles, "recur")
     before = schedules.get(store, op.jid)
     schedule = schedules.draft(before, op.jid)
     _assign(schedule, op)
@@ -96,6 +98,7 @@ def _assign(schedule: Schedule, op: Recur) -> None:
     schedule.backlog = op.backlog
     schedule.missed = op.missed
     schedule.catchup_ms = op.catchup_ms
+    schedules.set_throttles(schedule, op.throttles)
     schedule.overlap = "skip" if op.kind == "after" else op.overlap
 
 
@@ -115,11 +118,19 @@ def recur_get(store: Store, now: int, op: RecurGet) -> replies.Schedule | None:
     return schedules.view(schedule) if schedule is not None else None
 
 
+def _set_interval(now: int, schedule: Schedule, interval_ms: int) -> None:
+    """Change the interval; the next run follows the last one by it."""
+    if now < schedule.next_at < NO_TIME:
+        schedule.next_at = max(schedule.next_at - schedule.interval_ms + interval_ms, now, schedule.start_at)
+    schedule.interval_ms = interval_ms
+
+
 def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
     """Change some properties of a recurring job."""
     schedule = schedules.find(store, op.jid)
     if op.interval_ms is not None and schedule.kind == "cron":
         raise refuse("BAD_ARGUMENT", "recur_update", "interval_ms")
+    check_names(op.throttles or (), "recur_update")
 
     schedules.leave(store, schedule)
     if op.queue is not None:
@@ -130,15 +141,15 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
     if op.data is not None:
         schedule.data = op.data
     if op.interval_ms is not None:
-        if now < schedule.next_at < NO_TIME:
-            schedule.next_at = max(schedule.next_at - schedule.interval_ms + op.interval_ms, now, schedule.start_at)
-        schedule.interval_ms = op.interval_ms
+        _set_interval(now, schedule, op.interval_ms)
     if op.priority is not None:
         schedule.priority = op.priority
     if op.retries is not None:
         schedule.retries = op.retries
     if op.backlog is not None:
         schedule.backlog = op.backlog
+    if op.throttles is not None:
+        schedules.set_throttles(schedule, op.throttles)
     emit(store, now, "recur_updated", op.jid, schedule.queue, schedules.next_due(schedule))
     keep(store, now, schedule)
     return op.jid

@@ -5,8 +5,8 @@ from __future__ import annotations
 from qmodel.contract import replies
 from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottleUnset
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import parked, throttles
-from qmodel.model.state.records import NEVER
+from qmodel.model.state import jobs, parked, throttles
+from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
 
 HOLDERS = 25
@@ -41,11 +41,22 @@ def _missing(op: ThrottleSet) -> str | None:
 
 
 def throttle_unset(store: Store, now: int, op: ThrottleUnset) -> int:
-    """Remove all limits of a throttle."""
+    """Remove all limits of a throttle, or let one job count in it no longer."""
+    if op.jid is not None:
+        return _release(store, now, op.throttle, jobs.get(store, op.jid))
     if not throttles.clear(store, op.throttle):
         return 0
     emit(store, now, "unlimited", op.throttle)
     parked.free(store, op.throttle)
+    return 1
+
+
+def _release(store: Store, now: int, name: str, job: Job | None) -> int:
+    """Let a leased job count in a throttle no longer."""
+    if job is None or job.state not in ("running", "stalled") or name not in throttles.counted(job):
+        return 0
+    emit(store, now, "unthrottled", job.jid, job.queue, name)
+    parked.release_one(store, job, name)
     return 1
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import budget, config, jobs, options, parked, queues, throttles
+from qmodel.model.state import budget, config, history, jobs, options, parked, queues, throttles
 from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
 from qmodel.model.state.throttles import Before
@@ -29,12 +29,17 @@ CHUNK = 100
 NONE = (0, 0)
 
 
-def check_throttles(store: Store, op: Put, operation: str) -> None:
-    """Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets."""
-    named = op.throttles or ()
+def check_names(named: tuple[str, ...], operation: str) -> None:
+    """Refuse a queue's own throttle."""
     for name in named:
         if name.startswith(throttles.OWN):
             raise refuse("BAD_ARGUMENT", operation, "throttles")
+
+
+def check_throttles(store: Store, op: Put, operation: str) -> None:
+    """Refuse a job that names a queue's own throttle, or that costs more than the capacity of one of its buckets."""
+    named = op.throttles or ()
+    check_names(named, operation)
     if op.cost is None:
         return
     for name in (*named, throttles.OWN + op.queue):
@@ -66,6 +71,8 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
     named, cost = throttles.named(job), throttles.cost(job)
     throttle = options.get(job, "gate")
     parked.unreserve(store, job)
+    if not holds:
+        options.drop(job, "released")
     for name in named:
         before = passed.get(name, NONE)
         if not holds and throttle != name:
@@ -80,6 +87,32 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
         passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
     parked.forget_throttle(job)
     return True
+
+
+def pass_alone(store: Store, now: int, job: Job, passed: Passed) -> str:
+    """Let a lifted job pass the throttles that it names, whoever was admitted or is parked there: the rule of reqless.
+    Give the first closed one, or empty.
+    """
+    if not job.options:
+        return ""
+    parked.unreserve(store, job)
+    options.drop(job, "released")
+    cost = throttles.cost(job)
+    for name in throttles.named(job):
+        if throttles.opens_at(store, now, name, cost, passed.get(name, NONE), False) > now:
+            return name
+    for name in throttles.named(job):
+        passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
+    parked.forget_throttle(job)
+    return ""
+
+
+def park_last(store: Store, now: int, job: Job, name: str) -> None:
+    """Park a lifted job behind all others, and note so in its history if it was not parked since its last claim."""
+    if options.get(job, "gate") is None:
+        history.add(store, now, job, "throttled", job.queue, name)
+    parked.forget_throttle(job)
+    _park(store, now, job, name, NEVER)
 
 
 def _sum(one: Before, other: Before) -> Before:
@@ -105,6 +138,19 @@ def claimed(store: Store, now: int, job: Job) -> None:
         return
     for name in throttles.passed_by(store, job):
         throttles.spend(store, now, name, throttles.cost(job), job.token)
+
+
+def park_or_admit(store: Store, now: int, job: Job) -> None:
+    """Park a waiting job if one of its throttles is closed, or admit a parked one: the rules of reqless."""
+    gate = options.get(job, "gate")
+    if job.state == "throttled" and gate is not None:
+        _unpark(store, now, job, gate)
+    elif job.state == "waiting":
+        named, cost = throttles.named(job), throttles.cost(job)
+        closed = [name for name in named if throttles.opens_at(store, now, name, cost, NONE, False) > now]
+        if closed:
+            jobs.lift(store, job)
+            park_last(store, now, job, closed[0])
 
 
 def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:

@@ -47,6 +47,8 @@ def _begin(store: Store, job: Job, run: Run) -> str:
     job.retries = schedule.retries
     if schedule.overlap == "skip":
         options.set(job, "schedule", f"{schedule.jid} {schedule.since}")
+    if schedule.throttles:
+        options.set(job, "throttles", " ".join(schedule.throttles))
     history.add(store, run.due_at, job, "spawned", schedule.jid)
     return enter(store, run.due_at, job, schedule.queue, 0)
 

@@ -35,6 +35,7 @@ OPTIONS: Final[dict[str, str]] = {
     "cost": "put: the tokens that a claim takes; 1 if not given",
     "gate": "engine: the throttle at which it is parked, or that has admitted it while it waits for its claim",
     "parked": "engine: the sequence at which it was first parked there",
+    "released": "engine: the throttles in which it does not count before its next claim, separated by spaces",
     "ordered": "put: jobs with the same key run one at a time (state/concurrency_keys.py)",
     "subject": "engine: the subject of the message that became this job",
     "request": "engine: the request that it is a sub-request of; removed when it ends",

@@ -14,29 +14,42 @@ in Redis keep that name.
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import budget, epochs, options, queues
+from qmodel.model.state import budget, epochs, options, queues, throttles
 from qmodel.model.state.records import NEVER, Job, ParkedJobs, Queue
 from qmodel.model.state.store import Store
-from qmodel.model.state.throttles import Before, cost, forget_if_empty, made, named, of, own, queue_of
+from qmodel.model.state.throttles import Before, cost, counted, forget_if_empty, made, of, own, queue_of
+
+QUEUES = 100
+"""How many queues of a throttle are read for all that are parked at it."""
 
 
 def hold(store: Store, job: Job) -> None:
-    """Count a leased job in each throttle that it names."""
-    for name in named(job):
+    """Count a leased job in each throttle that it names, but for those that were released."""
+    for name in counted(job):
         made(store, name).held.add((epochs.claim(job.token), job.jid))
 
 
 def release(store: Store, job: Job) -> None:
     """Stop counting a job in its throttles."""
-    for name in named(job):
-        throttle = store.throttles[name]
-        throttle.held.remove((epochs.claim(job.token), job.jid))
-        if throttle.concurrency:
-            free(store, name)
-        forget_if_empty(store, name)
+    for name in counted(job):
+        _release(store, job, name)
     mine = own(store, job.queue)
     if mine and store.throttles[mine].concurrency:
         free(store, mine)
+
+
+def _release(store: Store, job: Job, name: str) -> None:
+    throttle = store.throttles[name]
+    throttle.held.remove((epochs.claim(job.token), job.jid))
+    if throttle.concurrency:
+        free(store, name)
+    forget_if_empty(store, name)
+
+
+def release_one(store: Store, job: Job, name: str) -> None:
+    """Stop counting a leased job in one throttle before its lease ends."""
+    _release(store, job, name)
+    throttles.release(job, name)
 
 
 def free(store: Store, name: str) -> None:
@@ -54,7 +67,7 @@ def freeing(store: Store, job: Job) -> int:
     """The units for letting queues check the throttles of a job again when its lease ends."""
     if job.state != "running":
         return 0
-    bounded = [of(store, name) for name in named(job) if of(store, name).concurrency]
+    bounded = [of(store, name) for name in counted(job) if of(store, name).concurrency]
     return sum(budget.QUEUE * min(len(throttle.queues), MOST) for throttle in bounded)
 
 
@@ -155,6 +168,14 @@ def parked(store: Store, queue: str, name: str, most: int) -> list[Job]:
     """The first jobs of a queue that are parked at a throttle."""
     entry = queues.of(store, queue).parked.get(name)
     return [store.jobs[jid] for _, _, jid in entry.parked[:most]] if entry is not None else []
+
+
+def waiting(store: Store, name: str, most: int) -> list[tuple[int, str]]:
+    """The jobs that are parked at a throttle, the first ones in each of its first queues: since when, and their ids."""
+    found = []
+    for queue in sorted(of(store, name).queues)[:QUEUES]:
+        found += [(since, jid) for _, since, jid in store.queues[queue].parked[name].parked[:most]]
+    return found
 
 
 def admitted(store: Store, queue: str, name: str, priority: float) -> Before:

@@ -152,7 +152,7 @@ class Schedule:
     __slots__ = (
         "backlog", "catchup_ms", "cron", "data", "end_at", "interval_ms", "jid", "kind", "klass", "last_at", "later",
         "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap", "paused", "priority", "queue", "retries",
-        "runs", "seq", "since", "start_at", "tags",
+        "runs", "seq", "since", "start_at", "tags", "throttles",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:
@@ -165,6 +165,7 @@ class Schedule:
         self.later: tuple[int, ...] = ()
         self.paused = False
         self.tags: tuple[str, ...] = ()
+        self.throttles: tuple[str, ...] = ()
 
 
 class Subscription:

@@ -77,6 +77,11 @@ def set_tags(schedule: Schedule, tags: Iterable[str]) -> None:
     schedule.tags = tuple(dict.fromkeys(tags))
 
 
+def set_throttles(schedule: Schedule, names: Iterable[str]) -> None:
+    """Set the throttles of its runs, without repetitions."""
+    schedule.throttles = tuple(dict.fromkeys(names))
+
+
 def is_suspended(schedule: Schedule) -> bool:
     """Whether a schedule has no due run until it is unpaused, or until an open run ends."""
     return schedule.paused or (schedule.overlap == "skip" and schedule.open > 0)
@@ -319,4 +324,5 @@ def view(schedule: Schedule) -> replies.Schedule:
         schedule.overlap,
         schedule.open,
         schedule.paused,
+        schedule.throttles,
     )

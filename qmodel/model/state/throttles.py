@@ -84,6 +84,18 @@ def named(job: Job) -> list[str]:
     return list(dict.fromkeys(found.split(" "))) if found else []
 
 
+def counted(job: Job) -> list[str]:
+    """The throttles that a job names and counts in while it is leased: all that were not released."""
+    released = options.get(job, "released")
+    return [name for name in named(job) if name not in released.split(" ")] if released else named(job)
+
+
+def release(job: Job, name: str) -> None:
+    """Let a job that is in no list count no more in a throttle, until its next claim."""
+    before = options.get(job, "released")
+    options.set(job, "released", f"{before} {name}" if before else name)
+
+
 def passed_by(store: Store, job: Job) -> list[str]:
     """All throttles that a job passes: those that it names, and its queue's own."""
     mine = own(store, job.queue)
