@@ -123,8 +123,8 @@ def test_a_call_compares_what_is_kept_with_what_is_stored(at_once: int) -> None:
 
 def test_a_call_that_compares_nothing_is_noticed() -> None:
     """The negative twin: several operations share a call, and the first one goes on as if it were a later one."""
-    wrong = bundle.read("wire/register").replace("  keys.begin(prefix)\n  shares = true\n", "  shares = true\n")
-    assert keys_after_a_loss({"wire/register": wrong}, 2) != keys_after_a_loss(None, 2)
+    wrong = bundle.read("wire/calls").replace("  keys.begin(prefix)\n", "")
+    assert keys_after_a_loss({"wire/calls": wrong}, 2) != keys_after_a_loss(None, 2)
 
 
 def test_a_plain_step_that_cannot_be_undone_keeps_the_counters_of_the_step_before() -> None:
