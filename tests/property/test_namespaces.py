@@ -103,7 +103,7 @@ def test_what_is_mistaken_is_noticed() -> None:
 def keys_after_a_loss(texts: dict[str, str] | None, at_once: int) -> dict[bytes, Any]:
     """Put jobs, lose the last ones as a server that restarts does, visit another namespace, and put again."""
     host = LuaSubject(texts).host
-    steps = [Step(1, ops.Put("q", f"j{n}", "K", "{}", request=f"r{n}")) for n in range(9)]
+    steps = [Step(n, ops.Put("q", f"j{n}", "K", "{}", request=f"r{n}")) for n in range(9)]
     for n, step in enumerate(steps[:6]):
         call(host, NAMES[0], [step])
         if n == 2:
