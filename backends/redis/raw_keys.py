@@ -326,15 +326,17 @@ class _Reader:
 
     def schedule(self, jid: str) -> Record:
         raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
+        raw.setdefault("throttles", b"")  # recurring jobs of earlier versions have none
         if raw.keys() != set(SCHEDULE):
             raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
-        tags, later, paused = raw.pop("tags"), raw.pop("later"), raw.pop("paused")
+        tags, later, paused, named = raw.pop("tags"), raw.pop("later"), raw.pop("paused"), raw.pop("throttles")
         words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap")
         texts = {name: raw.pop(name).decode() for name in words}
         return {
             **texts,
             "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (),
             "later": tuple(map(int, later.split())),
+            "throttles": tuple(named.decode().split()),
             "paused": {b"0": False, b"1": True}[paused],
             **{name: int(value) for name, value in raw.items()},
         }

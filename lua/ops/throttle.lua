@@ -41,7 +41,7 @@ local function release(now, name, job)
   end
   for _, counted in ipairs(throttles.counted(job)) do
     if counted == name then
-      store.emit(now, 'unthrottled', job.jid, job.queue, name)
+      store.emit(now, 'updated', job.jid)
       parked.release_one(job, name)
       return 1
     end

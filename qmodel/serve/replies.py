@@ -139,7 +139,7 @@ def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
 
 
 def _schedule(found: replies.Schedule) -> Raw:
-    return [*found[:-1], 1 if found.paused else 0]
+    return [*found[:-2], 1 if found.paused else 0, found.throttles]
 
 
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:

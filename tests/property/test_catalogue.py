@@ -122,6 +122,8 @@ ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_th
 def _rare() -> Iterator[list[Step]]:
     """Give rare histories: dead letters, and failed jobs past their retention, for each operation that fails jobs."""
     yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0))]
+    limited = [Step(0, ops.ThrottleSet("t", 1)), Step(0, ops.Put("q", "a", "k", "", throttles=("t",)))]
+    yield [*limited, Step(0, ops.Pop("q", "w")), Step(0, ops.ThrottleUnset("t", jid="a"))]
     keep = Step(0, ops.ConfigSet("failed-history-count", 1))
     put, pop = ops.Put("q", "a", "k", "", retries=0, dead_queue="dead"), ops.Pop("q", "w")
     old = [Step(0, ops.Put("r", "old", "k", "")), Step(0, ops.Revoke(("old",)))]

@@ -29,6 +29,9 @@ LEFT_OUT: Final = {
     "subscribe.tags: several": "the job of a message is put as any job; put tries them",
     "*.qless: True": "the rules of qless: random and directed histories have them, and the oracle compares them",
     "priority.first: True": "a rule of qless, as above",
+    "pop.tries: *": "a rule of reqless, as above",
+    "throttle_unset.jid: *": "a rule of reqless, as above",
+    "recur*.throttles: *": "a run is put as any job; put tries them",
     "subscribe.after: more": "numbers of messages are sequences, and they differ from state to state",
 }
 """The classes that no letter names, as patterns of `operation.argument: class`, and why."""

@@ -39,7 +39,7 @@ class ThrottleSet(Operation):
     request: RequestId = ""
 
 
-@operation("number", "memo", "", "unlimited unthrottled")
+@operation("number", "memo", "", "unlimited updated")
 class ThrottleUnset(Operation):
     """Remove all limits of a throttle; its parked jobs are admitted. Replies 1, or 0 if it had no limits.
 

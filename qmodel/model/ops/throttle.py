@@ -55,7 +55,7 @@ def _release(store: Store, now: int, name: str, job: Job | None) -> int:
     """Let a leased job count in a throttle no longer."""
     if job is None or job.state not in ("running", "stalled") or name not in throttles.counted(job):
         return 0
-    emit(store, now, "unthrottled", job.jid, job.queue, name)
+    emit(store, now, "updated", job.jid)
     parked.release_one(store, job, name)
     return 1
 
