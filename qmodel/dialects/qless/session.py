@@ -29,11 +29,14 @@ class Answer(NamedTuple):
 
 
 class QlessError(Exception):
-    """A call was refused, with qless's message. `by_state`: the call was valid, but not for the state of the job."""
+    """A call was refused, with qless's message. `by_state`: the call was valid, but not for the state of the job.
+
+    A server writes an error on one line, and so does this one.
+    """
 
     def __init__(self, sentence: str, by_state: bool = False) -> None:
         super().__init__(sentence)
-        self.sentence = sentence
+        self.sentence = sentence.replace("\r", " ").replace("\n", " ")
         self.by_state = by_state
 
 
