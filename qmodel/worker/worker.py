@@ -141,6 +141,8 @@ class Worker:
             except GivenUp:
                 self.abandoned = bool(self._held)
                 log.given_up(len(self._held))
+                for attempt in self.running:  # others may get these jobs soon
+                    self._runner.abort(attempt, Abort("stop", "Its worker stops without an answer of the server."))
             except ForkServerGone:
                 self._give_back()
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from qmodel.app import App, Context
 from qmodel.client.sync import Client
 from qmodel.errors import JobFailed, JobRevoked
 from qmodel.worker import Worker
+from qmodel.worker.connection import GivenUp
 from tests.servers import Server
 from tests.worker import jobs
 from tests.worker.support import PATIENCE, lines, until, working
@@ -243,6 +245,48 @@ def test_a_worker_that_stops_leaves_the_list_and_no_thread(app: App, client: Cli
         assert [one.name for one in client.workers.counts()] == ["me"]
     assert client.workers.counts() == []
     until(lambda: not {one for one in set(threading.enumerate()) - before if one.name.startswith("qmodel-")})
+
+
+def test_a_worker_that_gives_up_leaves_no_job_running(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the simulator: its lease ends, and another worker performs it too."""
+    app, begun, go, ended, asked = (
+        App(url),
+        threading.Barrier(3),
+        threading.Event(),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    @app.job
+    def short() -> None:
+        begun.wait(PATIENCE)
+        go.wait(PATIENCE)
+
+    @app.job
+    def endless() -> None:
+        begun.wait(PATIENCE)
+        try:
+            while True:
+                time.sleep(0.001)
+        except BaseException as error:
+            if type(error).__name__ == "Cancelled":
+                ended.set()
+            raise
+
+    def unreachable(operations: object) -> None:
+        asked.set()
+        assert worker.connection.giving_up.wait(PATIENCE)
+        raise GivenUp
+
+    endless.put()
+    short.put()
+    with working(app, concurrency=2) as worker:
+        begun.wait(PATIENCE)
+        monkeypatch.setattr(worker.connection, "execute_many", unreachable)
+        go.set()
+        assert asked.wait(PATIENCE)
+        worker.stop(now=True)
+        assert ended.wait(PATIENCE) and worker.abandoned
 
 
 def test_a_hook_that_raises_changes_nothing(url: str) -> None:
