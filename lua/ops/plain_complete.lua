@@ -44,20 +44,52 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   return id
 end
 
+-- The deduplication key that a completed job releases, or false; nil, if there is more to do.
+local function released_by(key, jid)
+  local unique = key ~= '' and uniques.load(key)
+  if not unique or unique.jid ~= jid and unique.next ~= jid then
+    return false
+  elseif unique.next ~= '' or unique.ends > 0 or unique.mode == 'window' then
+    return nil
+  end
+  return key
+end
+
+-- Take a completed job off the leases, and list it; release a deduplication key, if one is given.
+local function let_go(moment, id, jid, name, worker, seq, grant, released)
+  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
+  writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
+  writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
+  if released then
+    writes.last('HDEL', keys.uniques, released)
+  end
+end
+
+-- The result of a completion, or '' if it has none; nil, if it says anything else.
+local function result_of(args)
+  if not args[5] then
+    return ''
+  end
+  local result = args[6]
+  return args[5] == 'result' and result and not args[7] and #result <= SHORT and result or nil
+end
+
 -- Complete a job.
 function plain_complete.complete(now, moment, args, simulated)
-  local jid, token, result = args[3], args[4], args[5] and args[6] or ''
-  if args[5] and (args[5] ~= 'result' or not args[6] or args[7] or #result > SHORT) or not arguments.is_id(jid, 128) then
+  local jid, token, result = args[3], args[4], result_of(args)
+  if not result or not arguments.is_id(jid, 128) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, text = store.open_plain(simulated, key)
-  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at = plain_records.read_running(text)
+  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, unique =
+    plain_records.read_running(text)
   if not quiet or not seq or held ~= token or config.owns(name) then
     return nil
   end
   local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
-  if not members then
+  local released = members and released_by(unique, jid)
+  if released == nil then
     return nil
   end
 
@@ -69,9 +101,7 @@ function plain_complete.complete(now, moment, args, simulated)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
-  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
-  writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
-  writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
+  let_go(moment, id, jid, name, worker, seq, grant, released)
   store.end_plain(simulated)
 end
 

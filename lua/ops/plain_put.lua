@@ -3,26 +3,76 @@
 local plain_put = {}
 
 local INLINE = 1024 -- the most bytes of data within a record
+local MOST_TAGS = 8 -- the most tags of a plain put
+local BETWEEN = '\255' -- what stands between tags in a record
 local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
 
--- Put a new job into a listed queue for which no worker waits.
-function plain_put.put(_, moment, args, simulated)
-  local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
+-- The tags, in a list, and the deduplication key of a put, if it says nothing else.
+local function extras_of(args)
+  local found, met, key, names = {}, {}, '', arguments.names
+  for at = WORDS + 1, #args, 2 do
+    local value = args[at + 1]
+    if args[at] == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
+      met[value] = true
+      found[#found + 1] = value
+    elseif args[at] == 'unique' and key == '' and value ~= '' and arguments.is_id(value, 128) then
+      key = value
+    else
+      return nil
+    end
+  end
+  return found, key
+end
+
+-- Whether a put with a deduplication key is plain: the key is free, and the request is new.
+local function is_free(now, key, request)
+  return uniques.is_free(now, key) and (request == '' or idempotency.recall('put ' .. request) == nil)
+end
+
+-- Enter a new job into the lists of its tags, and let it hold its key.
+local function enter_extras(moment, jid, id, found, key, request)
+  tags.list_plain(found, id, jid)
+  if key ~= '' then
+    uniques.hold_plain(key, jid, moment)
+    if request ~= '' then
+      idempotency.remember('put ' .. request, jid)
+      idempotency.flush()
+    end
+  end
+end
+
+-- Whether the required arguments of a put, and its request, are such that they need no other look.
+local function is_known(request, name, jid, klass, data)
   local names = arguments.names
-  if args[7] or not data or #data > INLINE or not names[name] or not names[klass] or not arguments.is_id(jid, 128)
-    or request ~= '' and not arguments.is_id(request, 64) then
+  return data and #data <= INLINE and names[name] and names[klass] and arguments.is_id(jid, 128)
+    and (request == '' or arguments.is_id(request, 64))
+end
+
+-- Put a new job into a listed queue for which no worker waits.
+function plain_put.put(now, moment, args, simulated)
+  local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
+  local tags_, unique = false, ''
+  if args[7] then
+    tags_, unique = extras_of(args)
+  end
+  if tags_ == nil or not is_known(request, name, jid, klass, data) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
-  if not quiet or found or queue.first_seen == '' or queue.idle ~= '0' then
+  if not quiet or found or queue.first_seen == '' or queue.idle ~= '0'
+    or unique ~= '' and not is_free(now, unique, request) then
     return nil
   end
 
   local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  if tags_ then
+    rare = plain_records.rare(table.concat(tags_, BETWEEN), unique)
+    enter_extras(moment, jid, id, tags_, unique, request)
+  end
   plain.answer = {'OK', jid}
-  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data), id)
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare), id)
   writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
   store.end_plain(simulated)
 end
@@ -60,7 +110,7 @@ local function put_all(moment, queue, count, args, at_jids, requests, wanted)
     end
     ids[i], said[i] = id, head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
     members[to - 1], members[to] = '0', keys.ready_member(moment, id, jid)
-    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2])
+    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2], '')
   end
   store.tell_all(ids, said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)

@@ -63,4 +63,5 @@ function idempotency.flush()
   end
   writes.put_off_many('HSET', keys.requests, replies, #replies)
   writes.put_off_many('ZADD', order, places, #places)
+  store.replies = false
 end

@@ -5,11 +5,12 @@ local plain_records = {}
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
--- Records without a rare part, or with tags alone in it (state/records.lua).
+-- Records without a rare part, or with nothing in it but tags and a deduplication key (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
-local TAGS = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t\n'
+local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
+local UNIQUE = '^unique=([^\255]*)$' -- the only option that a plain job may have
 local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
 
 -- The time from a moment, which is text, until now.
@@ -18,9 +19,18 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
--- Whether a record has no rare part but tags; `more` is its length.
-local function has_few(text, more)
-  return more == '0' or string.find(text, TAGS, -more) ~= nil
+-- The deduplication key of a record whose rare part has nothing but that and tags; '' if it has none, nil if there is more.
+-- `more` is the length of the rare part.
+local function key_of(text, more)
+  local options_ = ''
+  if more ~= '0' then
+    local _
+    _, options_ = string.match(text, FEW, -more)
+  end
+  if options_ == '' then
+    return ''
+  end
+  return options_ and string.match(options_, UNIQUE)
 end
 
 -- The part of a record from klass on, with one stage more.
@@ -31,10 +41,18 @@ local function with_stage(text, at, more, stage)
   return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
 end
 
--- The record of a new job, as a put with this sequence writes it.
-function plain_records.waiting(id, name, moment, klass, request, data)
-  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
-    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
+-- The record of a new job, as a put with this sequence writes it; with a rare part or ''.
+function plain_records.waiting(id, name, moment, klass, request, data, rare)
+  return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n' .. rare
+end
+
+-- The rare part of a new job with these tags, as in a record, and this deduplication key; '' where it has none.
+function plain_records.rare(tags_, key)
+  if tags_ == '' and key == '' then
+    return ''
+  end
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (key == '' and '' or 'unique=' .. key) .. '\n'
 end
 
 -- The record of a job that is leased.
@@ -44,10 +62,13 @@ function plain_records.running(id, stages, more, name, tries, worker, token, req
     .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
 end
 
--- The rare part of a record with tags and a result.
+-- The rare part of a record with a result.
 local function with_result(text, more, result)
-  local tags_ = more ~= '0' and string.match(text, TAGS, -more) or ''
-  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t' .. store.text(#result) .. '\t0\t0\t\n' .. result
+  local tags_, options_ = '', ''
+  if more ~= '0' then
+    tags_, options_ = string.match(text, FEW, -more)
+  end
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t' .. store.text(#result) .. '\t0\t0\t' .. options_ .. '\n' .. result
 end
 
 -- The record of a job that is complete.
@@ -70,17 +91,18 @@ end
 function plain_records.read_waiting(text)
   local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
   stages = NEXT[stages]
-  if stages and has_few(text, more) then
+  if stages and key_of(text, more) then
     return stages, more, tries, ready_at, at
   end
 end
 
--- Read the record of a job that is leased, likewise.
+-- Read the record of a job that is leased, likewise; the last is its deduplication key or ''.
 function plain_records.read_running(text)
   local seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at = string.match(text or '', RUNNING)
   stages = NEXT[stages]
-  if stages and has_few(text, more) then
-    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at
+  local unique = stages and key_of(text, more)
+  if unique then
+    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, unique
   end
 end
 

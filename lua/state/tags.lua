@@ -74,6 +74,14 @@ function tags.add(job, tag)
   list_(job, tag)
 end
 
+-- Enter a new job, that was put with this sequence, into the list of each of its tags.
+function tags.list_plain(found, id, jid)
+  for i = 1, #found do
+    writes.put_off('ZADD', keys.tag(found[i]), id, jid)
+    writes.put_off('ZINCRBY', keys.tags, '-1', found[i])
+  end
+end
+
 -- Remove a tag from a job that has it.
 function tags.remove(job, tag)
   local text = BETWEEN .. job.tags .. BETWEEN

@@ -30,6 +30,17 @@ function uniques.get(now, key)
   return unique and (unique.ends == 0 or now < unique.ends) and unique
 end
 
+-- Whether nothing is known of a key, and none is past its time.
+function uniques.is_free(now, key)
+  return not writes.fetch('HGET', keys.uniques, key)
+    and not writes.fetch('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, 1)[1]
+end
+
+-- Make a new job the only holder of a free key until it ends.
+function uniques.hold_plain(key, jid, moment)
+  writes.put_off('HSET', keys.uniques, key, 'pending\t' .. jid .. '\t' .. moment .. '\t0\t0\t')
+end
+
 -- Make a job the only holder of a key.
 function uniques.hold(key, mode, job, since, ends)
   write({

@@ -51,16 +51,23 @@ class Drawer:
     def put(self) -> ops.Put:
         self.jids += not self.rarely(20)
         more: dict[str, Any] = {}
-        if self.rarely(8):
+        if self.rarely(5):
             more = self.chance.choice(
                 [{"tags": ("a", "b")}, {"priority": 3}, {"delay_ms": 40}, {"retries": 1}, {"ttl_ms": 50},
-                 {"throttles": ("t",)}, {"unique": "u"}, {"depends": (f"j{self.jids - 1}",)}, {"lease_ms": 9},
-                 {"keep_complete_ms": 20}]
+                 {"throttles": ("t",)}, {"depends": (f"j{self.jids - 1}",)}, {"lease_ms": 9}, {"keep_complete_ms": 20},
+                 *self.unique()]
             )  # fmt: skip
         data = "x" * self.chance.choice((0, 2, 2, 2, 1024, 1025)) if self.rarely(6) else "{}"
         jid = f"j{self.jids}" if not self.rarely(30) else f"{self.jids}-data"
         queue, klass = self.chance.choice(QUEUES), self.chance.choice(KLASSES)
         return ops.Put(queue, jid, klass, data, request=self.request(), **more)
+
+    def unique(self) -> list[dict[str, Any]]:
+        """What puts with a deduplication key say; most of the keys are free."""
+        key = f"u{self.chance.randrange(30)}"
+        others = [{}, {}, {"unique_mode": "again"}, {"unique_mode": "window", "unique_ms": 50}, {"unique_ms": 40},
+                  {"unique_mode": "debounce", "delay_ms": 30}, {"tags": ("a", "b", "a")}, {"tags": ()}]  # fmt: skip
+        return [{"unique": key, "tags": ("b", "a")}, *({"unique": key, **self.chance.choice(others)} for _ in range(3))]
 
     def put_many(self) -> ops.PutMany:
         first = self.put()
@@ -107,7 +114,7 @@ class Drawer:
             ops.Unpause((queue,)), ops.Unpause((queue,)), ops.Track(f"j{self.jids}"), ops.Untrack(f"j{self.jids}"),
             ops.ThrottleSet("t", 1), ops.ThrottleSet(f"queue/{queue}", 2), ops.ThrottleUnset(f"queue/{queue}"),
             ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token),
-            ops.Cancel((jid,)), ops.Events(0, 5),
+            ops.Cancel((jid,)), ops.Events(0, 5), ops.UniqueRelease("u1"),
             ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4),
         ])  # fmt: skip
 
