@@ -215,7 +215,8 @@ function qless_session.listed()
   for _, one in ipairs(found) do
     local again, queue = qless_session.note(FORGOTTEN, one[1]), queues.of(one[1])
     if again ~= qless_session.GONE then
-      seen[#seen + 1] = {tonumber(again or queue.first_seen), one[1]}
+      local moment = again and metadata.whole(again)
+      seen[#seen + 1] = {moment or tonumber(queue.first_seen), one[1]}
     end
   end
   table.sort(seen, function(a, b)

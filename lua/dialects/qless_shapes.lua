@@ -223,11 +223,16 @@ function qless_shapes.queue(of)
   local ended = qless_session.ended(of[1])
   local counts = {
     'name', qless_texts.quote(of[1]), 'waiting', of[2] + ended + (qless_session.reqless and 0 or of[11]),
-    'stalled', of[6] - ended, 'running', of[5], 'scheduled', of[3], 'depends', of[4], 'recurring', of[9],
-    'paused', flag(of[7] == 1),
   }
   if qless_session.reqless then
     qless_shapes.set(counts, 'throttled', of[11])
+  end
+  local others = {
+    'stalled', of[6] - ended, 'running', of[5], 'scheduled', of[3], 'depends', of[4], 'recurring', of[9],
+    'paused', flag(of[7] == 1),
+  }
+  for i = 1, #others, 2 do
+    qless_shapes.set(counts, others[i], others[i + 1])
   end
   return qless_texts.record(counts)
 end

@@ -6,6 +6,7 @@
 local qless_throttles = {}
 
 local THROTTLES = 'qless:throttles' -- the maximum and the end (milliseconds; 0: none) of each throttle
+local LONGEST_MS = 316224000000
 local UNLIMITED = 10 -- how many parked jobs follow one job out of a throttle that has no limit any more
 local IDENTIFIERS, PRIORITIES = 'qless:identifiers', 'qless:priorities'
 local ALL, EVEN = '["*"]', '{"fairly": false, "pattern": ["default"]}'
@@ -76,16 +77,22 @@ end
 
 -- ---- limits
 
+-- Read a note of a maximum and an end; nil if it is another text.
+local function read(note)
+  local maximum, ends_at = string.match(note, '^(%d+) (%d+)$')
+  if not maximum or #maximum > 14 or #ends_at > 14 then
+    return nil
+  end
+  return tonumber(maximum), tonumber(ends_at)
+end
+
 -- The maximum and the end of a throttle; nil if it was not set, or has ended.
 local function kept_of(tid)
   qless_session.seq()
-  local note = qless_session.note(THROTTLES, tid)
-  if not note then
+  local maximum, ends_at = read(qless_session.note(THROTTLES, tid) or '')
+  if not maximum then
     return nil
-  end
-  local maximum, ends_at = string.match(note, '^(%d+) (%d+)$')
-  maximum, ends_at = tonumber(maximum), tonumber(ends_at)
-  if ends_at > 0 and ends_at <= qless_session.now then
+  elseif ends_at > 0 and ends_at <= qless_session.now then
     return nil
   end
   return maximum, ends_at
@@ -102,7 +109,7 @@ function qless_throttles.throttle_set(tid, maximum, expiration)
   else
     ask('throttle.set', 'throttle_unset', {ours(tid)})
   end
-  local ends_at = seconds > 0 and qless_session.now + seconds * 1000 or before or 0
+  local ends_at = seconds > 0 and qless_session.now + math.min(seconds * 1000, LONGEST_MS) or before or 0
   local note = qless_texts.digits(math.max(most, 0)) .. ' ' .. qless_texts.digits(ends_at)
   ask('throttle.set', 'metadata_set', {THROTTLES, tid, note})
 end
@@ -127,8 +134,8 @@ end
 -- Remove the limits whose time is over.
 function qless_throttles.end_throttles()
   for _, pair in ipairs(ask('queue.pop', 'metadata_get', {THROTTLES})) do
-    local ends_at = tonumber(string.match(pair[2], '%d+$'))
-    if ends_at > 0 and ends_at <= qless_session.now then
+    local maximum, ends_at = read(pair[2])
+    if maximum and ends_at > 0 and ends_at <= qless_session.now then
       qless_throttles.throttle_delete(pair[1])
     end
   end

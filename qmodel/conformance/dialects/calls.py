@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from itertools import accumulate
 
+from qmodel.conformance.dialects.reqless import translated
 from qmodel.conformance.dialects.subjects import Call
 from qmodel.conformance.histories.choose import Chooser, pick
 from qmodel.conformance.histories.generate import STYLES, Generator
@@ -48,6 +49,7 @@ class CallGenerator:
         self._native = Generator(chooser, typed=False)
         self._names = pick(chooser, STYLES)
         self._now = pick(chooser, STARTS)
+        self._reqless = self._below(3) == 1
         self._store = Store()
         self._fresh = 0
         self._commands = tuple(WEIGHTS)
@@ -73,7 +75,8 @@ class CallGenerator:
         if self._documents and self._below(100) < DOCUMENT_PERCENT:
             return self._document_call(command)
         arguments = [command, self._moment(), *DRAWS[command](self)]
-        return Call(tuple(self._spoilt(arguments)))
+        said = translated(arguments) if self._reqless and self._below(12) else arguments
+        return Call(tuple(self._spoilt(list(said))))
 
     def _document_call(self, command: str) -> Call | None:
         """Draw a call as a document spells it: one of qless, reordered, or one that only the document has."""
@@ -186,7 +189,7 @@ class CallGenerator:
             ("tags", lambda: self.strings(self.tags())),
             ("retries", lambda: self.of(*RETRIES)),
             ("depends", lambda: self.strings(self.jids())),
-            ("throttles", lambda: "[]"),
+            ("throttles", lambda: self.of("[]", '["t"]', '["t"]', '["s","t"]', '["ql:q:q"]')),
         )
         for name, value in choices:
             if self._below(3) == 0:
@@ -232,6 +235,10 @@ class CallGenerator:
     def track(self) -> list[str]:
         """The arguments of tracking."""
         return [self.of("track", "track", "untrack", "UnTrack"), self.jid()] if self._below(4) else []
+
+    def tid(self) -> str:
+        """A throttle, mostly one that jobs name."""
+        return self.of("t", "t", "s", "ql:q:" + self.queue())
 
     def window(self) -> list[str]:
         """Where a page begins and how long it is, perhaps."""
@@ -321,6 +328,13 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "config.get": lambda d: [d.of(*OPTIONS)] if d._below(3) else [],
     "config.set": lambda d: [d.of(*OPTIONS), d.of(*VALUES)],
     "config.unset": lambda d: [d.of(*OPTIONS)],
+    "throttle.set": lambda d: [d.tid(), d.of("1", "1", "2", "0", "-1"), *_some(d, lambda: d.of("0", "10"))],
+    "throttle.get": lambda d: [d.tid()],
+    "throttle.delete": lambda d: [d.tid()],
+    "throttle.locks": lambda d: [d.tid()],
+    "throttle.pending": lambda d: [d.tid()],
+    "throttle.release": lambda d: [d.tid(), *d.jids()],
+    "queue.throttle.set": lambda d: [d.queue(), d.of("1", "2", "0")],
     "job.addTag": lambda d: [d.jid(), *d.tags(), "t"],
     "queue.jobsByState": lambda d: [d.of("running", "scheduled"), d.queue(), *d.window()],
     "job.completeAndRequeue": lambda d: [*d.held(queue=True), "{}", d.queue(), *_some(d, lambda: "delay", lambda: "1")],

@@ -129,7 +129,8 @@ class Session:
         for one in self.ask("Queues", Queues(0, MOST)):
             again = self.note(FORGOTTEN, one.name)
             if again != GONE:
-                seen.append((queues.of(self.store, one.name).first_seen if again is None else int(again), one.name))
+                moment = None if again is None else metadata.whole(again)
+                seen.append((queues.of(self.store, one.name).first_seen if moment is None else moment, one.name))
         return [name for _, name in sorted(seen)]
 
     def attempt(self, op: Operation) -> Any:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from qmodel.contract import operations as ops
-from qmodel.contract.arguments import NAME_BYTES, RESERVED
+from qmodel.contract.arguments import LONGEST_MS, NAME_BYTES, RESERVED
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.arguments import need, need_queue, whole_of
 from qmodel.dialects.qless.session import QlessError, Reply, Session
@@ -36,6 +36,7 @@ ALL = '["*"]'
 EVEN = '{"fairly": false, "pattern": ["default"]}'
 _EVEN = re.compile(r'"pattern"\s*:\s*\[\s*"default"\s*\]')
 _HIDDEN = re.compile(rb"[^!-$&-~]")
+_NOTE = re.compile(r"([0-9]{1,14}) ([0-9]{1,14})\Z")
 _WRITTEN = re.compile(rb"%([0-9A-F]{2})")
 
 
@@ -78,11 +79,14 @@ def kept(tids: Iterable[str]) -> tuple[str, ...]:
 
 def _kept(session: Session, tid: str) -> tuple[int, int] | None:
     """Read the maximum and the end of a throttle; None if it was not set, or has ended."""
-    note = session.note(THROTTLES, tid)
-    if note is None:
-        return None
-    maximum, ends_at = map(int, note.split())
-    return None if 0 < ends_at <= session.now else (maximum, ends_at)
+    found = _read(session.note(THROTTLES, tid) or "")
+    return None if found is None or 0 < found[1] <= session.now else found
+
+
+def _read(note: str) -> tuple[int, int] | None:
+    """Read a note of a maximum and an end; None if it is another text."""
+    found = _NOTE.match(note)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def throttle_set(
@@ -97,7 +101,7 @@ def throttle_set(
         session.ask("throttle.set", ops.ThrottleSet(ours(tid), most))
     else:
         session.ask("throttle.set", ops.ThrottleUnset(ours(tid)))
-    ends_at = session.now + seconds * 1000 if seconds > 0 else kept[1] if kept is not None else 0
+    ends_at = session.now + min(seconds * 1000, LONGEST_MS) if seconds > 0 else kept[1] if kept is not None else 0
     session.ask("throttle.set", ops.MetadataSet(THROTTLES, tid, f"{max(most, 0)} {ends_at}"))
     return None
 
@@ -122,7 +126,8 @@ def throttle_delete(session: Session, tid: str | None = None) -> Reply:
 def end_throttles(session: Session) -> None:
     """Remove the limits that have ended."""
     for tid, note in session.ask("queue.pop", ops.MetadataGet(THROTTLES)):
-        if 0 < int(note.split()[1]) <= session.now:
+        found = _read(note)
+        if found is not None and 0 < found[1] <= session.now:
             throttle_delete(session, tid)
 
 
