@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from qmodel.errors import BadPattern as BadPattern
     from qmodel.errors import BadSubject as BadSubject
     from qmodel.errors import BadValue as BadValue
+    from qmodel.errors import ByShard as ByShard
     from qmodel.errors import CancelLimit as CancelLimit
     from qmodel.errors import ConnectError as ConnectError
     from qmodel.errors import CorruptError as CorruptError
+    from qmodel.errors import CrossShard as CrossShard
     from qmodel.errors import DataError as DataError
     from qmodel.errors import DependencyCycle as DependencyCycle
     from qmodel.errors import DependencyLimit as DependencyLimit
@@ -84,9 +86,11 @@ if TYPE_CHECKING:
     from qmodel.errors import ResultNotKept as ResultNotKept
     from qmodel.errors import ScheduleNotFound as ScheduleNotFound
     from qmodel.errors import ScheduleOver as ScheduleOver
+    from qmodel.errors import SplitLimit as SplitLimit
     from qmodel.errors import SubscriptionNotFound as SubscriptionNotFound
     from qmodel.errors import TooWide as TooWide
     from qmodel.errors import UnknownOption as UnknownOption
+    from qmodel.errors import Untagged as Untagged
     from qmodel.errors import WorkerNotSeen as WorkerNotSeen
     from qmodel.errors import WrongState as WrongState
     from qmodel.version import __version__ as __version__
@@ -98,12 +102,13 @@ _HOME = {
     "app": "App Context Fail Release Retry",
     "contract.arguments": "Edge",
     "client.sync": "Client Job Queue",
-    "errors": "BadArgument BadPattern BadSubject BadValue CancelLimit ConnectError CorruptError DataError "
-    "DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed FlowError Forked "
-    "HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked LimitReached LockLost "
-    "NobodyPerforms NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole OverBudget OverCapacity QmodelError "
-    "QueueBusy QueueNotEmpty RefusedError RequestConflict RequestNotEnded RequestNotFound RequestState ResultNotKept "
-    "ScheduleNotFound ScheduleOver SubscriptionNotFound TooWide UnknownOption WorkerNotSeen WrongState",
+    "errors": "BadArgument BadPattern BadSubject BadValue ByShard CancelLimit ConnectError CorruptError CrossShard "
+    "DataError DependencyCycle DependencyLimit DependencyNotFound DuplicateJid DuplicateKey EpochPassed "
+    "FlowError Forked HasDependents JobCanceled JobExists JobExpired JobFailed JobNotFound JobRevoked "
+    "LimitReached LockLost NobodyPerforms NotADeadLetter NotConfirmed NotEnded NotLoadedError NotWhole "
+    "OverBudget OverCapacity QmodelError QueueBusy QueueNotEmpty RefusedError RequestConflict RequestNotEnded "
+    "RequestNotFound RequestState ResultNotKept ScheduleNotFound ScheduleOver SplitLimit "
+    "SubscriptionNotFound TooWide UnknownOption Untagged WorkerNotSeen WrongState",
     "contract.events": "Event",
     "client.build": "fingerprint",
     "version": "__version__",

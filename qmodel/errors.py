@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from qmodel.contract.arguments import Operations
 from qmodel.contract.operations import CATALOGUE, Operation
-from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
+from qmodel.contract.refusals import BESIDE_OTHERS, EVERY_REASON, Refusal
 
 
 class QmodelError(Exception):
@@ -257,12 +257,12 @@ class RefusedError(QmodelError):
     @property
     def sentence(self) -> str:
         """What went wrong."""
-        return REASONS[self.code].sentence.format(**self.facts)
+        return EVERY_REASON[self.code].sentence.format(**self.facts)
 
     @property
     def next_step(self) -> str:
         """What to do."""
-        return REASONS[self.code].next_step.format(**self.facts)
+        return EVERY_REASON[self.code].next_step.format(**self.facts)
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.next_step}"
@@ -463,6 +463,32 @@ class BadValue(RefusedError):
     option: str
     low: str
     high: str
+
+
+class CrossShard(RefusedError):
+    code = "CROSS_SHARD"
+    name: str
+    shard: str
+    other: str
+    other_shard: str
+
+
+class Untagged(RefusedError):
+    code = "UNTAGGED"
+    operation: str
+    name: str
+
+
+class ByShard(RefusedError):
+    code = "BY_SHARD"
+    operation: str
+
+
+class SplitLimit(RefusedError):
+    code = "SPLIT_LIMIT"
+    throttle: str
+    argument: str
+    shards: str
 
 
 BY_CODE: dict[str, type[RefusedError]] = {cls.code: cls for cls in RefusedError.__subclasses__()}

@@ -171,9 +171,35 @@ REASONS: dict[str, Reason] = {
     ),
 }
 
+ROUTING_REASONS: dict[str, Reason] = {
+    "CROSS_SHARD": Reason(
+        ("name", "shard", "other", "other_shard"),
+        "'{name}' belongs to shard {shard} and '{other}' to shard {other_shard}, but one shard executes an operation.",
+        "Write the same tag into both names, such as order-7{{cust-1}} and sync{{cust-1}}.",
+    ),
+    "UNTAGGED": Reason(
+        ("operation", "name"),
+        "{operation} cannot be given '{name}': the ids that are made from it would belong to other shards.",
+        "Put a part of it in braces, such as {{{name}}}.",
+    ),
+    "BY_SHARD": Reason(
+        ("operation",),
+        "A deployment has no answer to {operation}: each shard has its own.",
+        "Ask each shard.",
+    ),
+    "SPLIT_LIMIT": Reason(
+        ("throttle", "argument", "shards"),
+        "Throttle {throttle} is divided over {shards} shards, and its {argument} is less than that.",
+        "Give it at least {shards}, or declare the queue single, so that it lies in one shard.",
+    ),
+}
+"""Why an operation is refused before any shard executes it (qmodel.contract.routing). Only deployments refuse so."""
+
+EVERY_REASON: dict[str, Reason] = REASONS | ROUTING_REASONS
+
 
 class Refusal(NamedTuple):
-    """Why an operation was refused: a code of REASONS and its facts, all as text."""
+    """Why an operation was refused: a code of REASONS or ROUTING_REASONS and its facts, all as text."""
 
     code: str
     facts: tuple[str, ...]
@@ -181,12 +207,12 @@ class Refusal(NamedTuple):
     @property
     def named(self) -> dict[str, str]:
         """Give the facts by name."""
-        return dict(zip(REASONS[self.code].facts, self.facts, strict=True))
+        return dict(zip(EVERY_REASON[self.code].facts, self.facts, strict=True))
 
     @property
     def sentence(self) -> str:
         """Say what went wrong and what to do next."""
-        reason = REASONS[self.code]
+        reason = EVERY_REASON[self.code]
         return f"{reason.sentence} {reason.next_step}".format(**self.named)
 
 

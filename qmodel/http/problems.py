@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from qmodel.contract.refusals import REASONS
+from qmodel.contract.refusals import EVERY_REASON
 
 STATUS: Final[dict[str, int]] = {
     "BAD_ARGUMENT": 400,
@@ -17,6 +17,10 @@ STATUS: Final[dict[str, int]] = {
     "DUPLICATE_KEY": 400,
     "TOO_WIDE": 400,
     "OVER_BUDGET": 400,
+    "BY_SHARD": 400,
+    "CROSS_SHARD": 400,
+    "SPLIT_LIMIT": 400,
+    "UNTAGGED": 400,
     "JOB_NOT_FOUND": 404,
     "REQUEST_NOT_FOUND": 404,
     "SCHEDULE_NOT_FOUND": 404,
@@ -96,7 +100,7 @@ class Problem(Exception):
     @property
     def status(self) -> int:
         """Give the status of the response."""
-        return STATUS[self.code] if self.code in REASONS else OWN[self.code][0]
+        return STATUS[self.code] if self.code in EVERY_REASON else OWN[self.code][0]
 
     @property
     def body(self) -> dict[str, Any]:

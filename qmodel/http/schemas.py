@@ -26,7 +26,7 @@ from qmodel.contract.arguments import (
 )
 from qmodel.contract.events import EVENTS, WHOLE
 from qmodel.contract.operations import CATALOGUE, Argument, Spec
-from qmodel.contract.refusals import REASONS
+from qmodel.contract.refusals import EVERY_REASON
 from qmodel.http.problems import OWN
 
 Schema = dict[str, Any]
@@ -192,7 +192,7 @@ def _problem() -> Schema:
             "title": TEXT,
             "status": {"type": "integer"},
             "detail": TEXT,
-            "code": {"type": "string", "enum": [*REASONS, *OWN]},
+            "code": {"type": "string", "enum": [*EVERY_REASON, *OWN]},
             "facts": {"type": "object", "additionalProperties": TEXT},
             "next_step": TEXT,
         }

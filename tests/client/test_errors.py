@@ -15,21 +15,21 @@ import qmodel
 from qmodel import backends, errors
 from qmodel.backends.memory import MemoryBackend
 from qmodel.contract import operations
-from qmodel.contract.refusals import BESIDE_OTHERS, REASONS, Refusal
+from qmodel.contract.refusals import BESIDE_OTHERS, EVERY_REASON, Refusal
 
 
 def test_every_refusal_has_an_exception_with_its_facts_as_attributes() -> None:
-    assert set(errors.BY_CODE) == set(REASONS)
-    for code, reason in REASONS.items():
+    assert set(errors.BY_CODE) == set(EVERY_REASON)
+    for code, reason in EVERY_REASON.items():
         cls = errors.BY_CODE[code]
         assert tuple(cls.__annotations__) == reason.facts
         assert cls.__name__.lower() == code.replace("_", "").lower()
         assert getattr(qmodel, cls.__name__) is cls
 
 
-@pytest.mark.parametrize("code", [code for code in REASONS if code != "BAD_ARGUMENT"])
+@pytest.mark.parametrize("code", [code for code in EVERY_REASON if code != "BAD_ARGUMENT"])
 def test_an_exception_carries_code_facts_sentence_and_next_step(code: str) -> None:
-    refusal = Refusal(code, tuple(f"<{fact}>" for fact in REASONS[code].facts))
+    refusal = Refusal(code, tuple(f"<{fact}>" for fact in EVERY_REASON[code].facts))
     error = errors.error_of(refusal)
 
     assert error.code == code

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE
-from qmodel.contract.refusals import REASONS
+from qmodel.contract.refusals import EVERY_REASON
 from qmodel.http import create
 from qmodel.http.api import Limits
 from qmodel.http.problems import AGAIN, OWN, STATUS
@@ -120,8 +120,8 @@ def test_the_jobs_of_an_application_in_memory_stay_with_it() -> None:
 
 
 def test_every_refusal_has_a_status_and_every_own_code_is_none_of_theirs() -> None:
-    assert STATUS.keys() == REASONS.keys()
-    assert not OWN.keys() & REASONS.keys()
+    assert STATUS.keys() == EVERY_REASON.keys()
+    assert not OWN.keys() & EVERY_REASON.keys()
     assert AGAIN.keys() < OWN.keys()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qmodel.backends import bundle
-from qmodel.contract import lifecycle, operations, replies
+from qmodel.contract import lifecycle, operations, refusals, replies
 from qmodel.contract.arguments import (
     MOST,
     POLICIES,
@@ -28,11 +28,13 @@ from qmodel.contract.arguments import (
 from qmodel.contract.events import EVENTS, WHOLE, Event
 from qmodel.contract.operations import CATALOGUE, SECTIONS, Argument, Spec
 from qmodel.contract.reasons import Reason
-from qmodel.contract.refusals import REASONS, Refusal
+from qmodel.contract.refusals import REASONS, ROUTING_REASONS, Refusal
+from qmodel.contract.routing import ROUTES
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.engine import step
 from qmodel.model.state.store import Store
 from qmodel.version import __version__
+from tools.docs import routing
 
 FORMAT = 1
 """The version of the layout of catalogue.json."""
@@ -229,6 +231,7 @@ def _operation(spec: Spec) -> str:
     if spec.events:
         parts.append("**Events:** " + ", ".join(f"[`{event}`](#kinds-of-event)" for event in spec.events) + ".\n")
     parts.append(f"**Sent again** (`{spec.resend}`): {resends()[spec.resend]}\n")
+    parts.append(routing.of_operation(spec))
     if spec.finishes:
         parts.append("A server with full memory still accepts it.\n")
     return "\n".join(parts)
@@ -246,10 +249,10 @@ def _record(record: type[Any]) -> str:
     return f"### {record.__name__} record\n\n{described(record)}\n\n{facts}"
 
 
-def _sentences() -> str:
+def _sentences(reasons: Mapping[str, refusals.Reason]) -> str:
     rows = (
         (f"`{code}`", ", ".join(f"`{fact}`" for fact in reason.facts), reason.sentence, reason.next_step)
-        for code, reason in REASONS.items()
+        for code, reason in reasons.items()
     )
     return table(("code", "facts", "sentence", "next step"), rows)
 
@@ -292,6 +295,9 @@ The parts of replies. Times are in milliseconds since the epoch; 0 means never.
 A refused operation changes nothing. A refusal is a code and its facts.
 
 {refusals}
+A deployment of several shards also refuses what it cannot route, before any shard executes it:
+
+{routing}
 ## Kinds of event
 
 Every change is one event in a stream, and the sequence numbers have no gaps. The facts of each kind:
@@ -321,7 +327,8 @@ def markdown() -> str:
         resends=table(("kind", "how"), ((f"`{kind}`", how) for kind, how in resends().items())),
         operations="\n".join(parts),
         records="\n".join(map(_record, RECORDS)),
-        refusals=_sentences(),
+        refusals=_sentences(REASONS),
+        routing=_sentences(ROUTING_REASONS),
         events=_facts(EVENTS, "event"),
         history=_facts(replies.HISTORY, "stage"),
         options=_options(),
@@ -371,6 +378,7 @@ def _data(spec: Spec) -> dict[str, Any]:
         "resend": spec.resend,
         "refusals": ["BAD_ARGUMENT", *spec.refusals],
         "events": list(spec.events),
+        "routing": ROUTES[spec.name]._asdict(),
         "allowed_when_memory_is_full": spec.finishes,
     }
 
@@ -390,6 +398,11 @@ def as_json() -> str:
         "refusals": {
             code: {"facts": r.facts, "sentence": r.sentence, "next_step": r.next_step} for code, r in REASONS.items()
         },
+        "routing_refusals": {
+            code: {"facts": r.facts, "sentence": r.sentence, "next_step": r.next_step}
+            for code, r in ROUTING_REASONS.items()
+        },
+        "routing": routing.vectors(),
         "events": EVENTS,
         "history": replies.HISTORY,
         "whole_facts": sorted(WHOLE),

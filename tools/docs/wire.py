@@ -11,8 +11,10 @@ from qmodel.contract.arguments import ListOf, Operations
 from qmodel.contract.events import EVENTS, WHOLE
 from qmodel.contract.operations import CATALOGUE, Argument, Spec
 from qmodel.contract.replies import HISTORY
+from qmodel.contract.routing import LONGEST, SLOTS, Layout, slot, tag
 from qmodel.wire.layout import named, positional
 from tools.docs.reference import MADE, REPLIES, record_fields, sections, table
+from tools.docs.routing import NAMES, SHARDS
 from tools.docs.story import PREFIX, REFUSED, SEVERAL, Step, World, steps
 
 MOST_SHOWN = 4
@@ -223,8 +225,20 @@ def markdown() -> str:
         events=table(
             ("event", "facts"), ((f"`{n}`", ", ".join(f"`{f}`" for f in facts)) for n, facts in EVENTS.items())
         ),
+        slots=SLOTS,
+        longest=LONGEST,
+        homes=_homes(),
         operations="\n".join(_operations(examples)),
     )
+
+
+def _homes() -> str:
+    rows = (
+        (f"`{name}`", f"`{tag(name)}`", str(slot(name)), *(str(Layout(n).home(name)) for n in SHARDS))
+        for name in NAMES
+        if len(name) < LONGEST
+    )
+    return table(("name", "tag", "slot", *(f"home of {n}" for n in SHARDS)), rows)
 
 
 PAGE = """\
@@ -301,8 +315,8 @@ executed in order, each as a step of its own, and the reply is the list of their
 - The list may be shorter than the operations: once these have cost a tenth of
   [what one may cost](semantics.md#the-budget-of-one-call), the others are left. Send them in the next call.
 - Operations with an empty `now` share one moment.
-- Plain puts into one queue in a row, pops of one job by one worker, and completions by one worker, are written together:
-  an error behind their first lasting write is the reply of each of them.
+- Plain puts into one queue in a row, pops of one job by one worker, and completions by one worker, are written
+  together: an error behind their first lasting write is the reply of each of them.
 - A full server refuses the call with `-OOM`, although it may execute operations that finish jobs: send these one by
   one.
 
@@ -369,6 +383,23 @@ A worker that pops with `wait 1` and gets nothing is counted as idle. The next j
 to the list `<prefix>q:<queue>-wake`, which wakes one worker. So: pop; if there is no job, `BLPOP` this list, at most
 until the queue's `next_at` (see [queue](#queue)), because a job that becomes due wakes nobody; then pop again.
 
+## Deployments
+
+A deployment is N namespaces, its shards. Which of them executes an operation is decided by the client, by the names
+that the operation gives:
+
+- The *tag* of a name is what stands in its first braces that are not empty, if they close within the first {longest}
+  characters. Otherwise it is the name without `-dead-<digits>` at its end, and of that the first {longest} characters.
+- The *slot* of a name is the CRC16 (XMODEM) of its tag in UTF-8, modulo {slots}: that of `123456789` is 12739.
+- The *home* of a name is `slot * N // {slots}`.
+
+All names that an operation gives must have the same home; otherwise the client refuses it with `CROSS_SHARD`, and sends
+nothing. Which arguments are such names, and what happens with an operation that gives none, is said with each operation
+in [catalogue.md](catalogue.md), and in [catalogue.json](catalogue.json) under `routing`. There are also vectors, under
+`routing` at the top: names with their tag, slot and home; operations with their shard, or the refusal; and the shortest
+tags of each shard, by which a client makes ids that belong there.
+
+{homes}
 ## Servers without functions
 
 Redis 6 has no functions. There the library is one script, and its first argument is the operation:
