@@ -119,8 +119,6 @@ class Worker:
         """The attempts that the worker holds now."""
         return list(self._held.values())
 
-    # ---- from the outside
-
     def run(self) -> None:
         """Perform jobs until `stop` is called or, in the main thread, SIGINT or SIGTERM arrives.
 
