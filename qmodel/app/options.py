@@ -80,7 +80,7 @@ SCHEDULE: Final = frozenset(ScheduleOptions.__annotations__)
 DECLARED: Final = frozenset(JobOptions.__annotations__)
 SHARED: Final = frozenset(SharedOptions.__annotations__)
 
-RECURS: Final = frozenset({"queue", "priority", "retries", "tags"})
+RECURS: Final = frozenset({"queue", "priority", "retries", "tags", "throttles"})
 """The options of a job type that the runs of a recurring job can have."""
 
 

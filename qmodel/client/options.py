@@ -191,12 +191,12 @@ class RecurrenceOptions(TypedDict, total=False):
     runs: int | None
     """For a new recurring job that comes from elsewhere: the number of its last run there. Default: 0."""
 
-    throttles: Iterable[str] | str | None
-    """Names of up to 8 throttles that each claim of a run must pass."""
-
 
 class RecurOptions(RecurrenceOptions, RunOptions, total=False):
     """Options of `Queue.recur`."""
+
+    throttles: Iterable[str] | str | None
+    """Names of up to 8 throttles that each claim of a run must pass."""
 
     interval: Duration | None
     """Time from one due run to the next. Runs are due at exact multiples of it."""
