@@ -5,12 +5,13 @@ local plain_records = {}
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
--- Records without a rare part, or with nothing in it but tags and a deduplication key (state/records.lua).
+-- Records without a rare part, or with nothing in it but tags and one option (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
-local UNIQUE = '^unique=([^\255]*)$' -- the only option that a plain job may have
+local OPTION = '^(%l+)=([^\255 ]*)$'
+local OPTIONS = {unique = true, throttles = true} -- those that a plain job may have, one of them: a key, or one throttle
 local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
 
 -- The time from a moment, which is text, until now.
@@ -19,18 +20,21 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
--- The deduplication key of a record whose rare part has nothing but that and tags; '' if it has none, nil if there is more.
--- `more` is the length of the rare part.
-local function key_of(text, more)
+-- The name and the value of the option of a record whose rare part has nothing but that and tags; '' if it has no option,
+-- nil if there is more. `more` is the length of the rare part.
+local function option_of(text, more)
   local options_ = ''
   if more ~= '0' then
     local _
     _, options_ = string.match(text, FEW, -more)
   end
   if options_ == '' then
-    return ''
+    return '', ''
   end
-  return options_ and string.match(options_, UNIQUE)
+  local name, value = string.match(options_ or '', OPTION)
+  if OPTIONS[name] then
+    return name, value
+  end
 end
 
 -- The part of a record from klass on, with one stage more.
@@ -47,12 +51,9 @@ function plain_records.waiting(id, name, moment, klass, request, data, rare)
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n' .. rare
 end
 
--- The rare part of a new job with these tags, as in a record, and this deduplication key; '' where it has none.
-function plain_records.rare(tags_, key)
-  if tags_ == '' and key == '' then
-    return ''
-  end
-  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (key == '' and '' or 'unique=' .. key) .. '\n'
+-- The rare part of a new job with these tags, as in a record, and this option; '' where it has none.
+function plain_records.rare(tags_, option, value)
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (option == '' and '' or option .. '=' .. value) .. '\n'
 end
 
 -- The record of a job that is leased.
@@ -87,22 +88,29 @@ function plain_records.complete(id, stages, more, name, tries, retries, token, p
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
--- that with its retries, and where the rest begins. Nil, if it is not plain.
+-- that with its retries, where the rest begins, and its option. Nil, if it is not plain.
 function plain_records.read_waiting(text)
   local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
   stages = NEXT[stages]
-  if stages and key_of(text, more) then
-    return stages, more, tries, ready_at, at
+  if not stages then
+    return nil
+  end
+  local option, value = option_of(text, more)
+  if option then
+    return stages, more, tries, ready_at, at, option, value
   end
 end
 
--- Read the record of a job that is leased, likewise; the last is its deduplication key or ''.
+-- Read the record of a job that is leased, likewise.
 function plain_records.read_running(text)
   local seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at = string.match(text or '', RUNNING)
   stages = NEXT[stages]
-  local unique = stages and key_of(text, more)
-  if unique then
-    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, unique
+  if not stages then
+    return nil
+  end
+  local option, value = option_of(text, more)
+  if option then
+    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, option, value
   end
 end
 

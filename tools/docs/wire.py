@@ -301,8 +301,8 @@ executed in order, each as a step of its own, and the reply is the list of their
 - The list may be shorter than the operations: once these have cost a tenth of
   [what one may cost](semantics.md#the-budget-of-one-call), the others are left. Send them in the next call.
 - Operations with an empty `now` share one moment.
-- Plain puts into one queue in a row, pops of one job by one worker, and completions by one worker, are written together:
-  an error behind their first lasting write is the reply of each of them.
+- Plain puts into one queue in a row, pops of one job by one worker, and completions by one worker, are written
+  together: an error behind their first lasting write is the reply of each of them.
 - A full server refuses the call with `-OOM`, although it may execute operations that finish jobs: send these one by
   one.
 
