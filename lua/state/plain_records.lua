@@ -37,14 +37,6 @@ local function option_of(text, more)
   end
 end
 
--- The part of a record from klass on, with one stage more.
-local function with_stage(text, at, more, stage)
-  if more == '0' then
-    return string.sub(text, at) .. stage
-  end
-  return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
-end
-
 -- The record of a new job, as a put with this sequence writes it; with a rare part or ''.
 function plain_records.waiting(id, name, moment, klass, request, data, rare)
   return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
@@ -56,11 +48,12 @@ function plain_records.rare(tags_, option, value)
   return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (option == '' and '' or option .. '=' .. value) .. '\n'
 end
 
--- The record of a job that is leased.
+-- The record of a job that is leased. `text` is the one before, in which klass begins at `at`.
 function plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  local rare = more == '0' and '' or string.sub(text, -more)
   return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
-    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t'
-    .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
+    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at, -1 - #rare)
+    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n' .. rare
 end
 
 -- The rare part of a record with a result.
@@ -72,19 +65,19 @@ local function with_result(text, more, result)
   return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t' .. store.text(#result) .. '\t0\t0\t' .. options_ .. '\n' .. result
 end
 
--- The record of a job that is complete.
+-- The record of a job that is complete, likewise.
 function plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
-  local stage = 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
-  local rest
-  if result == '' then
-    rest = with_stage(text, at, more, stage)
-  else
-    local rare = with_result(text, more, result)
-    rest = (more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)) .. stage .. rare
+  local rare, last = '', -1
+  if more ~= '0' then
+    rare, last = string.sub(text, -more), -1 - more
+  end
+  if result ~= '' then
+    rare = with_result(text, more, result)
     more = store.text(#rare)
   end
   return 'complete\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t'
-    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest
+    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. string.sub(text, at, last)
+    .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
