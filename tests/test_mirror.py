@@ -85,6 +85,7 @@ IN_LUA_ALONE = {
     "tags.has": "the model asks the job's dictionary",
     "tags.list_plain": "a plain put enters its tags by itself",
     "tags.of": "the model asks the job's dictionary",
+    "throttles.is_open_plain": "a plain pop looks at the throttle by itself",
     "uniques.hold_plain": "a plain put takes its key by itself",
     "uniques.is_free": "a plain put takes its key by itself",
     "options.of_any": "spares a list where nobody has options",

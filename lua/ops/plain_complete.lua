@@ -44,24 +44,30 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   return id
 end
 
--- The deduplication key that a completed job releases, or false; nil, if there is more to do.
-local function released_by(key, jid)
-  local unique = key ~= '' and uniques.load(key)
+-- Whether a completed job lets go of what it holds by its option, a deduplication key or a place at a throttle; nil, if
+-- there is more to do.
+local function lets_go(option, of, jid)
+  if option == 'throttles' then
+    return writes.fetch('ZCARD', keys.throttle(of, '-queues')) == 0 or nil
+  end
+  local unique = option == 'unique' and uniques.load(of)
   if not unique or unique.jid ~= jid and unique.next ~= jid then
     return false
   elseif unique.next ~= '' or unique.ends > 0 or unique.mode == 'window' then
     return nil
   end
-  return key
+  return true
 end
 
--- Take a completed job off the leases, and list it; release a deduplication key, if one is given.
-local function let_go(moment, id, jid, name, worker, seq, grant, released)
+-- Take a completed job off the leases, and list it; let go of what it held by an option, if one is given.
+local function let_go(moment, id, jid, name, worker, seq, grant, option, of)
   writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
   writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
-  if released then
-    writes.last('HDEL', keys.uniques, released)
+  if option == 'unique' then
+    writes.last('HDEL', keys.uniques, of)
+  elseif option then
+    writes.last('ZREM', keys.throttle(of, '-held'), jid)
   end
 end
 
@@ -82,14 +88,14 @@ function plain_complete.complete(now, moment, args, simulated)
   end
   local key = keys.job(jid)
   local quiet, text = store.open_plain(simulated, key)
-  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, unique =
+  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of =
     plain_records.read_running(text)
   if not quiet or not seq or held ~= token or config.owns(name) then
     return nil
   end
   local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
-  local released = members and released_by(unique, jid)
-  if released == nil then
+  local lets = members and lets_go(option, of, jid)
+  if lets == nil then
     return nil
   end
 
@@ -101,7 +107,7 @@ function plain_complete.complete(now, moment, args, simulated)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
-  let_go(moment, id, jid, name, worker, seq, grant, released)
+  let_go(moment, id, jid, name, worker, seq, grant, lets and option, of)
   store.end_plain(simulated)
 end
 

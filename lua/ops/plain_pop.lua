@@ -41,8 +41,8 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
-  local stages, more, tries, ready_at, at = plain_records.read_waiting(text)
-  if not stages then
+  local stages, more, tries, ready_at, at, option, of = plain_records.read_waiting(text)
+  if not stages or option == 'throttles' and not throttles.is_open_plain(of) then
     return leave(queue.work_key, popped)
   end
 
@@ -56,6 +56,9 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   store.write_plain(key, text, id)
   writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
   writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
+  if option == 'throttles' then
+    writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
+  end
   store.end_plain(simulated)
 end
 

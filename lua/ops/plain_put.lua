@@ -7,33 +7,35 @@ local MOST_TAGS = 8 -- the most tags of a plain put
 local BETWEEN = '\255' -- what stands between tags in a record
 local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
 
--- The tags, in a list, and the deduplication key of a put, if it says nothing else.
+-- The tags of a put, in a list, and its option, if it has no more than one that a plain job may have.
 local function extras_of(args)
-  local found, met, key, names = {}, {}, '', arguments.names
+  local found, met, option, of, names = {}, {}, '', '', arguments.names
   for at = WORDS + 1, #args, 2 do
-    local value = args[at + 1]
-    if args[at] == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
+    local name, value = args[at], args[at + 1]
+    if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
       met[value] = true
       found[#found + 1] = value
-    elseif args[at] == 'unique' and key == '' and value ~= '' and arguments.is_id(value, 128) then
-      key = value
+    elseif option == '' and (name == 'unique' or name == 'throttles' and not throttles.queue_of(value or ''))
+      and arguments.is_id(value, 128) then
+      option, of = name, value
     else
       return nil
     end
   end
-  return found, key
+  return found, option, of
 end
 
--- Whether a put with a deduplication key is plain: the key is free, and the request is new.
-local function is_free(now, key, request)
-  return uniques.is_free(now, key) and (request == '' or idempotency.recall('put ' .. request) == nil)
+-- Whether the option of a put is plain: a deduplication key that is free, with a new request; or a throttle.
+local function is_free(now, option, of, request)
+  return option ~= 'unique'
+    or uniques.is_free(now, of) and (request == '' or idempotency.recall('put ' .. request) == nil)
 end
 
 -- Enter a new job into the lists of its tags, and let it hold its key.
-local function enter_extras(moment, jid, id, found, key, request)
+local function enter_extras(moment, jid, id, found, option, of, request)
   tags.list_plain(found, id, jid)
-  if key ~= '' then
-    uniques.hold_plain(key, jid, moment)
+  if option == 'unique' then
+    uniques.hold_plain(of, jid, moment)
     if request ~= '' then
       idempotency.remember('put ' .. request, jid)
       idempotency.flush()
@@ -51,9 +53,9 @@ end
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
-  local tags_, unique = false, ''
+  local tags_, option, of = false, '', ''
   if args[7] then
-    tags_, unique = extras_of(args)
+    tags_, option, of = extras_of(args)
   end
   if tags_ == nil or not is_known(request, name, jid, klass, data) then
     return nil
@@ -62,14 +64,14 @@ function plain_put.put(now, moment, args, simulated)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
   if not quiet or found or queue.first_seen == '' or queue.idle ~= '0'
-    or unique ~= '' and not is_free(now, unique, request) then
+    or not is_free(now, option, of, request) then
     return nil
   end
 
   local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
   if tags_ then
-    rare = plain_records.rare(table.concat(tags_, BETWEEN), unique)
-    enter_extras(moment, jid, id, tags_, unique, request)
+    rare = plain_records.rare(table.concat(tags_, BETWEEN), option, of)
+    enter_extras(moment, jid, id, tags_, option, of, request)
   end
   plain.answer = {'OK', jid}
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare), id)

@@ -5,12 +5,13 @@ local plain_records = {}
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
--- Records without a rare part, or with nothing in it but tags and a deduplication key (state/records.lua).
+-- Records without a rare part, or with nothing in it but tags and one option (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
-local UNIQUE = '^unique=([^\255]*)$' -- the only option that a plain job may have
+local OPTION = '^(%l+)=([^\255 ]*)$'
+local OPTIONS = {unique = true, throttles = true} -- those that a plain job may have, one of them: a key, or one throttle
 local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
 
 -- The time from a moment, which is text, until now.
@@ -19,26 +20,21 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
--- The deduplication key of a record whose rare part has nothing but that and tags; '' if it has none, nil if there is more.
--- `more` is the length of the rare part.
-local function key_of(text, more)
+-- The name and the value of the option of a record whose rare part has nothing but that and tags; '' if it has no option,
+-- nil if there is more. `more` is the length of the rare part.
+local function option_of(text, more)
   local options_ = ''
   if more ~= '0' then
     local _
     _, options_ = string.match(text, FEW, -more)
   end
   if options_ == '' then
-    return ''
+    return '', ''
   end
-  return options_ and string.match(options_, UNIQUE)
-end
-
--- The part of a record from klass on, with one stage more.
-local function with_stage(text, at, more, stage)
-  if more == '0' then
-    return string.sub(text, at) .. stage
+  local name, value = string.match(options_ or '', OPTION)
+  if OPTIONS[name] then
+    return name, value
   end
-  return string.sub(text, at, -1 - more) .. stage .. string.sub(text, -more)
 end
 
 -- The record of a new job, as a put with this sequence writes it; with a rare part or ''.
@@ -47,19 +43,17 @@ function plain_records.waiting(id, name, moment, klass, request, data, rare)
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n' .. rare
 end
 
--- The rare part of a new job with these tags, as in a record, and this deduplication key; '' where it has none.
-function plain_records.rare(tags_, key)
-  if tags_ == '' and key == '' then
-    return ''
-  end
-  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (key == '' and '' or 'unique=' .. key) .. '\n'
+-- The rare part of a new job with these tags, as in a record, and this option; '' where it has none.
+function plain_records.rare(tags_, option, value)
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (option == '' and '' or option .. '=' .. value) .. '\n'
 end
 
--- The record of a job that is leased.
+-- The record of a job that is leased. `text` is the one before, in which klass begins at `at`.
 function plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
+  local rare = more == '0' and '' or string.sub(text, -more)
   return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
-    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t'
-    .. with_stage(text, at, more, 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n')
+    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at, -1 - #rare)
+    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n' .. rare
 end
 
 -- The rare part of a record with a result.
@@ -71,38 +65,45 @@ local function with_result(text, more, result)
   return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t' .. store.text(#result) .. '\t0\t0\t' .. options_ .. '\n' .. result
 end
 
--- The record of a job that is complete.
+-- The record of a job that is complete, likewise.
 function plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
-  local stage = 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
-  local rest
-  if result == '' then
-    rest = with_stage(text, at, more, stage)
-  else
-    local rare = with_result(text, more, result)
-    rest = (more == '0' and string.sub(text, at) or string.sub(text, at, -1 - more)) .. stage .. rare
+  local rare, last = '', -1
+  if more ~= '0' then
+    rare, last = string.sub(text, -more), -1 - more
+  end
+  if result ~= '' then
+    rare = with_result(text, more, result)
     more = store.text(#rare)
   end
   return 'complete\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t'
-    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest
+    .. token .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. string.sub(text, at, last)
+    .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
--- that with its retries, and where the rest begins. Nil, if it is not plain.
+-- that with its retries, where the rest begins, and its option. Nil, if it is not plain.
 function plain_records.read_waiting(text)
   local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
   stages = NEXT[stages]
-  if stages and key_of(text, more) then
-    return stages, more, tries, ready_at, at
+  if not stages then
+    return nil
+  end
+  local option, value = option_of(text, more)
+  if option then
+    return stages, more, tries, ready_at, at, option, value
   end
 end
 
--- Read the record of a job that is leased, likewise; the last is its deduplication key or ''.
+-- Read the record of a job that is leased, likewise.
 function plain_records.read_running(text)
   local seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at = string.match(text or '', RUNNING)
   stages = NEXT[stages]
-  local unique = stages and key_of(text, more)
-  if unique then
-    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, unique
+  if not stages then
+    return nil
+  end
+  local option, value = option_of(text, more)
+  if option then
+    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, option, value
   end
 end
 

@@ -247,6 +247,13 @@ function throttles.opens_at(now, name, cost, before, holds)
   return math.max(window, throttle.capacity > 0 and bucket_opens(throttle, now, cost, spent) or now)
 end
 
+-- Whether a throttle has room for one more job, and no limit but that of concurrency.
+function throttles.is_open_plain(name)
+  local throttle = throttles.of(name)
+  return throttle.rate == 0 and throttle.capacity == 0
+    and (throttle.concurrency == 0 or throttles.running(name) < throttle.concurrency)
+end
+
 -- The tokens that a claim takes from a throttle: at most the capacity.
 function throttles.taken(name, cost)
   local throttle = throttles.of(name)
