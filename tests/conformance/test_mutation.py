@@ -205,6 +205,18 @@ def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(on_lua: replay.Re
     assert not verdict.kills and "ql:failures" in verdict.silent
 
 
+def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:
+    told = [one for one in on_lua.steps if replay.EVENTS in one.written and replay.EVENTS in one.before]
+    loaded = replay.Loaded(on_lua.texts)
+    loaded.set({replay.EVENTS: told[0].written[replay.EVENTS]})
+    stream = loaded.content(replay.EVENTS)
+    del stream.entries[0]
+    assert not replay._events_differ(loaded, told[0])
+    at, (field, text) = stream.entries[-1]
+    stream.entries[-1] = at, (field, text + b"x")
+    assert replay._events_differ(loaded, told[0])
+
+
 def test_planting_in_the_model_is_undone() -> None:
     history = directed()[0].steps
     right = [engine.step(store, *step) for store in [Store()] for step in history]
