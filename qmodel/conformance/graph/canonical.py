@@ -13,8 +13,8 @@ every operation, and the forms of what follows must be the same (`explore.py`).
 - derived: other fields say it; the invariants hold them together;
 - dead: no operation depends on it. Replies and events may show it, and they are compared on every edge.
 
-The library keeps bounds that only save work: it takes a shorter way once they are set. The form does not know them, and
-the first history that arrives at a form is the shortest, so such bounds may never be set. Then the setup of a family sets
+The library keeps bounds that only save work: it takes a shorter way once they are set. The form knows nothing of them:
+the shortest history, which arrives first at a form, may never set them. So the setup of a family sets
 them (families.txt, `again`).
 
 Jobs are interchangeable, and so are workers: of all ways to rename them the smallest text is taken.
