@@ -16,6 +16,7 @@ from qmodel.conformance.graph.alphabet import (
     START,
     TICK,
     Family,
+    Moves,
     Scope,
     explored,
     families,
@@ -82,6 +83,15 @@ def test_a_pair_of_families_has_the_letters_of_both_but_for_common_reads() -> No
     assert {one.text for one in pair("delays", "messages").letters} == both - common | READ_IN_PAIRS
 
 
+def test_a_letter_with_a_cursor_goes_on_where_the_same_operation_without_one_ended() -> None:
+    family = Family("tried", "", (letter("Search(queue='q', count=1, cursor=cursor)"),))
+    store = Store()
+    engine.step(store, START, ops.PutMany((ops.Put("q", "A", "k", ""), ops.Put("q", "B", "k", ""))))
+    (op,) = Moves(family, Scope(2, 1)).of(store, START)
+    assert [job.jid for job in engine.step(store, START, op).jobs] == ["B"]
+    assert list(Moves(family, Scope(2, 1)).of(Store(), START)) == []
+
+
 # ---- the canonical form
 
 
@@ -146,6 +156,14 @@ def test_a_fault_of_the_lua_that_only_an_event_shows_is_found() -> None:
     corner = LuaCorner({"rules/deletion": text.replace(right, "'canceled', job.jid, job.jid, job.state)")})
     found = Search(explored()["plain"], Scope(1, 1), corner).run()
     assert found.findings[0].lines[0].startswith("events")
+
+
+def test_the_shorter_way_of_completing_is_taken_once_another_job_was_completed() -> None:
+    right, text = "  stats.ran_one(now, name, ran)\n", read("ops/plain")
+    assert right in text
+    texts = {"ops/plain": text.replace(right, "")}
+    assert Search(explored()["again"], Scope(1, 1), LuaCorner(texts)).run().findings
+    assert not Search(explored()["plain"], Scope(1, 1), LuaCorner(texts)).run().findings
 
 
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from qmodel.backends.bundle import FILES, read
+from qmodel.conformance.graph.plan import ONE, TWO
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
@@ -20,7 +21,7 @@ from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation import distil, graph, lua, model, python, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
@@ -203,6 +204,29 @@ def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(on_lua: replay.Re
     assert text != read("state/failures")
     verdict = on_lua.judge_texts({"state/failures": text})
     assert not verdict.kills and "ql:failures" in verdict.silent
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: str) -> None:
+    named = [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")]
+    judge = graph.Graph(side, named, families=1)
+    file = "state/metadata" if side == "lua" else "model/state/metadata"
+    made = (lua if side == "lua" else python).mutants(file)
+    mutant = next(one for one in made if one.operator == "statement" and judge.notices(one))
+    assert judge._where(mutant) == [("metadata", ONE), ("metadata", TWO), ("budget", TWO)]
+    assert judge._finds(mutant, "metadata", ONE) and not judge._finds(mutant, "refusals", ONE)
+
+
+def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:
+    told = [one for one in on_lua.steps if replay.EVENTS in one.written and replay.EVENTS in one.before]
+    loaded = replay.Loaded(on_lua.texts)
+    loaded.set({replay.EVENTS: told[0].written[replay.EVENTS]})
+    stream = loaded.content(replay.EVENTS)
+    del stream.entries[0]
+    assert not replay._events_differ(loaded, told[0])
+    at, (field, text) = stream.entries[-1]
+    stream.entries[-1] = at, (field, text + b"x")
+    assert replay._events_differ(loaded, told[0])
 
 
 def test_planting_in_the_model_is_undone() -> None:

@@ -72,7 +72,7 @@ def _summary() -> str:
     total = {name: sum(one[name] for one in [*found, both]) for name in COUNTS}
     wrong = sum(len(one["findings"]) for one in [*found, both])
     return (
-        f"The last recorded night: {len(found)} searches of {len({one['family'] for one in found})} families, "
+        f"The recorded nights: {len(found)} searches of {len({one['family'] for one in found})} families, "
         f"{len(closed)} of which closed in some scope; and {both['searches']:,} of {comb(len(explored()), 2):,} pairs "
         f"of families. {total['states']:,} states, {total['edges']:,} edges, each compared with the Lua in this "
         f"process, and one of each shape with Valkey 9 or Redis 7; {total['pairs']:,} pairs of states, none refuted; "

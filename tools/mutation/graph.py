@@ -1,9 +1,9 @@
 """Measure which mutants the closed graph notices by itself, without generated and directed histories.
 
-    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seconds N]
+    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seconds N] [--families N] [--edges N]
 
-A mutant is first tried on histories with one edge of each shape. If none of them notices it, the families whose
-histories run its line are searched, and that with a small budget. What the graph does not notice is printed.
+A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
+run its line are searched: with one job to the end, with two jobs for a while. What is not noticed is printed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import Scope, explored
+from qmodel.conformance.graph.alphabet import Family, Scope, explored
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
 from qmodel.conformance.graph.plan import ONE, TWO
@@ -28,54 +29,67 @@ from tools.mutation.triage import Triage
 FAMILIES = 5
 """How many families are searched for a mutant, besides the one with a small budget."""
 
-EDGES = 4_000
-"""The most edges of each of these searches."""
+EDGES = 8_000
+"""The most edges of each search with two jobs."""
 
-SECONDS = 30.0
-"""The most seconds of the processor for the searches for one mutant; a mutant that takes longer loops for ever."""
+SECONDS = 120.0
+"""The most seconds of the processor for a search."""
+
+STUCK = 30.0
+"""A mutant on which one edge takes more seconds loops for ever."""
 
 
 class Graph:
     """The closed graph as a judge of mutants."""
 
-    def __init__(self, side: str, named: Sequence[Named]) -> None:
-        self.side, self.named = side, named
+    def __init__(self, side: str, named: Sequence[Named], families: int = FAMILIES, edges: int = EDGES) -> None:
+        self.side, self.named, self._families, self._edges = side, named, families, edges
         self.recorded = replay.Recording(named) if side == "lua" else model.Recording(named)
+        self._sizes = Counter(_family(one) for one in named)
+        self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
     def notices(self, mutant: Mutant) -> str:
         """Tell what notices a mutant: `shapes`, `search`, or nothing."""
         if self.recorded.judge(mutant).kills:
             return "shapes"
-        try:
-            with model._limited(SECONDS):
-                return "search" if any(self._finds(mutant, *where) for where in self._where(mutant)) else ""
-        except model.TooLong:
-            return "search"
+        return "search" if any(self._finds(mutant, *where) for where in self._where(mutant)) else ""
 
     def _where(self, mutant: Mutant) -> list[tuple[str, Scope]]:
+        """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
         recorded = self.recorded
         if isinstance(recorded, replay.Recording):
-            histories = [recorded.steps[step].history for step in recorded.steps_of(mutant)]
+            histories = {recorded.steps[step].history for step in recorded.steps_of(mutant)}
         else:
-            histories = recorded.histories_of(mutant)
-        counted = Counter(self.named[number].name.split()[1] for number in set(histories))
-        chosen = [name for name, _ in counted.most_common(FAMILIES)] if len(counted) < len(explored()) // 2 else []
-        chosen = chosen or ["plain", "bulk", "depends", "requests"]
-        return [*((name, ONE) for name in chosen), *((name, TWO) for name in chosen), ("budget", TWO)]
+            histories = set(recorded.histories_of(mutant))
+        counted = Counter(_family(self.named[number]) for number in histories)
+        chosen = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))[: self._families]
+        wide = [name for name in chosen if explored()[name].scope >= TWO]
+        return [*((name, ONE) for name in chosen), *((name, TWO) for name in wide), ("budget", TWO)]
 
     def _finds(self, mutant: Mutant, name: str, scope: Scope) -> bool:
         family = explored()[name]
-        if self.side == "lua":
-            assert isinstance(self.recorded, replay.Recording)
-            if family.units and mutant.file == "state/budget":
-                return False  # the small budget is a change of the same file
-            texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
-            corner = LuaCorner(with_units(texts, family.units))
-            return bool(Search(family, scope, corner, edges=EDGES).run().findings)
-        with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
-            return bool(
-                bad or Search(family, scope, LuaCorner(with_units(None, family.units)), edges=EDGES).run().findings
-            )
+        if self.side == "model":
+            with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
+                return bool(bad) or self._search(family, scope, self._right(family.units))
+        assert isinstance(self.recorded, replay.Recording)
+        if family.units and mutant.file == "state/budget":
+            return False  # the small budget is a change of the same file
+        texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
+        corner = LuaCorner(with_units(texts, family.units))
+        corner.limit(replay.LIMIT)
+        return self._search(family, scope, corner)
+
+    def _search(self, family: Family, scope: Scope, corner: LuaCorner) -> bool:
+        edges = 0 if scope == ONE else self._edges
+        try:
+            with model._limited(SECONDS + STUCK):
+                return bool(Search(family, scope, corner, limit=SECONDS, edges=edges).run().findings)
+        except model.TooLong:
+            return True
+
+
+def _family(named: Named) -> str:
+    return named.name.split()[1]
 
 
 def main() -> int:
@@ -84,11 +98,15 @@ def main() -> int:
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
     parser.add_argument("--sample", type=int, default=200, metavar="N", help="how many mutants, always the same")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit of each side")
+    parser.add_argument("--families", type=int, default=FAMILIES, metavar="N", help="how many are searched")
+    parser.add_argument(
+        "--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search with two jobs"
+    )
     given = parser.parse_args()
     named = suite.shapes()
     triage = Triage()
     for side in [given.side] if given.side else ["lua", "model"]:
-        judge = Graph(side, named)
+        judge = Graph(side, named, given.families, given.edges)
         mutants = [one for one in all_mutants(side) if is_verb_or_noun(one) and triage.entry(one) is None]
         counted: Counter[str] = Counter()
         end = time.monotonic() + given.seconds

@@ -406,7 +406,7 @@ def _events_differ(loaded: Loaded, recorded: Recorded) -> bool:
 
 def _told(stream: Any, last: tuple[int, int]) -> list[Any]:
     """Decode the events after a sequence number, as a client does."""
-    return [codec.event((at[0], fields[1])) for at, fields in stream.entries if at > last]
+    return [codec.event((at[0], fields[1], at[1])) for at, fields in stream.entries if at > last]
 
 
 def _silence(loaded: Loaded, recorded: Recorded) -> str:

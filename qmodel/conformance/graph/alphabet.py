@@ -17,8 +17,8 @@
 Any other line is a letter: an operation of the catalogue. It is tried with every value of the variables that it names:
 `job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
 `token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
-is the last due time of the schedule S; `now` is the moment; `tick` is a second, the unit of every duration; `day` is a
-day.
+is the last due time of the schedule S; `cursor` is where the same operation ends without one, in this state; `now` is
+the moment; `tick` is a second, the unit of every duration; `day` is a day.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from typing import Any, Final, NamedTuple
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.settings import DAY
+from qmodel.model import engine
+from qmodel.model.copies import copy
 from qmodel.model.state import history
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -209,7 +211,7 @@ class Moves:
         self._bound: list[tuple[Letter, dict[str, Any]]] = []
         for one in family.letters:
             for values in self._values(one.names):
-                if one.names & {"run", "token", "other_token", "last", "now"}:
+                if one.names & {"run", "token", "other_token", "last", "cursor", "now"}:
                     self._bound.append((one, values))
                 else:
                     self._fixed.append(one.of(values))
@@ -236,7 +238,17 @@ class Moves:
                 job, other = store.jobs.get(run), store.jobs.get(values["other"])
                 for token in tokens(job) if "token" in one.names else (0,):
                     second = other.token if other is not None else 0
-                    yield one.of({**values, **times, "run": run, "token": token, "other_token": second})
+                    found = {**values, **times, "run": run, "token": token, "other_token": second}
+                    if "cursor" in one.names:
+                        found["cursor"] = _cursor(store, now, one.of({**found, "cursor": ""}))
+                        if not found["cursor"]:
+                            continue  # all is on the first page
+                    yield one.of(found)
+
+
+def _cursor(store: Store, now: int, op: Operation) -> str:
+    """Give the cursor of an operation's reply, without changing the state."""
+    return str(getattr(engine.step(copy(store), now, op), "cursor", ""))
 
 
 def tokens(job: Job | None) -> tuple[int, ...]:

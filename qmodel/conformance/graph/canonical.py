@@ -13,6 +13,10 @@ every operation, and the forms of what follows must be the same (`explore.py`).
 - derived: other fields say it; the invariants hold them together;
 - dead: no operation depends on it. Replies and events may show it, and they are compared on every edge.
 
+The library keeps bounds that only save work: it takes a shorter way once they are set. The form knows nothing of them:
+the shortest history, which arrives first at a form, may never set them. So the setup of a family sets
+them (families.txt, `again`).
+
 Jobs are interchangeable, and so are workers: of all ways to rename them the smallest text is taken.
 """
 

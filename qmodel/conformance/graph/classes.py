@@ -19,7 +19,6 @@ from qmodel.contract.operations.spec import Argument
 LEFT_OUT: Final = {
     "*.request: given": "the memory of requests is one mechanism; the families of resends try each kind of reply",
     "*.token: 0": "the engine treats it as any token that no lease has; letters name 1",
-    "*.cursor: given": "a cursor holds sequences, and they differ from state to state; directed histories page through",
     "cancel_many.state: *": "the filter is that of search, which is tried with every state",
     "complete*.depends: *": "edges are read by one rule, which put, depends_on and release try with every policy",
     "recur.retries: *": "a run is put as any job; put tries them",
@@ -27,9 +26,7 @@ LEFT_OUT: Final = {
     "subscribe.retries: *": "the job of a message is put as any job; put tries them",
     "recur.tags: several": "a run is put as any job; put tries them",
     "subscribe.tags: several": "the job of a message is put as any job; put tries them",
-    "*.qless: True": "the rules of qless: random and directed histories have them, and the oracle compares them",
-    "priority.first: True": "a rule of qless, as above",
-    "pop.tries: *": "a rule of reqless, as above",
+    "pop.tries: *": "a rule of reqless: random and directed histories have it, and the oracle compares it",
     "throttle_unset.jid: *": "a rule of reqless, as above",
     "recur*.throttles: *": "a run is put as any job; put tries them",
     "subscribe.after: more": "numbers of messages are sequences, and they differ from state to state",
@@ -53,7 +50,7 @@ def named() -> set[str]:
     for family in explored().values():
         for letter in family.letters:
             values = {"job": JOBS[0], "other": JOBS[1], "run": JOBS[0], "worker": WORKERS[0]}
-            times = {"token": 1, "other_token": 1, "now": family.start, "last": family.start}
+            times = {"token": 1, "other_token": 1, "now": family.start, "last": family.start, "cursor": "c"}
             found |= set(_named(letter.of({**values, **times})))
     return found
 

@@ -47,6 +47,10 @@ class LuaCorner:
         self.keyspace = self._subject.host.keyspace
         self._keys: Keys = {}
 
+    def limit(self, instructions: int) -> None:
+        """Break off an operation that takes more instructions: it loops for ever."""
+        self._subject.host.limit(instructions)
+
     def load(self, keys: Keys) -> None:
         """Set the state at hand."""
         self._keys = keys

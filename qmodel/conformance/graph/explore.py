@@ -29,6 +29,7 @@ from qmodel.conformance.graph.server import ServerCorner
 from qmodel.conformance.graph.shapes import Paths, Shapes, kind
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
+from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, invariants, snapshot
 from qmodel.model.copies import are_equal, copy
 from qmodel.model.state import budget
@@ -170,14 +171,23 @@ class Search:
             self._corner.load({})
         self._setup = [Step(self._family.start, op) for op in (*COMMON, *self._family.setup)]
         for step in self._setup:
-            engine.step(store, *step)
+            reply = engine.step(store, *step)
+            assert not isinstance(reply, Refusal), step
             if self._corner is not None:
-                self._corner.step(*step)
+                self._set_up(self._corner, step, reply)
         if self._corner is not None:
             keys = self._corner.keys()
         self._ids[self.canonical.of(store, self._family.start)] = 0
         self._steps.append((0, None))
         return _Node(0, store, self._family.start, keys, 0)
+
+    def _set_up(self, corner: LuaCorner, step: Step, reply: Any) -> None:
+        try:
+            lines = list(snapshot.compare("reply", reply, corner.step(*step)))
+        except Exception as error:
+            lines = [f"crash: {error!r}"]
+        if lines:
+            self._found("the Lua library differs from the model", lines, 0, step.op)
 
     # ---- edges
 

@@ -140,8 +140,8 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
         said: Any = value[name]
         if name == "after":
             continue  # shown by reads only
-        if name == "parked":
-            said = ""  # the list of the throttle has its order
+        if name in ("parked", "told"):
+            said = ""  # the list of the throttle has its order; nothing asks when a holder was told
         elif name == "line":
             said = concurrency_keys.has_begun(job)
         elif name == "schedule":
