@@ -276,8 +276,8 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-OF_REQLESS = "if ARGV[1] == 'config.get' then ARGV[1] = 'reqless.config.get' end\n"
-"""What makes our script one for the bindings of reqless: in qless this command has the same name, and other replies."""
+OF_REQLESS = "if ARGV[1] then ARGV[1] = 'reqless.' .. ARGV[1] end\n"
+"""What makes our script one for the bindings of reqless: some of its commands have a name that qless has, too."""
 
 
 def qless_script(

@@ -31,6 +31,7 @@ local COMMANDS = {
   ['queues.names'] = qless_queues.names, ['throttle.delete'] = qless_throttles.throttle_delete,
   ['throttle.get'] = qless_throttles.throttle_get, ['throttle.locks'] = qless_throttles.throttle_locks,
   ['throttle.pending'] = qless_throttles.throttle_pending, ['throttle.release'] = qless_throttles.throttle_release, ['throttle.set'] = qless_throttles.throttle_set,
+  ['throttle.ttl'] = qless_throttles.throttle_ttl,
 }
 
 -- reqless's names: the command, and words to insert before its arguments, or after the first few of them. (Made on
@@ -51,7 +52,7 @@ local function reqless()
     ['queue.unfail'] = {'unfail'}, ['queue.unpause'] = {'unpause'}, ['queues.counts'] = {'queues'},
     ['queue.recurAtInterval'] = {'recur', 4, 'interval'}, ['recurringJob.addTag'] = {'recur.tag'},
     ['recurringJob.cancel'] = {'unrecur'}, ['recurringJob.get'] = {'recur.get'},
-    ['reqless.config.get'] = {'config.get'}, ['recurringJob.removeTag'] = {'recur.untag'}, ['recurringJob.update'] = {'recur.update'},
+    ['recurringJob.removeTag'] = {'recur.untag'}, ['recurringJob.update'] = {'recur.update'},
     ['tags.top'] = {'tag', 0, 'top'}, ['worker.forget'] = {'worker.deregister'},
     ['worker.jobs'] = {'workers'}, ['workers.counts'] = {'workers'},
   }
@@ -106,12 +107,21 @@ function qless.execute(name, given)
   return COMMANDS[name](unpack(given))
 end
 
+-- The prefix of any command that makes it one of reqless, whose first versions have the names of qless.
+local EARLY = 'reqless.'
+
 local function execute(name, given)
+  local early = string.sub(name, 1, #EARLY) == EARLY
+  name = early and string.sub(name, #EARLY + 1) or name
+  local is_reqless = early or not COMMANDS[name]
+  if early and (reqless()[name] or name == 'config.get' and #given > 1) then -- it shows all without an option
+    early = false
+  end
   local command = found(name, given)
-  qless_session.begin(qless.moment(table.remove(given, 1)), false, COMMANDS[name] == nil)
+  qless_session.begin(qless.moment(table.remove(given, 1)), false, is_reqless, early)
   local reply = qless.execute(command, given)
   reply = JSON_LISTS[name] and qless_texts.quoted(reply) or reply
-  return LISTS[name] and reply == '{}' and '[]' or reply
+  return LISTS[name] and reply == '{}' and not early and '[]' or reply
 end
 
 -- Call a function; give its reply, or its error sentence. In a document, a caller that lost its job gets nothing.

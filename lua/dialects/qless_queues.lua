@@ -115,7 +115,7 @@ end
 function qless_queues.peek(queue, count, limit)
   queue = qless_arguments.need_queue(queue)
   local begins = qless_texts.number(count)
-  if qless_session.reqless and not (begins and qless_texts.number(limit)) then
+  if qless_session.reqless and not qless_session.early and not (begins and qless_texts.number(limit)) then
     local name, given = begins and 'limit' or 'offset', count
     if begins then
       given = limit

@@ -32,8 +32,9 @@ qless_session.GONE = 'gone'
 
 -- Begin a call at a moment, with the reply shapes of a document, of reqless or of qless itself. In qless higher
 -- priorities run first.
-function qless_session.begin(now, document, reqless)
+function qless_session.begin(now, document, reqless, early)
   qless_session.reqless = reqless
+  qless_session.early = early -- of the versions of reqless that had the names of qless
   qless_session.now = now
   qless_session.moment = qless_texts.digits(now)
   qless_session.document = document

@@ -66,7 +66,7 @@ end
 -- All options that are set, and the defaults.
 local function all()
   local shown, kept, of_engine = {}, {}, {}
-  for _, one in ipairs(qless_session.reqless and DEFAULTS_OF_REQLESS or DEFAULTS) do
+  for _, one in ipairs(qless_session.reqless and not qless_session.early and DEFAULTS_OF_REQLESS or DEFAULTS) do
     shown[one[1]] = one[2]
   end
   for _, pair in ipairs(qless_session.ask('config.get', 'metadata_get', {qless_settings.CONFIG})) do

@@ -74,14 +74,15 @@ local function stage(text, owners, before)
     return line(when, unquoted(rest))
   end
   local one, two = string.match(rest, '^([^\t]*)\t?([^\t]*)$')
-  local retried = qless_session.reqless and before == 'retried' and what == 'failed'
+  local is_reqless = qless_session.reqless and not qless_session.early
+  local retried = is_reqless and before == 'retried' and what == 'failed'
   local said = {'when', when, 'what', qless_texts.quote(retried and 'failed-retries' or WHAT[what] or what)}
   local function say(name, value)
     said[#said + 1] = name
     said[#said + 1] = qless_texts.quote(value)
   end
   if what == 'put' or what == 'throttled' then
-    say(qless_session.reqless and 'queue' or 'q', one)
+    say((is_reqless or what == 'throttled') and 'queue' or 'q', one)
   elseif what == 'popped' then
     owners[two] = one
     say('worker', one)

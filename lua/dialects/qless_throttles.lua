@@ -114,14 +114,25 @@ function qless_throttles.throttle_set(tid, maximum, expiration)
   ask('throttle.set', 'metadata_set', {THROTTLES, tid, note})
 end
 
+-- The seconds until a throttle ends, as Redis gives them.
+local function left_of(maximum, ends_at)
+  return not maximum and -2 or ends_at == 0 and -1 or math.ceil((ends_at - qless_session.now) / 1000)
+end
+
 -- Show a throttle.
 function qless_throttles.throttle_get(tid)
   tid = need('throttle.get', 'tid', tid)
   local maximum, ends_at = kept_of(tid)
-  local left = not maximum and -2 or ends_at == 0 and -1 or math.ceil((ends_at - qless_session.now) / 1000)
-  return qless_texts.record({
-    'id', qless_texts.quote(tid), 'maximum', qless_texts.digits(maximum or 0), 'ttl', qless_texts.digits(left),
-  })
+  local shown = {'id', qless_texts.quote(tid), 'maximum', qless_texts.digits(maximum or 0)}
+  if not qless_session.early then
+    qless_arguments.add(shown, 'ttl', qless_texts.digits(left_of(maximum, ends_at)))
+  end
+  return qless_texts.record(shown)
+end
+
+-- Show the seconds until a throttle ends: -1 if it does not, -2 if it is not set.
+function qless_throttles.throttle_ttl(tid)
+  return left_of(kept_of(need('throttle.ttl', 'tid', tid)))
 end
 
 -- Remove a throttle's limit.
@@ -155,12 +166,13 @@ end
 function qless_throttles.throttle_locks(tid)
   local held = qless_session.holders(ours(need('throttle.locks', 'tid', tid)))
   table.sort(held, config.before)
-  return qless_texts.quoted(held)
+  return qless_session.early and held or qless_texts.quoted(held)
 end
 
 -- List the jobs that wait for a throttle, in the order in which they were parked.
 function qless_throttles.throttle_pending(tid)
-  return qless_texts.quoted(qless_session.parked_at(ours(need('throttle.pending', 'tid', tid))))
+  local found = qless_session.parked_at(ours(need('throttle.pending', 'tid', tid)))
+  return qless_session.early and found or qless_texts.quoted(found)
 end
 
 -- Let jobs that hold a throttle count in it no longer; let those that wait for it go on.

@@ -45,7 +45,7 @@ def known(text: str) -> Known | None:
         return _document(text)
     found = _OWN_PREFIX.search(text) if text.startswith(bundle.QLESS_HEAD) else None
     if found is None:
-        return Known("ql:", True, is_reqless="ReqlessAPI" in text)
+        return Known("ql:", True, is_reqless="throttle.release" in text)
     return Known(re.sub(r"\\(.)", r"\1", found[1]), True, found[2] == "true", bundle.OF_REQLESS in text)
 
 

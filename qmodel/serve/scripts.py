@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from qmodel.contract.operations import CATALOGUE
+from qmodel.dialects.qless.commands import EARLY
 from qmodel.serve.commands import command, subcommand, usage
 from qmodel.serve.known_scripts import Known, digest_of, known
 from qmodel.serve.library import calls, check_key, document_call, qless_call
@@ -58,8 +59,8 @@ def _evaluate(session: Session, found: Known, words: list[str]) -> Any:
     if found.is_qless:
         if words[2] != "0":
             return Fault("ERR user_script:1: No Keys should be provided")
-        if found.is_reqless and words[3:4] == ["config.get"]:
-            words = [*words[:3], "reqless.config.get", *words[4:]]
+        if found.is_reqless and words[3:]:
+            words = [*words[:3], EARLY + words[3], *words[4:]]
         return qless_call(session, found.prefix, words[3:], "ERR user_script:1: ", found.is_simulated)
     error = check_key(words, "the script")
     if error is not None:

@@ -144,3 +144,20 @@ def test_errors_do_not_give_the_job_as_in_reqless(ask: Ask) -> None:
         ask("job.fail", 0, "a", "w", "g", "m")
     with pytest.raises(Refused, match=r"Queue\(\): no queue name provided"):
         ask("job.setPriority", 0, "none", 1)
+
+
+def test_the_first_versions_of_reqless_have_the_names_of_qless(ask: Ask) -> None:
+    ask("reqless.throttle.set", 0, "t", 1, 10)
+    assert ask("reqless.throttle.get", 1, "t") == {"id": "t", "maximum": 1}
+    assert ask("reqless.throttle.ttl", 1, "t") == 9
+    for now, jid in enumerate("ab"):
+        ask("reqless.put", now, "me", "q", jid, "k", "{}", 0, "throttles", '["t"]')
+    assert [job["jid"] for job in ask("reqless.pop", 2, "q", "w", 2)] == ["a"]
+    assert ask("reqless.throttle.locks", 3, "t") == ["a"]
+    assert ask("reqless.throttle.pending", 3, "t") == ["b"]
+    job = ask("reqless.get", 3, "b")
+    assert job["throttles"] == ["t", "ql:q:q"]
+    assert job["history"] == [{"when": 1, "what": "put", "q": "q"}, {"when": 2, "what": "throttled", "queue": "q"}]
+    assert ask("reqless.config.get", 3)["application"] == "qless"
+    assert ask("reqless.config.get", 3, "application") == "reqless"
+    assert "throttles" not in ask("get", 3, "b")

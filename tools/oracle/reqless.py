@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qmodel.conformance.dialects.reqless import translated
+from qmodel.dialects.qless.commands import EARLY
 from tools.oracle.compare import Heard
 from tools.oracle.histories import DRAWS, SETTINGS, WEIGHTS, Drawer
 from tools.oracle.rows import Mended, job_key
@@ -22,7 +23,7 @@ class Translated:
 
     def __init__(self, side: Side, shared: bool = False) -> None:
         self._side = side
-        self._shared = shared  # whether it executes the commands of qless, too: then `config.get` is one of those
+        self._shared = shared  # whether it executes the commands of qless, too
 
     def begin(self) -> None:
         """Start with an empty namespace."""
@@ -31,7 +32,7 @@ class Translated:
     def call(self, words: Words) -> Heard:
         """Execute one call."""
         said = translated(words)
-        return self._side.call(("reqless.config.get", *said[1:]) if self._shared and said[0] == "config.get" else said)
+        return self._side.call((EARLY + said[0], *said[1:]) if self._shared else said)
 
     def close(self) -> None:
         """Release everything."""

@@ -11,6 +11,7 @@ from qmodel.conformance.dialects.subjects import Call
 from qmodel.conformance.histories.choose import Chooser, pick
 from qmodel.conformance.histories.generate import STYLES, Generator
 from qmodel.conformance.subjects.base import Step
+from qmodel.dialects.qless.commands import EARLY
 from qmodel.dialects.qless.documents import DOCUMENTS, Place
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -76,6 +77,8 @@ class CallGenerator:
             return self._document_call(command)
         arguments = [command, self._moment(), *DRAWS[command](self)]
         said = translated(arguments) if self._reqless and self._below(12) else arguments
+        if self._reqless and self._below(4) == 1:
+            said = [EARLY + command, *arguments[1:]]
         return Call(tuple(self._spoilt(list(said))))
 
     def _document_call(self, command: str) -> Call | None:
@@ -330,6 +333,7 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "config.unset": lambda d: [d.of(*OPTIONS)],
     "throttle.set": lambda d: [d.tid(), d.of("1", "1", "2", "0", "-1"), *_some(d, lambda: d.of("0", "10"))],
     "throttle.get": lambda d: [d.tid()],
+    "throttle.ttl": lambda d: [d.tid()],
     "throttle.delete": lambda d: [d.tid()],
     "throttle.locks": lambda d: [d.tid()],
     "throttle.pending": lambda d: [d.tid()],

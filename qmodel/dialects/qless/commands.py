@@ -67,6 +67,7 @@ COMMANDS: dict[str, Command] = {
     "throttle.pending": throttles.throttle_pending,
     "throttle.release": throttles.throttle_release,
     "throttle.set": throttles.throttle_set,
+    "throttle.ttl": throttles.throttle_ttl,
 }
 """The commands of qless, and those that only reqless has."""
 
@@ -108,7 +109,6 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "queues.counts": ("queues",),
     "queue.recurAtInterval": ("recur", "4", "interval"),
     "recurringJob.addTag": ("recur.tag",),
-    "reqless.config.get": ("config.get",),
     "recurringJob.cancel": ("unrecur",),
     "recurringJob.get": ("recur.get",),
     "recurringJob.removeTag": ("recur.untag",),
@@ -119,6 +119,11 @@ REQLESS: dict[str, tuple[str, ...]] = {
     "workers.counts": ("workers",),
 }
 """The names of reqless: the command, and words to insert before its arguments, or after the given number of them."""
+
+EARLY = "reqless."
+"""The prefix that makes any command one of reqless; the scripts for reqless put it before every command. The first
+versions of reqless, as the Python client 0.13.3 has one, had the names of qless, and throttles.
+"""
 
 MOST = 5000
 """The maximum number of arguments of a call."""
@@ -159,14 +164,20 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
     if not arguments:
         raise QlessError("Must provide a command")
     name, *given = arguments
+    early = name.startswith(EARLY)
+    name = name.removeprefix(EARLY)
+    if early and (name in REQLESS or (name == "config.get" and len(given) > 1)):  # it shows all without an option
+        early, is_reqless = False, True
+    else:
+        is_reqless = early or name in REQLESS
     command, given = _found(name, given)
     if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not send the worker's name
         given.insert(1, "")
-    session = Session(store, moment(given.pop(0) if given else None), reqless=name in REQLESS)
+    session = Session(store, moment(given.pop(0) if given else None), reqless=is_reqless, early=early)
     reply, published = execute(session, command, given)
     if name in JSON_LISTS:
         reply = texts.dump(reply)
-    return Answer("[]" if name in LISTS and reply == "{}" else reply, published)
+    return Answer("[]" if name in LISTS and reply == "{}" and not early else reply, published)
 
 
 def execute(session: Session, name: str, given: Sequence[str]) -> Answer:
@@ -201,4 +212,4 @@ def moment(text: str | None) -> int:
 
 def is_known(name: str) -> bool:
     """Whether there is a command of this name."""
-    return name in COMMANDS or name in REQLESS
+    return name.removeprefix(EARLY) in COMMANDS or name.removeprefix(EARLY) in REQLESS

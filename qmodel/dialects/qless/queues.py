@@ -96,7 +96,7 @@ def _tell_popped(session: Session, event: Event) -> None:
 def peek(session: Session, queue: str | None = None, count: str | None = None, limit: str | None = None) -> Reply:
     """Show the jobs that a pop would give next. With three arguments, the second is the number of jobs to skip."""
     queue = need_queue(queue)
-    if session.reqless and (texts.number(count) is None or texts.number(limit) is None):
+    if session.reqless and not session.early and (texts.number(count) is None or texts.number(limit) is None):
         name, given = ("limit", limit) if texts.number(count) is not None else ("offset", count)
         raise QlessError(f'Peek(): Arg "{name}" missing or not a number: {texts.shown(given)}')
     skip = 0 if limit is None else max(_count_of("Peek", count), 0)

@@ -80,12 +80,15 @@ GONE = "gone"
 class Session:
     """One call."""
 
-    __slots__ = ("document", "now", "published", "reqless", "sign", "store")
+    __slots__ = ("document", "early", "now", "published", "reqless", "sign", "store")
 
-    def __init__(self, store: Store, now: int, document: bool = False, reqless: bool = False) -> None:
+    def __init__(
+        self, store: Store, now: int, document: bool = False, reqless: bool = False, early: bool = False
+    ) -> None:
         self.store = store
         self.now = now
-        self.reqless = reqless  # whether the command has a name of reqless
+        self.reqless = reqless  # whether the command is one of reqless
+        self.early = early  # of those before 0.0.2, which had the names of qless
         self.document = document  # whether replies have the shapes of a document
         self.sign = 1 if document else -1  # of priorities: in qless higher ones run first, in the engine lower ones
         self.published: list[tuple[str, str]] = []

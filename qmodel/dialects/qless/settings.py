@@ -70,7 +70,7 @@ def _value(option: str, value: int) -> int | float:
 def config_get(session: Session, option: str | None = None) -> Reply:
     """Show an option, or all options: those that are set, and the defaults."""
     kept = dict(session.ask("config.get", ops.MetadataGet(CONFIG)))
-    shown: dict[str, str | int] = dict(DEFAULTS_OF_REQLESS if session.reqless else DEFAULTS)
+    shown: dict[str, str | int] = dict(DEFAULTS_OF_REQLESS if session.reqless and not session.early else DEFAULTS)
     of_engine = set()
     for one in session.ask("config.get", ops.Config()):
         name = _theirs(one.option)

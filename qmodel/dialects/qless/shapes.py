@@ -95,8 +95,12 @@ def _history(session: Session, stages: Iterable[Stage]) -> Raw:
     shown, before = [], ""
     for stage in stages:
         if stage.what in WHAT or (session.reqless and stage.what == "throttled"):
-            retried = session.reqless and (before, stage.what) == ("retried", "failed")
-            shown.append(_stage(stage, owners, session.reqless, "failed-retries" if retried else _what(stage)))
+            retried = session.reqless and not session.early and (before, stage.what) == ("retried", "failed")
+            shown.append(
+                _stage(
+                    stage, owners, session.reqless and not session.early, "failed-retries" if retried else _what(stage)
+                )
+            )
         before = stage.what
     most = texts.whole(session.note(CONFIG, "max-job-history"))
     if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
@@ -108,7 +112,7 @@ def _stage(stage: Stage, owners: dict[int, str], reqless: bool, what: str) -> Ra
     facts = stage.named
     said: list[tuple[str, object]] = [("when", stage.at // 1000), ("what", what)]
     if stage.what in ("put", "throttled"):
-        said.append(("queue" if reqless else "q", facts["queue"]))
+        said.append(("queue" if reqless or stage.what == "throttled" else "q", facts["queue"]))
     elif stage.what == "popped":
         owners[int(facts["token"])] = str(facts["worker"])
         said.append(("worker", facts["worker"]))

@@ -110,9 +110,20 @@ def throttle_get(session: Session, tid: str | None = None) -> Reply:
     """Show a throttle."""
     tid = need("throttle.get", "tid", tid)
     kept = _kept(session, tid)
-    maximum, ends_at = kept or (0, 0)
-    left = -2 if kept is None else -1 if ends_at == 0 else -((session.now - ends_at) // 1000)
-    return texts.record((("id", tid), ("maximum", maximum), ("ttl", left)))
+    ttl = [] if session.early else [("ttl", _left(session, kept))]
+    return texts.record((("id", tid), ("maximum", 0 if kept is None else kept[0]), *ttl))
+
+
+def _left(session: Session, kept: tuple[int, int] | None) -> int:
+    """The seconds until a throttle ends, as Redis gives them."""
+    if kept is None:
+        return -2
+    return -1 if kept[1] == 0 else -((session.now - kept[1]) // 1000)
+
+
+def throttle_ttl(session: Session, tid: str | None = None) -> Reply:
+    """Show the seconds until a throttle ends: -1 if it does not, -2 if it is not set."""
+    return _left(session, _kept(session, need("throttle.ttl", "tid", tid)))
 
 
 def throttle_delete(session: Session, tid: str | None = None) -> Reply:
@@ -143,12 +154,14 @@ def queue_throttle_get(session: Session, queue: str | None = None) -> Reply:
 
 def throttle_locks(session: Session, tid: str | None = None) -> Reply:
     """List the jobs that hold a throttle, by id."""
-    return texts.dump(sorted(session.holders(ours(need("throttle.locks", "tid", tid)))))
+    found = sorted(session.holders(ours(need("throttle.locks", "tid", tid))))
+    return list(found) if session.early else texts.dump(found)
 
 
 def throttle_pending(session: Session, tid: str | None = None) -> Reply:
     """List the jobs that wait for a throttle, first parked first."""
-    return texts.dump(session.parked_at(ours(need("throttle.pending", "tid", tid))))
+    found = session.parked_at(ours(need("throttle.pending", "tid", tid)))
+    return list(found) if session.early else texts.dump(found)
 
 
 def throttle_release(session: Session, tid: str | None = None, *jids: str) -> Reply:
