@@ -1,121 +1,23 @@
 """`memory://`: the reference model itself, in this process. It is not a mock but the definition.
 
 Each connection to `memory://` gets a namespace of its own. `memory://name` is the same namespace for the whole process,
-as long as the process lives. One lock per namespace makes it safe for threads. An event loop may use it too, because no
-operation takes longer than its step.
-
-Each idle worker sleeps in a `Waiter`. For each queue the store counts the idle workers and the wake-ups left for them
-(`qmodel.model.state.queues`). A wake-up goes to exactly one waiter, the one that waits longest, in the step that made
-the wake-up. This file changes nothing in the store but that count; it stands for the BLPOP of a client of Redis.
+as long as the process lives. `memory://name?shards=8` is a deployment (`backends/deployment.py`). One lock for each
+namespace makes it safe for threads. An event loop may use it too, because no operation takes longer than its step.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from qmodel.backends.wait import AsyncWaits, EventWaiters, Waiter, Waits
-from qmodel.contract.operations import CATALOGUE, BeginEpoch, Operation
+from qmodel.backends.namespace import Clock, Namespace, system_clock
+from qmodel.backends.wait import AsyncWaits, Waits
+from qmodel.contract.operations import Operation
+from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
-from qmodel.model.engine import step
-from qmodel.model.state import epochs
 from qmodel.model.state.store import Store
-
-BEGIN_NONE = frozenset(spec.cls for spec in CATALOGUE.values() if spec.reads or spec.cls is BeginEpoch)
-"""The operations before which no epoch begins by itself: those that change nothing, and the one that begins one."""
-
-Clock = Callable[[], int]
-"""Returns the time in milliseconds since the epoch."""
-
-
-def system_clock() -> int:
-    """Return the time in milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
-class Namespace:
-    """A store, a lock so that its steps happen one at a time, and the waiters for its queues and events."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.store = Store()
-        self.clock = clock
-        self._begins = clock is system_clock  # an earlier process may have issued tokens
-        self.lock = threading.Lock()
-        self._waiting: dict[str, dict[Waiter, None]] = {}
-        self._following = EventWaiters()
-
-    def execute(self, op: Operation, now: int | None) -> Any:
-        """Make one step, and wake the waiters that it left wake-ups for."""
-        with self.lock:
-            before = self.store.seq
-            if now is None:
-                now = self.clock()
-                if self._begins and type(op) not in BEGIN_NONE:
-                    self._begin_epoch(now)
-            reply = step(self.store, now, op)
-            if self.store.seq != before:
-                if self._waiting:
-                    self._hand_out()
-                if self._following:
-                    self._following.wake()
-            return reply
-
-    def _begin_epoch(self, now: int) -> None:
-        """Begin an epoch before the first operation that changes something at the moment of the system's clock."""
-        self._begins = False
-        step(self.store, now, BeginEpoch(epochs.next_(self.store, now, secrets.randbelow(epochs.DIGITS))))
-
-    def enter(self, waiter: Waiter) -> None:
-        """Add a waiter for its queues. It may be woken at once."""
-        with self.lock:
-            for name in waiter.queues:
-                self._waiting.setdefault(name, {})[waiter] = None
-            self._hand_out()
-
-    def follow(self, waiter: Waiter, after: int) -> None:
-        """Add a waiter for an event after a sequence number. It may be woken at once."""
-        with self.lock:
-            self._following.add(waiter)
-            if self.store.seq > after:
-                self._following.wake()
-
-    def leave(self, waiter: Waiter) -> bool:
-        """Remove a waiter; say whether it was woken."""
-        with self.lock:
-            if waiter.handed is None:
-                self._remove(waiter)
-                self._following.remove(waiter)
-            return waiter.handed is not None
-
-    def give_back(self, waiter: Waiter) -> None:
-        """Pass on the wake-up of a waiter that was interrupted and will not use it."""
-        if self.leave(waiter):
-            with self.lock:
-                queue = self.store.queues.get(str(waiter.handed))
-                if queue is not None:
-                    queue.wakes += 1
-                    self._hand_out()
-
-    def _hand_out(self) -> None:
-        for name in list(self._waiting):
-            queue = self.store.queues.get(name)
-            while queue is not None and queue.wakes and name in self._waiting:
-                waiter = next(iter(self._waiting[name]))
-                self._remove(waiter)
-                if waiter.wake():
-                    waiter.handed = name
-                    queue.wakes -= 1
-
-    def _remove(self, waiter: Waiter) -> None:
-        for name in waiter.queues:
-            waiting = self._waiting.get(name, {})
-            waiting.pop(waiter, None)
-            if not waiting:
-                self._waiting.pop(name, None)
 
 
 class MemoryBackend(Waits[Namespace]):
@@ -132,6 +34,11 @@ class MemoryBackend(Waits[Namespace]):
     def store(self) -> Store:
         """The namespace's contents, for reading only."""
         return self.namespace.store
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout of a deployment; None for one namespace."""
+        return self.namespace.layout
 
     def now(self) -> int:
         """Return the time of this backend's clock, in milliseconds since the epoch."""
@@ -160,6 +67,11 @@ class AsyncMemoryBackend(AsyncWaits[Namespace]):
         """The namespace's contents, for reading only."""
         return self.namespace.store
 
+    @property
+    def layout(self) -> Layout | None:
+        """The layout of a deployment; None for one namespace."""
+        return self.namespace.layout
+
     async def now(self) -> int:
         """Return the time of this backend's clock, in milliseconds since the epoch."""
         return self.namespace.clock()
@@ -178,22 +90,55 @@ class AsyncMemoryBackend(AsyncWaits[Namespace]):
 
 _NAMED: dict[str, Namespace] = {}
 _NAMING = threading.Lock()
-_URL = re.compile(r"memory://([\w.-]*)/?\Z")
+_URL = re.compile(r"memory://([\w.-]*)/?(?:\?(shards=.*))?\Z")
 
 
 def namespace(url: str) -> Namespace:
-    """Find the namespace of a URL: a new one for `memory://`, always the same for `memory://name`."""
+    """Find the namespace of a URL: a new one for `memory://`, always the same for `memory://name`.
+
+    With `?shards=` it is a deployment.
+    """
     found = _URL.match(url)
     if found is None:
         raise ConnectError(
             f"'{url}' is not a memory URL.",
-            "Write memory:// or memory://name, where the name has letters, digits and . _ - only.",
+            "Write memory:// or memory://name, where the name has letters, digits and . _ - only; for a deployment "
+            "memory://name?shards=8.",
         )
     name = found[1]
-    if not name:
-        return Namespace(system_clock)
+    layout = None if found[2] is None else _layout(url, found[2])
     with _NAMING:
-        return _NAMED.setdefault(name, Namespace(system_clock))
+        known = _NAMED.get(name) or _made(layout)
+        if layout is not None and layout != known.layout:
+            raise ConnectError(
+                f"memory://{name} exists already, with another layout: {_said(known.layout)}.",
+                "Open it with the same options, or without any.",
+            )
+        if name:
+            _NAMED[name] = known
+        return known
+
+
+def _layout(url: str, query: str) -> Layout:
+    from qmodel.backends import deployment
+
+    return deployment.layout_of(url, query)
+
+
+def _made(layout: Layout | None) -> Namespace:
+    if layout is None:
+        return Namespace(system_clock)
+    from qmodel.backends import deployment
+
+    return deployment.DeploymentNamespace(system_clock, layout)
+
+
+def _said(layout: Layout | None) -> str:
+    if layout is None:
+        return "no shards"
+    given = (("shards", str(layout.shards)), ("single", ",".join(sorted(layout.single))),
+             ("split", ",".join(sorted(layout.split))))  # fmt: skip
+    return "&".join(f"{name}={value}" for name, value in given if value)
 
 
 def connect(url: str) -> MemoryBackend:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -189,7 +190,8 @@ class BaseApp:
         """
         client = client or self.client
         told = []
-        for schedule in self._schedules.values():
+        for declared in self._schedules.values():
+            schedule = declared if client.homes is None else replace(declared, jid=f"{{{declared.jid}}}")
             try:
                 client.execute(schedule)
             except ScheduleOver as over:
@@ -212,8 +214,8 @@ class BaseApp:
         """
         for queue in self.queues:
             for known in client.queues[queue].recurring(0, MOST):
-                klass = kind_of(known.klass)
-                if klass in self.jobs and known.jid == schedule_id(klass) and known.jid not in self.schedules:
+                klass, jid = kind_of(known.klass), known.jid.strip("{}")
+                if klass in self.jobs and jid == schedule_id(klass) and jid not in self.schedules:
                     yield known
 
 

@@ -23,6 +23,8 @@ from qmodel.errors import DataError
 
 if TYPE_CHECKING:
     from qmodel.app.typed_jobs_aio import AsyncTypedJob
+    from qmodel.client.aio import AsyncClient
+    from qmodel.client.sync import Client
 
 P = ParamSpec("P")
 C = ParamSpec("C")
@@ -67,26 +69,36 @@ class Puts(Generic[P, R]):
 
     def put(self, /, *args: P.args, **kwargs: P.kwargs) -> TypedJob[R]:
         """Put a job that calls the function with these arguments. Raises the errors of `make` and `Queue.put`."""
-        op = self.made(args, kwargs)
-        return self._job(op, self._kind.app.client.execute(op))
+        client = self._kind.app.client
+        (op,) = self._at_home(client, [self.made(args, kwargs)])
+        return self._job(op, client.execute(op))
 
     async def aput(self, /, *args: P.args, **kwargs: P.kwargs) -> AsyncTypedJob[R]:
         """Put a job in an event loop."""
-        op = self.made(args, kwargs)
-        return self._ajob(op, await self._kind.app.aclient.execute(op))
+        client = self._kind.app.aclient
+        (op,) = self._at_home(client, [self.made(args, kwargs)])
+        return self._ajob(op, await client.execute(op))
 
     def put_many(self, calls: Iterable[Call]) -> list[TypedJob[R]]:
         """Put a job for each call, a tuple of arguments or a dictionary by name, a thousand per step.
 
         All calls are checked before the first is put. Each step puts all of its jobs or none.
         """
-        made = self._made_many(calls)
+        made = self._at_home(self._kind.app.client, self._made_many(calls))
         return [self._job(op, jid) for op, jid in zip(made, self._kind.app.execute_puts(made), strict=True)]
 
     async def aput_many(self, calls: Iterable[Call]) -> list[AsyncTypedJob[R]]:
         """Put a job for each call in an event loop."""
-        made = self._made_many(calls)
+        made = self._at_home(self._kind.app.aclient, self._made_many(calls))
         return [self._ajob(op, jid) for op, jid in zip(made, await self._kind.app.aexecute_puts(made), strict=True)]
+
+    def _at_home(self, client: Client | AsyncClient, made: list[ops.Put]) -> list[ops.Put]:
+        """Give the jobs ids that are at home with their other names, if jobs are spread over shards."""
+        homes = client.homes
+        if homes is None or self._put.jid:
+            return made
+        homes.go_on()
+        return [homes.at_home(op) for op in made]
 
     def _made_many(self, calls: Iterable[Call]) -> list[ops.Put]:
         made = []

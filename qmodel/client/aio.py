@@ -138,6 +138,7 @@ class AsyncClient(AsyncExecutor):
         if not new:
             return []
         stand = await self.execute(ops.PutMany(new))
+        self._go_on()
         return [self._put(op, jid) for op, jid in zip(new, stand, strict=True)]
 
     async def put_new(self, jobs: Iterable[ops.Put]) -> int:
@@ -147,7 +148,14 @@ class AsyncClient(AsyncExecutor):
         of times, as long as its jobs are kept.
         """
         new = tuple(jobs)
-        return int(await self.execute(ops.PutNew(new))) if new else 0
+        count = int(await self.execute(ops.PutNew(new))) if new else 0
+        self._go_on()
+        return count
+
+    def _go_on(self) -> None:
+        """In a deployment, let the next jobs without names go to the next shard."""
+        if self.homes is not None:
+            self.homes.go_on()
 
     def _put(self, op: ops.Put, jid: str) -> AsyncJob:
         """Make the object for a put: the new job, or the job that stands for it."""
@@ -171,6 +179,7 @@ class AsyncClient(AsyncExecutor):
         given = given if flow is None else flows.named(given, flow)
         for number, part in enumerate(flows.in_parts(given)):
             await self.execute(ops.PutMany(part, "" if flow is None else f"{flow}-{number}"))
+        self._go_on()
         return [AsyncJob(self, op.jid, given=op) for op in given]
 
     async def flow(self, job: HasJid | str, most: int = MOST) -> Graph:
@@ -479,7 +488,8 @@ class AsyncQueue:
 
     def new(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known before the put."""
-        return new_job(self.name, klass, data, **options)
+        op, homes = new_job(self.name, klass, data, **options), self.client.homes
+        return op if homes is None or options.get("jid") is not None else homes.at_home(op)
 
     async def put(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> AsyncJob:
         """Put a job into this queue: a new one, or with the `jid` of an existing job, that job, which moves here.
@@ -492,7 +502,9 @@ class AsyncQueue:
         unknown option.
         """
         op = self.new(klass, data, **options)
-        return self.client._put(op, await self.client.execute(op))
+        jid = await self.client.execute(op)
+        self.client._go_on()
+        return self.client._put(op, jid)
 
     async def recur(self, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> AsyncRecurringJob:
         """Let a job recur in this queue: put a run of it every `interval`, at the moments of a `cron` expression, or
@@ -507,6 +519,8 @@ class AsyncQueue:
         cron expression or time zone, and TypeError for an unknown option.
         """
         op = new_recurring(self.name, klass, data, **options)
+        if self.client.homes is not None and options.get("jid") is None:
+            op = replace(op, jid=f"{{{op.jid}}}")
         await self.client.execute(op)
         made = await self.client.recurring[op.jid]
         return made if made.kind != "cron" or made.raw.due_at else await made.advance()

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, open_async_backend
+from qmodel.client.homes import Homes, homes_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
 from qmodel.contract import operations as ops
@@ -24,6 +25,8 @@ class AsyncExecutor:
     def __init__(self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None) -> None:
         self.backend = open_async_backend(backend) if isinstance(backend, str) else backend
         self._worker = worker
+        self.homes: Homes | None = homes_of(self.backend)
+        """Where jobs with made-up ids belong, if the backend is a deployment."""
 
     @property
     def worker(self) -> str:

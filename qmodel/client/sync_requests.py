@@ -54,14 +54,15 @@ class Request:
         return known
 
     def add(self, klass: str, data: object = None, **options: Unpack[SubRequestOptions]) -> str:
-        """Add a sub-request; give its jid, `<id>:<name>`.
+        """Add a sub-request; give its jid, `<id>:<name>`, in a deployment `{<id>}:<name>`.
 
         The other arguments are the options of `qmodel.client.options.SubRequestOptions`. A `name` that was added before
         is skipped, so a restarted program may add all of them again. Refused with RequestNotFound, RequestState,
         JobExists.
         """
         queue = self._queue or (self.get()).queue
-        op = new_sub_request(self.id, queue, klass, data, **options)
+        stem = self.id if self.client.homes is None else f"{{{self.id}}}"
+        op = new_sub_request(stem, queue, klass, data, **options)
         self.add_many([op])
         return op.jid
 

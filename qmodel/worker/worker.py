@@ -292,7 +292,7 @@ class Worker:
         for attempt in ended:
             if attempt.aborted is not None and attempt.aborted.why == "lost":
                 self._forget(attempt)
-        reports = list(composed([one for one in ended if one.token in self._held]))
+        reports = list(composed([one for one in ended if one.token in self._held], self.connection.client.homes))
         try:
             if wanted > 0:
                 self._report_and_pop(reports, wanted, free > 0)
@@ -395,6 +395,6 @@ class Worker:
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
         self._wake_ups.join(bool(self._held))
-        reports = list(composed(self._ended))
+        reports = list(composed(self._ended, self.connection.client.homes))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))

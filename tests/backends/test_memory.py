@@ -9,14 +9,8 @@ import time
 import pytest
 
 from qmodel.backends import open_backend
-from qmodel.backends.memory import (
-    AsyncMemoryBackend,
-    MemoryBackend,
-    Namespace,
-    connect,
-    connect_async,
-    system_clock,
-)
+from qmodel.backends.memory import AsyncMemoryBackend, MemoryBackend, connect, connect_async
+from qmodel.backends.namespace import Namespace, system_clock
 from qmodel.contract.operations import Length, Pop, Put, RetryMany, Stats
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError

@@ -101,6 +101,9 @@ class Drawer:
             more |= {"tags": ("blue", self.pick("red", "green")), "retries": 0, "dead_queue": "dead"}
         return ops.Put(self.pick("q", "q", "r", "alone"), jid, "K", "{}", delay_ms=self.pick(0, 0, 50), **more)
 
+    def request(self) -> str:
+        return f"r{self.chance.randrange(10**12)}"
+
     def jid(self) -> str:
         return str(self.pick(*self.jids[-12:]))
 
@@ -112,7 +115,7 @@ class Drawer:
         return self.pick(
             ops.Complete(jid, token), ops.Complete(jid, token), ops.Complete(jid, token, next="alone"),
             ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token), ops.Release(jid, token),
-            ops.CompleteAndPop(jid, token, self.pick("q", "alone"), "w", 2),
+            ops.CompleteAndPop(jid, token, self.pick("q", "alone"), "w", 2, self.rarely(), request=self.request()),
             ops.CompleteMany((ops.Complete(jid, token), ops.Complete(*self.lease()))),
         )  # fmt: skip
 
@@ -135,15 +138,19 @@ class Drawer:
     def draw(self) -> tuple[int, Operation]:
         self.now += self.pick(0, 1, 20, 60)
         kind = self.chance.randrange(10)
-        if kind < 3:
+        if isinstance(self.last, ops.Put) and self.last.depends and kind < 5:
+            self.last = ops.DependsOn(self.last.jid, (self.pick(*self.jids[-6:-1]),))
+        elif kind < 3:
             self.last = self.job()
         elif kind == 3:
             tag_ = self.pick("{a}", "{b}", None)
             self.last = ops.PutMany(tuple(self.job(tag_) for _ in range(self.chance.randrange(1, 4))))
         elif kind < 6:
             count, wait = self.pick(1, 3, 20), self.rarely()
+            request = "" if self.rarely() else self.request()
             self.last = self.pick(
-                ops.Pop(self.pick("q", "r", "alone"), "w", count, wait), ops.PopAny(("r", "q"), "v", count, wait)
+                ops.Pop(self.pick("q", "r", "alone"), "w", count, wait, request),
+                ops.PopAny(("r", "q"), "v", count, wait, request),
             )
         else:
             self.last = self.worker_call() if kind < 8 else self.change()
@@ -250,6 +257,32 @@ def test_a_routing_that_forgets_a_name_is_noticed(forgotten: str, monkeypatch: p
         assert "DEPENDENCY_NOT_FOUND" in refused
     else:
         assert fails(test_every_name_that_a_shard_stores_belongs_there)
+
+
+# ---- claims
+
+
+def test_a_reply_has_no_job_twice_and_not_too_many() -> None:
+    several = 0
+    for seed in SEEDS:
+        for _, _, op, reply in walk(seed):
+            if isinstance(reply, Refusal) or op.spec.name not in ("pop", "pop_any", "complete_and_pop"):
+                continue
+            jids = [job.jid for job in getattr(reply, "jobs", reply)]
+            assert len(jids) == len(set(jids)) <= op.count
+            several += len({LAYOUT.home(jid) for jid in jids}) > 1
+    assert several > 50
+
+
+def test_a_pop_leaves_no_ready_job_that_it_could_have_had() -> None:
+    waited = 0
+    for seed in SEEDS:
+        for deployment, now, op, reply in walk(seed):
+            if isinstance(op, ops.Pop) and not isinstance(reply, Refusal) and len(reply) < op.count:
+                left = deployments.step(deployment, now, ops.Pop(op.queue, "other", 1))
+                assert left == ()
+                waited += op.wait
+    assert waited > 10
 
 
 # ---- refused before anything is sent

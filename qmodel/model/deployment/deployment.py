@@ -46,7 +46,7 @@ def step(deployment: Deployment, now: int, op: Any) -> Any:
     bad = engine.fault(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
-    if ROUTES[op.spec.name].otherwise == "turn":
+    if ROUTES[op.spec.name].otherwise == "turn" or op.spec.name == "complete_and_pop":
         deployment.turn = (deployment.turn + 1) % deployment.layout.shards
     going = plan(deployment.layout, op, deployment.turn)
     try:

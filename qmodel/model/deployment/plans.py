@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract.arguments import MOST
-from qmodel.contract.operations import Forget, Length, Operation, Subscribe, ThrottleSet
+from qmodel.contract.operations import CompleteAndPop, Forget, Length, Operation, Pop, Subscribe, ThrottleSet
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Bulk, Drained, Page
 from qmodel.contract.routing import Layout, shard_tag
@@ -39,7 +39,8 @@ def plan(layout: Layout, op: Any, first: int = 0) -> Plan:
     if isinstance(to, Refusal):
         return to
     if isinstance(to, int):
-        return (yield from _at(to, op))
+        goes_on = type(op) is CompleteAndPop and layout.shards > 1 and op.queue not in layout.single
+        return (yield from (_complete_and_pop(layout, to, op, first) if goes_on else _at(to, op)))
     if to == "first":
         return (yield from _at(0, op))
     if to == "turn":
@@ -135,7 +136,7 @@ def _pop(layout: Layout, op: Any, first: int) -> Plan:
     """Pop from one shard after the other. Only if no shard has a job, the worker counts as idle in each of them."""
     jobs: tuple[Any, ...] = ()
     for waits in (op.wait,) if layout.shards == 1 else (False, True):
-        if waits and not op.wait:
+        if jobs or (waits and not op.wait):
             break
         for shard in _order(layout, first):
             (reply,) = yield [Call(shard, replace(op, count=op.count - len(jobs), wait=waits))]
@@ -145,6 +146,20 @@ def _pop(layout: Layout, op: Any, first: int) -> Plan:
             if len(jobs) >= op.count:
                 return jobs
     return jobs
+
+
+def _complete_and_pop(layout: Layout, shard: int, op: CompleteAndPop, first: int) -> Plan:
+    """Complete a job and pop in its shard; if that has too few jobs, pop from the others.
+
+    These pops have a request id of their own, because the shard remembers under the first one what it has granted.
+    """
+    (reply,) = yield [Call(shard, replace(op, wait=False))]
+    if isinstance(reply, Refusal) or len(reply.jobs) >= op.count:
+        return reply
+    request = f"{op.request[:62]}~p" if op.request else ""
+    wanted = Pop(op.queue, op.worker, op.count - len(reply.jobs), op.wait and not reply.jobs, request)
+    more = yield from _pop(layout, wanted, first)
+    return reply if isinstance(more, Refusal) else reply._replace(jobs=reply.jobs + more)
 
 
 def _drain(layout: Layout, op: Any) -> Plan:

@@ -1,0 +1,303 @@
+"""`memory://name?shards=8`: clients, apps and workers on the model of a deployment."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import qmodel
+from qmodel import App, AsyncClient, Client, Context, Worker
+from qmodel.backends.deployment import DeploymentNamespace
+from qmodel.backends.memory import MemoryBackend, connect
+from qmodel.backends.namespace import system_clock
+from qmodel.contract import operations as ops
+from qmodel.contract.routing import Layout, shard_tag
+from qmodel.errors import ByShard, ConnectError, CrossShard, SplitLimit, Untagged
+from tests.backends.test_memory import wait_until
+
+LAYOUT = Layout(8, frozenset({"alone"}))
+
+
+@pytest.fixture
+def namespace() -> DeploymentNamespace:
+    return DeploymentNamespace(system_clock, LAYOUT)
+
+
+@pytest.fixture
+def client(namespace: DeploymentNamespace) -> Iterator[Client]:
+    with Client(MemoryBackend(namespace), worker="w") as made:
+        yield made
+
+
+def homes(client: Client, jids: list[str]) -> set[int]:
+    return {LAYOUT.home(jid) for jid in jids}
+
+
+# ---- the URL
+
+
+def test_a_named_deployment_is_the_same_for_all_with_or_without_its_options() -> None:
+    connect("memory://one?shards=8").execute(ops.Put("q", "a", "K", "{}"))
+    assert connect("memory://one").execute(ops.Length("q")) == 1
+    assert connect("memory://one?shards=8").execute(ops.Length("q")) == 1
+    assert connect("memory://?shards=8").execute(ops.Length("q")) == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("memory://a?shards=0", "power of two"),
+        ("memory://a?shards=6", "power of two"),
+        ("memory://a?shards=2048", "power of two"),
+        ("memory://a?shards=", "power of two"),
+        ("memory://a?shards=x", "power of two"),
+        ("memory://a?shards=8&size=3", "unknown option, size"),
+        ("memory://a?size=3", r"memory://name\?shards=8"),
+    ],
+)
+def test_a_wrong_layout_is_an_error_that_says_what_to_write(url: str, said: str) -> None:
+    with pytest.raises(ConnectError, match=said):
+        connect(url)
+
+
+def test_another_layout_than_that_of_the_deployment_is_refused() -> None:
+    connect("memory://two?shards=8&single=alone")
+    for url in ("memory://two?shards=8", "memory://two?shards=4&single=alone"):
+        with pytest.raises(ConnectError, match="shards=8&single=alone"):
+            connect(url)
+    connect("memory://plain")
+    with pytest.raises(ConnectError, match="no shards"):
+        connect("memory://plain?shards=2")
+
+
+def test_a_deployment_has_no_store_of_its_own(client: Client, namespace: DeploymentNamespace) -> None:
+    with pytest.raises(ConnectError, match="stores"):
+        client.backend.store  # type: ignore[attr-defined]  # noqa: B018
+    assert len(namespace.stores) == 8
+
+
+# ---- where jobs belong
+
+
+def test_jobs_without_names_go_to_the_shards_in_turn(client: Client) -> None:
+    jobs = [client.queues["q"].put("K") for _ in range(8)]
+    assert homes(client, [job.jid for job in jobs]) == set(range(8))
+
+
+def test_jobs_that_are_put_in_one_step_go_to_one_shard(client: Client) -> None:
+    queue = client.queues["q"]
+    found = [homes(client, [job.jid for job in client.put_many(queue.new("K") for _ in range(9))]) for _ in range(8)]
+    assert all(len(one) == 1 for one in found)
+    assert set().union(*found) == set(range(8))
+
+
+@pytest.mark.parametrize("name", ["sync-7", "{cust-1}", "Kunde 7 ü", "a}b", "x" * 120])
+def test_a_made_up_id_leads_to_the_other_names_of_the_job(name: str, client: Client) -> None:
+    job = client.queues["q"].put("K", ordered=name)
+    assert homes(client, [job.jid]) == {LAYOUT.home(name)}
+    assert client.jobs[job.jid].ordered == name
+
+
+def test_a_job_is_at_home_with_the_job_that_it_waits_for(client: Client) -> None:
+    first = client.queues["q"].put("K")
+    second = client.queues["q"].put("K", depends=[first])
+    for expected in (first, second):
+        popped = client.queues["q"].pop()
+        assert popped is not None and popped.jid == expected.jid
+        popped.complete()
+
+
+def test_names_with_two_homes_are_refused_and_nothing_is_put(client: Client) -> None:
+    with pytest.raises(CrossShard, match=r"order-7\{cust-1\}") as refused:
+        client.queues["q"].put("K", jid="a", unique="b")
+    assert (refused.value.name, refused.value.other) == ("a", "b")
+    assert client.queues["q"].length() == 0
+    client.queues["q"].put("K", jid="a{x}", unique="b{x}")
+
+
+def test_a_single_queue_keeps_its_order(client: Client) -> None:
+    queue = client.queues["alone"]
+    jids = [queue.put("K", priority=-number).jid for number in range(20)]
+    assert [job.jid for job in queue.pop(count=20)] == jids[::-1]
+
+
+def test_sub_requests_are_at_home_with_their_request(client: Client) -> None:
+    with client.request("album-7", "q", limit=2) as request:
+        jids = [request.add("K"), request.add("K", name="cover")]
+    assert jids[1] == "{album-7}:cover"
+    while (job := client.queues["q"].pop()) is not None:
+        job.complete()
+    assert request.wait(5).done == 2
+
+
+def test_the_runs_of_a_recurring_job_are_at_home_with_it(client: Client) -> None:
+    made = client.queues["q"].recur("K", interval=3600)
+    jid = client.execute(ops.RecurNow(made.jid))
+    assert client.jobs[jid].klass == "K"
+    with pytest.raises(Untagged, match=r"\{nightly\}"):
+        client.queues["q"].recur("K", interval=60, jid="nightly")
+
+
+def test_what_each_shard_has_of_its_own_is_refused(client: Client) -> None:
+    with pytest.raises(ByShard, match="messages"):
+        client.messages()
+
+
+def test_a_limit_below_the_number_of_shards_is_refused(client: Client) -> None:
+    with pytest.raises(SplitLimit, match="single"):
+        client.queues["q"].throttle.set(concurrency=3)
+    client.queues["alone"].throttle.set(concurrency=3)
+    client.queues["q"].throttle.set(concurrency=16)
+    assert client.execute(ops.ThrottleGet("queue/q")).concurrency == 16
+
+
+def test_a_message_becomes_one_job_for_each_subscription(client: Client) -> None:
+    client.subscriptions.add("mails", ["user.*"], "q", "Mail")
+    client.subscriptions.add("stats", ["user.>"], "r", "Count")
+    for number in range(20):
+        client.publish(f"user.u{number}", {"n": number})
+    assert (client.queues["q"].length(), client.queues["r"].length()) == (20, 20)
+    jids = [job.jid for job in client.queues["q"].pop(count=20)]
+    assert len(homes(client, jids)) > 4
+    assert [client.jobs[jid].jid for jid in jids] == jids
+
+
+# ---- waiting
+
+
+def test_one_waiter_is_woken_by_a_job_in_any_shard(namespace: DeploymentNamespace) -> None:
+    for shard in range(8):
+        got: list[str] = []
+
+        def take(got: list[str] = got) -> None:
+            with Client(MemoryBackend(namespace), worker="v") as waiting:
+                job = waiting.queues["q"].pop(timeout=60)
+                if job is not None:
+                    got.append(job.jid)
+                    job.complete()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        wait_until(lambda: namespace._waiting)
+        jid = f"job-{shard}{{{shard_tag(shard, 8)}}}"
+        MemoryBackend(namespace).execute(ops.Put("q", jid, "K", "{}"))
+        thread.join(60)
+        assert got == [jid]
+
+
+def test_as_many_waiters_are_woken_as_jobs_are_put(namespace: DeploymentNamespace) -> None:
+    got: list[str] = []
+
+    def take() -> None:
+        with Client(MemoryBackend(namespace)) as waiting:
+            job = waiting.queues["q"].pop(worker=threading.current_thread().name, timeout=60)
+            assert job is not None
+            got.append(job.jid)
+
+    threads = [threading.Thread(target=take) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(namespace._waiting.get("q", {})) == 6)
+    with Client(MemoryBackend(namespace)) as client:
+        jids = [client.queues["q"].put("K").jid for _ in range(6)]
+    for thread in threads:
+        thread.join(60)
+    assert sorted(got) == sorted(jids)
+
+
+def test_results_and_events_of_all_shards_are_waited_for(client: Client, namespace: DeploymentNamespace) -> None:
+    jobs = [client.queues["q"].put("K", number) for number in range(20)]
+
+    def work() -> None:
+        with Client(MemoryBackend(namespace), worker="v") as other:
+            for job in other.queues["q"].pop(count=20):
+                job.complete(job.data * 2)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert client.wait(jobs, 60) == [2 * number for number in range(20)]
+    thread.join()
+    events = [event for event in client.events() if event.event == "completed"]
+    assert {event.facts[0] for event in events} == {job.jid for job in jobs}
+    assert [event.seq for event in client.events()] == list(range(1, client.newest() + 1))
+
+
+# ---- applications
+
+
+def app_on(url: str) -> tuple[App, list[int]]:
+    app, done = App(url), []
+
+    @app.job
+    def double(n: int) -> int:
+        done.append(n)
+        return 2 * n
+
+    @app.job
+    async def triple(n: int) -> int:
+        return 3 * n
+
+    @app.job
+    def spread(context: Context, most: int) -> int:
+        jobs = double.put_many((n,) for n in range(most))
+        return len(jobs)
+
+    @app.job(every=3600)
+    def nightly() -> None:
+        done.append(-1)
+
+    return app, done
+
+
+@contextmanager
+def at_work(app: App, **options: object) -> Iterator[Worker]:
+    worker = Worker(app, **options)  # type: ignore[arg-type]
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(60)
+
+
+@pytest.mark.parametrize(
+    "options", [{"concurrency": 4}, {"concurrency": 1}, {"concurrency": 4, "prefetch": 8}], ids=str
+)
+def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, int]) -> None:
+    app, done = app_on("memory://?shards=8")
+    jobs = app.jobs
+    with at_work(app, **options):
+        asked = [jobs["double"].put(n) for n in range(40)] + jobs["double"].put_many((n,) for n in range(40, 60))
+        assert app.client.wait(asked, 20) == [2 * n for n in range(60)]
+        assert jobs["triple"].put(5).wait(60) == 15
+        assert jobs["spread"].put(7).wait(60) == 7
+        wait_until(lambda: len(done) >= 68)
+    assert sorted(done) == sorted([-1, *range(60), *range(7)])
+    assert [one.jid for one in app.client.queues["default"].recurring()] == ["{schedule.nightly}"]
+
+
+def test_an_async_client_runs_on_a_deployment() -> None:
+    async def run() -> None:
+        async with AsyncClient("memory://loop?shards=8", worker="w") as client:
+            jobs = [await client.queues["q"].put("K", number) for number in range(10)]
+
+            async def work() -> None:
+                for _ in range(10):
+                    job = await client.queues["q"].pop(timeout=60)
+                    assert job is not None
+                    await job.complete(job.data)
+
+            _, found = await asyncio.gather(work(), client.wait(jobs, 60))
+            assert found == list(range(10))
+            assert await client.queues["q"].length() == 0
+
+    asyncio.run(run())
+
+
+def test_the_front_door_has_the_exceptions() -> None:
+    assert {qmodel.CrossShard, qmodel.Untagged, qmodel.ByShard, qmodel.SplitLimit}
