@@ -159,9 +159,9 @@ def test_a_fault_of_the_lua_that_only_an_event_shows_is_found() -> None:
 
 
 def test_the_shorter_way_of_completing_is_taken_once_another_job_was_completed() -> None:
-    right, text = "  stats.ran_one(now, name, ran)\n", read("ops/plain")
+    right, text = "  stats.ran_one(now, name, ran)\n", read("ops/plain_complete")
     assert right in text
-    texts = {"ops/plain": text.replace(right, "")}
+    texts = {"ops/plain_complete": text.replace(right, "")}
     assert Search(explored()["again"], Scope(1, 1), LuaCorner(texts)).run().findings
     assert not Search(explored()["plain"], Scope(1, 1), LuaCorner(texts)).run().findings
 
