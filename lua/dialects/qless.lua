@@ -114,7 +114,8 @@ local function execute(name, given)
   local early = string.sub(name, 1, #EARLY) == EARLY
   name = early and string.sub(name, #EARLY + 1) or name
   local is_reqless = early or not COMMANDS[name]
-  if early and (reqless()[name] or name == 'config.get' and #given > 1) then -- it shows all without an option
+  local is_throttle = string.find(name, 'throttle.', 1, true)
+  if early and (is_throttle or name == 'config.get' and #given > 1 or reqless()[name]) then -- `config.get` alone: all
     early = false
   end
   local command = found(name, given)

@@ -438,7 +438,12 @@ function qless_jobs.track(action, jid)
     qless_session.fail('Track(): Job does not exist', true)
   end
   if verb == 'track' then
+    local again = qless_session.stored(jid) and tracking.is_tracked(jid)
+    if again then -- it is tracked since now
+      ask('Track', 'untrack', {jid})
+    end
     changed = ask('Track', 'track', {jid}, {JOB_NOT_FOUND = 'Job does not exist'})
+    changed = again and 0 or changed
   elseif verb == 'untrack' then
     changed = ask('Track', 'untrack', {jid})
   else

@@ -123,11 +123,8 @@ end
 function qless_throttles.throttle_get(tid)
   tid = need('throttle.get', 'tid', tid)
   local maximum, ends_at = kept_of(tid)
-  local shown = {'id', qless_texts.quote(tid), 'maximum', qless_texts.digits(maximum or 0)}
-  if not qless_session.early then
-    qless_arguments.add(shown, 'ttl', qless_texts.digits(left_of(maximum, ends_at)))
-  end
-  return qless_texts.record(shown)
+  local ttl = qless_texts.digits(left_of(maximum, ends_at))
+  return qless_texts.record({'id', qless_texts.quote(tid), 'maximum', qless_texts.digits(maximum or 0), 'ttl', ttl})
 end
 
 -- Show the seconds until a throttle ends: -1 if it does not, -2 if it is not set.
@@ -166,13 +163,12 @@ end
 function qless_throttles.throttle_locks(tid)
   local held = qless_session.holders(ours(need('throttle.locks', 'tid', tid)))
   table.sort(held, config.before)
-  return qless_session.early and held or qless_texts.quoted(held)
+  return qless_texts.quoted(held)
 end
 
 -- List the jobs that wait for a throttle, in the order in which they were parked.
 function qless_throttles.throttle_pending(tid)
-  local found = qless_session.parked_at(ours(need('throttle.pending', 'tid', tid)))
-  return qless_session.early and found or qless_texts.quoted(found)
+  return qless_texts.quoted(qless_session.parked_at(ours(need('throttle.pending', 'tid', tid))))
 end
 
 -- Let jobs that hold a throttle count in it no longer; let those that wait for it go on.

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from qmodel.backends import open_async_backend as connect_async
-from qmodel.backends.memory import MemoryBackend, Namespace
+from qmodel.backends.memory import MemoryBackend
+from qmodel.backends.namespace import Namespace
 from qmodel.backends.redis import common
 from qmodel.backends.redis.backend import RedisBackend, connect
 from qmodel.contract import operations as ops

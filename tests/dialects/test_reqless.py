@@ -148,7 +148,7 @@ def test_errors_do_not_give_the_job_as_in_reqless(ask: Ask) -> None:
 
 def test_the_first_versions_of_reqless_have_the_names_of_qless(ask: Ask) -> None:
     ask("reqless.throttle.set", 0, "t", 1, 10)
-    assert ask("reqless.throttle.get", 1, "t") == {"id": "t", "maximum": 1}
+    assert ask("reqless.throttle.get", 1, "t") == {"id": "t", "maximum": 1, "ttl": 9}
     assert ask("reqless.throttle.ttl", 1, "t") == 9
     for now, jid in enumerate("ab"):
         ask("reqless.put", now, "me", "q", jid, "k", "{}", 0, "throttles", '["t"]')

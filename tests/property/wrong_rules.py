@@ -145,8 +145,8 @@ WRONG = (
         "a manual timeout counts as a retry",
         "`timeout` (not counted as a retry; the job is handed out next)",
         "model/ops/lease",
-        '    job.ready_at = now\n    jobs.place(store, job, "stalled")',
-        '    job.ready_at = now\n    job.remaining = max(job.remaining - 1, 0)\n    jobs.place(store, job, "stalled")',
+        "    job.ready_at = now\n    if released:\n",
+        "    job.ready_at = now\n    job.remaining = max(job.remaining - 1, 0)\n    if released:\n",
     ),
     Wrong(
         "a failed job that is retried has the retries that were left",

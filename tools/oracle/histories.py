@@ -269,7 +269,7 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "length": lambda d: [d.of(QUEUES)],
     "stats": lambda d: [d.of(QUEUES), number(d.now)],
     "workers": lambda d: [d.of(WORKERS)] if d.one_in(2) else [],
-    "unfail": lambda d: [d.of(QUEUES), d.of(GROUPS), "1"],
+    "unfail": lambda d: [d.of(QUEUES), d.of(GROUPS), d.of(("1", "2", "25"))],
     "pause": lambda d: [d.of(QUEUES)],
     "unpause": lambda d: [d.of(QUEUES)],
     "queue.forget": lambda d: [d.of(QUEUES)],

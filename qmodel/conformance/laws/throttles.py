@@ -94,12 +94,15 @@ def _shut(ghost: Ghost, name: str, price: int, now: int, places: int) -> str:
 
 
 def _places(records: dict[str, Record], name: str, but: str) -> int:
-    """How many jobs count against the concurrency of a throttle: those that are leased or stalled, and name it."""
+    """How many jobs count against the concurrency of a throttle: those that are leased or stalled, name it, and were
+    not let out of it by the rules of reqless.
+    """
     own = name.removeprefix("queue/") if name.startswith("queue/") else None
     return sum(
         job["state"] in HOLDING
         and jid != but
         and (job["queue"] == own if own is not None else name in names(job, False))
+        and name not in dict(job["options"]).get("released", "").split()
         for jid, job in records.items()
     )
 

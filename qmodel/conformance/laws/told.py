@@ -175,6 +175,7 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     if jid in tale.due:
         schedule, at = tale.due[jid]
         one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
+        options |= {"throttles": " ".join(one["throttles"])} if one["throttles"] else {}
         job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
     elif jid in tale.letters:
         options |= _copied(job, tale.letters[jid], "letter")

@@ -166,10 +166,9 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
     name, *given = arguments
     early = name.startswith(EARLY)
     name = name.removeprefix(EARLY)
-    if early and (name in REQLESS or (name == "config.get" and len(given) > 1)):  # it shows all without an option
-        early, is_reqless = False, True
-    else:
-        is_reqless = early or name in REQLESS
+    is_reqless = early or name in REQLESS
+    if name in REQLESS or "throttle." in name or (name == "config.get" and len(given) > 1):  # without: all options
+        early = False
     command, given = _found(name, given)
     if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not send the worker's name
         given.insert(1, "")

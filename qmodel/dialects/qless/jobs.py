@@ -376,7 +376,11 @@ def track(session: Session, action: str | None = None, jid: str | None = None) -
     if verb == "untrack" and session.stored(jid) is None and not tracking.is_tracked(session.store, jid):
         raise QlessError("Track(): Job does not exist", by_state=True)
     if verb == "track":
+        again = session.stored(jid) is not None and tracking.is_tracked(session.store, jid)
+        if again:  # it is tracked since now
+            session.ask("Track", ops.Untrack(jid))
         changed = session.ask("Track", ops.Track(jid), JOB_NOT_FOUND="Job does not exist")
+        changed = 0 if again else changed
     elif verb == "untrack":
         changed = session.ask("Track", ops.Untrack(jid))
     else:

@@ -110,8 +110,7 @@ def throttle_get(session: Session, tid: str | None = None) -> Reply:
     """Show a throttle."""
     tid = need("throttle.get", "tid", tid)
     kept = _kept(session, tid)
-    ttl = [] if session.early else [("ttl", _left(session, kept))]
-    return texts.record((("id", tid), ("maximum", 0 if kept is None else kept[0]), *ttl))
+    return texts.record((("id", tid), ("maximum", 0 if kept is None else kept[0]), ("ttl", _left(session, kept))))
 
 
 def _left(session: Session, kept: tuple[int, int] | None) -> int:
@@ -154,14 +153,12 @@ def queue_throttle_get(session: Session, queue: str | None = None) -> Reply:
 
 def throttle_locks(session: Session, tid: str | None = None) -> Reply:
     """List the jobs that hold a throttle, by id."""
-    found = sorted(session.holders(ours(need("throttle.locks", "tid", tid))))
-    return list(found) if session.early else texts.dump(found)
+    return texts.dump(sorted(session.holders(ours(need("throttle.locks", "tid", tid)))))
 
 
 def throttle_pending(session: Session, tid: str | None = None) -> Reply:
     """List the jobs that wait for a throttle, first parked first."""
-    found = session.parked_at(ours(need("throttle.pending", "tid", tid)))
-    return list(found) if session.early else texts.dump(found)
+    return texts.dump(session.parked_at(ours(need("throttle.pending", "tid", tid))))
 
 
 def throttle_release(session: Session, tid: str | None = None, *jids: str) -> Reply:
