@@ -1,4 +1,8 @@
-"""`python -m tools.docs.figures RECORD`: make the figures of docs/proof.md from a record of searches."""
+"""`python -m tools.docs.figures RECORD [--add]`: make the figures of docs/proof.md from a record of searches.
+
+With `--add`, the record is of a night that went on where the recorded ones were stopped: its searches of families
+replace earlier ones of the same scope, and its pairs of families are further ones.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,23 @@ def distilled(lines: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Add the figures of a later night."""
+    known = list(explored())
+    searches = {(one["scope"], one["family"]): one for one in [*old["searches"], *new["searches"]]}
+    return {
+        "searches": [searches[key] for key in sorted(searches, key=lambda key: (key[0], known.index(key[1])))],
+        "pairs": {
+            **{name: round(old["pairs"][name] + new["pairs"][name], 1) for name in ("searches", "closed", *COUNTS)},
+            "findings": old["pairs"]["findings"] + new["pairs"]["findings"],
+        },
+        "apart": dict(sorted((Counter(old["apart"]) + Counter(new["apart"])).items())),
+    }
+
+
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as record:
-        FIGURES.write_text(json.dumps(distilled(record), indent=1) + "\n", encoding="utf-8")
+        made = distilled(record)
+    if "--add" in sys.argv:
+        made = added(json.loads(FIGURES.read_text(encoding="utf-8")), made)
+    FIGURES.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
