@@ -162,6 +162,10 @@ def several() -> list[Wire]:
     play(now, ops.Put("c", "c", "k", "d"), ops.Pop("c", "w", request="c"))
     lease = play(now, ops.Pop("c", "w", request="c"))[0][0]
     play(now, ops.Complete("c", lease.token), ops.Complete("c", lease.token), ops.Complete("c", 1))
+    rare: list[dict[str, Any]] = [{"tags": ("t",)}, {"tags": ("t",)}, {"unique": "u"}, {"throttles": ("t",)}]
+    play(now, *(ops.Put("c", f"r{i}", "k", "d", **more) for i, more in enumerate(rare)))
+    held = [play(now, ops.Pop("c", "w", request=f"r{i}"))[0][0] for i in range(len(rare))]
+    play(now, *(ops.Complete(job.jid, job.token) for job in held))
     play(
         now,
         *new,
@@ -170,9 +174,9 @@ def several() -> list[Wire]:
         ops.Put("c", "t", "k", "d", tags=("t",)),
         ops.Put("d", "d", "k", "d"),
     )
-    held = play(now, *(ops.Pop("c", "w", request=f"p{i}") for i in range(4)), ops.Pop("c", "w"))
-    held += play(now, *(ops.Pop("c", "w", count=1, wait=True, request=f"p{i}") for i in range(3, 9)))
-    jobs = {job.jid: job for popped in held for job in popped}.values()
+    popped = play(now, *(ops.Pop("c", "w", request=f"p{i}") for i in range(4)), ops.Pop("c", "w"))
+    popped += play(now, *(ops.Pop("c", "w", count=1, wait=True, request=f"p{i}") for i in range(3, 9)))
+    jobs = {job.jid: job for reply in popped for job in reply}.values()
     play(now, *(ops.Complete(job.jid, job.token, result="r" * (i % 2)) for i, job in enumerate(jobs)))
     good = found[0].args
     bad = ("get 3 7 r c", "put", "put 1 7", "put 02 7 r", "nothing 2 7 r", "put 9 7 r c")
