@@ -73,7 +73,8 @@ def an_expired_job_is_never_handed_out(m: Moment) -> Iterator[str]:
         if one.was is not None and is_over(one.was, m.now):
             yield f"{one.jid} was handed out at {m.now}, after its time to live"
     queues = [queue for queue in m.pops() if not m.is_paused(queue)]
-    queues += [m.op.queue] if m.name == "fire" and not m.refused else []
+    sent_again = m.name == "fire" and any(f"fire {m.op.request}" == one[0] for one in m.before.requests)
+    queues += [m.op.queue] if m.name == "fire" and not (m.refused or sent_again) else []
     handed = {str(one.facts["queue"]) for one in m.told("popped")}
     for jid, job in m.before.jobs.items():
         looked = job["queue"] in queues and (job["queue"] in handed or len(queues) == 1)

@@ -360,7 +360,8 @@ def _prioritized(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -
 
 
 def _updated(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
-    job["data"] = tale.m.op.data
+    if tale.m.name == "update":  # not throttle_unset, which lets the job out of a throttle
+        job["data"] = tale.m.op.data
 
 
 def _progressed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
