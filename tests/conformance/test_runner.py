@@ -48,7 +48,7 @@ def test_progress_is_reported_after_every_history() -> None:
 
 
 def test_as_many_failures_are_collected_as_asked_for() -> None:
-    assert len(campaign.run(50, 0, Wrong(FAULTS[1]), steps=30, most_failures=3).failures) == 3
+    assert len(campaign.run(200, 0, Wrong(FAULTS[1]), steps=30, most_failures=3).failures) == 3
 
 
 def test_a_seed_determines_the_campaign() -> None:
