@@ -22,11 +22,87 @@ LARGE_RESULT = "results of more than a kilobyte: tests/conformance/test_budget.p
 CALLS = "several operations in one call: tests/property/test_calls.py runs them"
 PLAIN = "the first plain operation of a day: tests/property/test_plain.py runs it"
 
+NAMESPACES = "several namespaces in turn: tests/property/test_namespaces.py has them"
+REQLESS = "only the rules of reqless ask for it, whose own histories run it: tests/dialects/test_reqless.py"
+
 UNREACHED = {
-    (
-        "state/queues",
-        "queues.unknown()",
-    ): "more queues than are kept in mind; tests/backends/test_embedded.py has as many",
+    **dict.fromkeys(
+        (
+            ("state/config", "namespace.config_text, namespace.options = known_text, known"),
+            ("state/keys", "kept, number = {}, 0"),
+            (
+                "state/keys",
+                "namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, "
+                "namespace.pending_day =",
+            ),
+            ("state/keys", "worker, worker_key, pending, count, pending_day"),
+            ("state/keys", "queues.keep(namespace)"),
+            ("state/keys", "config.keep(namespace)"),
+            ("state/keys", "epochs.keep(namespace)"),
+            ("state/keys", "store.keep(namespace)"),
+            ("state/keys", "leave()"),
+            ("state/keys", "kept, number = {[keys.prefix] = namespace}, 1"),
+            ("state/queues", "known = {}"),
+            ("state/queues", "namespace.queues = known"),
+            ("state/queues", "keys.forget_others()"),
+            ("state/queues", "known, count = {}, 0"),
+            (
+                "state/store",
+                "namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending =",
+            ),
+            ("state/store", "known_counters, known_seq, known_epoch, known_bounds_text, store.pending"),
+            ("state/store", "namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left ="),
+            ("state/store", "known_text, known_bounds, store.tracks, store.left"),
+            ("state/store", "namespace.calm, namespace.calm_config, namespace.calm_own = calm, calm_config, calm_own"),
+            ("state/store", "namespace.suffix_for, namespace.suffix = suffix_for, suffix"),
+        ),
+        NAMESPACES,
+    ),
+    **dict.fromkeys(
+        (
+            ("ops/pop", "local one_job, other_job = one[1], other[1]"),
+            ("ops/pop", "return config.before(one_job.jid, other_job.jid)"),
+            ("state/parked", "local found = {}"),
+            (
+                "state/parked",
+                "for _, queue in ipairs(writes.fetch('ZRANGE', keys.throttle(name, '-queues'), 0, QUEUES - 1)) do",
+            ),
+            (
+                "state/parked",
+                "for _, member in ipairs(writes.fetch('ZRANGE', keys.parked(queue, name, '-parked'), 0, most - 1)) do",
+            ),
+            ("state/parked", "found[#found + 1] = {tonumber(string.sub(member, 1, 14)), keys.jid_of(member)}"),
+            ("state/parked", "return found"),
+            ("state/throttles", "found[#found + 1] = name"),
+        ),
+        REQLESS,
+    ),
+    **dict.fromkeys(
+        (
+            (
+                "state/results",
+                "writes.put_off('HSET', key_of(job), "
+                "{other, head .. '\\f' .. store.text(#text), field_of_text(other), text})",
+            ),
+            ("state/results", "return"),
+        ),
+        LARGE_RESULT,
+    ),
+    **dict.fromkeys(
+        (
+            ("state/completed", "local bounds = store.bounds()"),
+            (
+                "state/completed",
+                "return is_early(now, config.value('jobs-history'), bounds) and bounds.sweep_seq - store.seq - 1 or 0",
+            ),
+            ("wire/register", "return last, last_text"),
+        ),
+        CALLS,
+    ),
+    **dict.fromkeys(
+        (("state/store", "known_counters, calm = nil, nil"),),
+        INNER,
+    ),
     ("state/keys", "return keys.prefix .. name"): DIALECT,
     ("state/store", "local time = redis.call('TIME')"): DIALECT,
     ("state/store", "return time[1] * 1000 + math.floor(time[2] / 1000)"): DIALECT,
@@ -72,7 +148,6 @@ UNREACHED = {
             ("state/store", "local found = redis.call('MGET', one, two)"),
             ("state/store", "return true, found[1], found[2]"),
             ("state/store", "return true, redis.call('GET', one)"),
-            ("state/store", "store.began = store.seq"),
         ),
         CALLS,
     ),

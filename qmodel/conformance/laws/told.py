@@ -168,15 +168,20 @@ def _copied(job: Record, other: Record, source: str) -> dict[str, str]:
     return {name: given[name] for name in ("lifo", "lease_ms", "timeout_ms") if name in given}
 
 
+def _run(m: Moment, job: Record, schedule: str) -> dict[str, str]:
+    """Give a run what its recurring job says, and its options."""
+    one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
+    job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
+    return {"throttles": " ".join(one["throttles"])} if one["throttles"] else {}
+
+
 def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     m, jid = tale.m, str(facts["jid"])
     at = m.now
     options = {name: value for name, value in job["options"].items() if name in ("after", "results")}
     if jid in tale.due:
         schedule, at = tale.due[jid]
-        one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
-        options |= {"throttles": " ".join(one["throttles"])} if one["throttles"] else {}
-        job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
+        options |= _run(m, job, schedule)
     elif jid in tale.letters:
         options |= _copied(job, tale.letters[jid], "letter")
     elif jid in m.puts:
