@@ -151,18 +151,20 @@ class Batches:
         self.caller.execute([CompleteMany(tuple(Complete(jid, token) for jid, token in popped))])
 
 
-class Chained(Single):
-    """Each completion pops the next job in the same call, so the `pop` stage has work only the first time."""
+class FromTheLast:
+    """Before a way whose `complete` notes the next jobs as `running`: its `pop` has work only the first time."""
 
-    def __init__(self, caller: Caller, span: int = SPAN) -> None:
-        super().__init__(caller, span)
-        self.running: list[Held] = []
+    running: Sequence[Any] = ()
 
-    def pop(self) -> list[Held]:
+    def pop(self) -> Any:
         if not self.running:
-            self.put()
-            self.running = super().pop()
+            self.put()  # type: ignore[attr-defined]
+            self.running = super().pop()  # type: ignore[misc]
         return self.running
+
+
+class Chained(FromTheLast, Single):
+    """Each completion pops the next job in the same call."""
 
     def complete(self, popped: list[Held]) -> None:
         replies = self._execute([CompleteAndPop(jid, token, QUEUE, WORKER, request=request()) for jid, token in popped])

@@ -22,7 +22,21 @@ from typing import Any, ClassVar
 import msgspec
 
 from bench import Options
-from bench.lifecycle import DATA, KLASS, QUEUE, SPAN, WORKER, Batches, Caller, Chained, Single, Together, Way, now_ms
+from bench.lifecycle import (
+    DATA,
+    KLASS,
+    QUEUE,
+    SPAN,
+    WORKER,
+    Batches,
+    Caller,
+    Chained,
+    FromTheLast,
+    Single,
+    Together,
+    Way,
+    now_ms,
+)
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
 from bench.raw import Connection, pack
 from bench.report import Report, Table, Verdict, median, ratio
@@ -112,18 +126,8 @@ class GlideBatches(Glide):
         return held
 
 
-class GlideChained(Glide):
+class GlideChained(FromTheLast, Glide):
     """glide-mq: each completion fetches the next job in the same call."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url, "chained")
-        self.running: list[Held] = []
-
-    def pop(self) -> list[Held]:
-        if not self.running:
-            self.put()
-            self.running = super().pop()
-        return self.running
 
     def complete(self, popped: list[Held]) -> None:
         now = now_ms()
@@ -204,18 +208,8 @@ class Bull:
         assert set(self._finish(popped, "0")) == {0}
 
 
-class BullChained(Bull):
+class BullChained(FromTheLast, Bull):
     """BullMQ: each completion fetches the next job in the same call."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url, "chained")
-        self.running: list[Held] = []
-
-    def pop(self) -> list[Held]:
-        if not self.running:
-            self.put()
-            self.running = super().pop()
-        return self.running
 
     def complete(self, popped: list[Held]) -> None:
         replies = self._finish(popped, "1")
@@ -256,8 +250,8 @@ def _beside(
         "one a call": {"qmodel": Single(caller), Glide.name: Glide(url), Bull.name: Bull(url)},
         "complete and fetch the next": {
             "qmodel": Chained(Caller(url, "chained:")),
-            Glide.name: GlideChained(url),
-            Bull.name: BullChained(url),
+            Glide.name: GlideChained(url, "chained"),
+            Bull.name: BullChained(url, "chained"),
         },
         "as many as possible a call": {"qmodel": Batches(caller), Glide.name: GlideBatches(url), Bull.name: Bull(url)},
         "100 operations a call": {"qmodel": Together(caller), Glide.name: GlideBatches(url), Bull.name: Bull(url)},

@@ -124,7 +124,7 @@ class Binding:
         data = dict(given)
         for name, made in converters.items():
             for one in self._given_as(name, given):
-                data[one] = self._dumped(one, given[one], made)
+                data[one] = self._dumped(one, given[one], made, name)
         return data
 
     def _given_as(self, name: str, given: Mapping[str, Any]) -> Iterable[str]:
@@ -140,18 +140,17 @@ class Binding:
                 if not check(given[one]) and given[one] is not self._defaults.get(one, _UNSET):
                     raise self._refused(one, given[one], name)
 
-    def _dumped(self, name: str, value: Any, made: Converter) -> Any:
+    def _dumped(self, name: str, value: Any, made: Converter, parameter: str) -> Any:
         """Convert an argument, and see that it can be converted back, as the worker will."""
         try:
             dumped = made.dump(value)
             if value is not self._defaults.get(name, _UNSET):
                 made.load(dumped)
         except Exception as error:
-            parameter = name if name in self._names else self._open
             raise self._refused(name, value, parameter, f" {error}.") from error
         return dumped
 
-    def _refused(self, name: str, value: Any, parameter: str | None, why: str = "") -> BadArguments:
+    def _refused(self, name: str, value: Any, parameter: str, why: str = "") -> BadArguments:
         wanted = next(inspect.formatannotation(self._hint(p)) for p in self.parameters if p.name == parameter)
         return BadArguments(f"{self.klass} takes {name}: {wanted}, not {value!r:.80}.{why}")
 

@@ -44,15 +44,15 @@ class TypedJob(Job, Generic[R]):
         """
         seconds = seconds_of(timeout)
         with suppress(DataError):  # the result may not be JSON; the job type decodes it
-            if self._kind.app.connection.is_unset and seconds > PATIENCE:
-                try:
-                    super().wait(PATIENCE)
-                except NotEnded:
-                    if not self.client.workers.counts():
-                        raise NobodyPerforms(self.jid, PATIENCE) from None
-                    super().wait(seconds - PATIENCE)
-            else:
-                super().wait(seconds)
+            first = min(seconds, PATIENCE) if self._kind.app.connection.is_unset else seconds
+            try:
+                super().wait(first)
+            except NotEnded:
+                if first == seconds:
+                    raise
+                if not self.client.workers.counts():
+                    raise NobodyPerforms(self.jid, first) from None
+                super().wait(seconds - first)
         return self._kind.result_of(self._load().result)
 
     @property

@@ -29,15 +29,15 @@ class AsyncTypedJob(AsyncJob, Generic[R]):
         """
         seconds = seconds_of(timeout)
         with suppress(DataError):
-            if self._kind.app.connection.is_unset and seconds > PATIENCE:
-                try:
-                    await super().wait(PATIENCE)
-                except NotEnded:
-                    if not await self.client.workers.counts():
-                        raise NobodyPerforms(self.jid, PATIENCE) from None
-                    await super().wait(seconds - PATIENCE)
-            else:
-                await super().wait(seconds)
+            first = min(seconds, PATIENCE) if self._kind.app.connection.is_unset else seconds
+            try:
+                await super().wait(first)
+            except NotEnded:
+                if first == seconds:
+                    raise
+                if not await self.client.workers.counts():
+                    raise NobodyPerforms(self.jid, first) from None
+                await super().wait(seconds - first)
         return self._kind.result_of(self._load().result)
 
     @property
