@@ -2,6 +2,8 @@
 
 Tests of the tester (the marker `tester`) show how strong the suite is: historical and planted faults, mutants,
 coverage, the shrinker. They are left out while the tester is the one that they passed with last; see tests/tester.py.
+
+Tests that take long (the marker `long`) are left to a run of everything, or of their file.
 """
 
 from __future__ import annotations
@@ -85,8 +87,18 @@ def pytest_unconfigure() -> None:
 # ---- the order of the tests
 
 
+def _names_a_file(config: pytest.Config) -> bool:
+    return any(".py" in argument for argument in config.invocation_params.args)
+
+
 def _tests_the_tester(config: pytest.Config) -> bool:
-    return any(".py" in argument for argument in config.invocation_params.args) or tester.is_due()
+    return _names_a_file(config) or tester.is_due()
+
+
+def _left_out(config: pytest.Config) -> set[str]:
+    """The markers of tests that this run leaves out."""
+    long = _names_a_file(config) or tester.runs_everything()
+    return {*(() if long else ("long",)), *(() if _tests_the_tester(config) else ("tester",))}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -98,14 +110,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start with the long files; leave out the tests of a verified tester, unless a file of theirs was named."""
+    """Start with the long files; leave out what takes long, and the tests of a verified tester."""
     items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.path.name not in FIRST))
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session, which takes half a gigabyte
         elif item.path.name in TOGETHER:
             item.add_marker(pytest.mark.xdist_group("/".join(item.path.parts[-2:])))
-    if _tests_the_tester(config):
-        return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("tester")])
-    items[:] = [item for item in items if not item.get_closest_marker("tester")]
+    left_out = _left_out(config)
+    deselected = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = [item for item in items if item not in deselected]

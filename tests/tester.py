@@ -3,6 +3,8 @@
 The tests of the tester (the marker `tester`) take minutes and depend on the tester, hardly on the product. So a run
 leaves them out while the digest in `tests/tester.sha256` is the tester's. `./dev test --all` runs them, and records the
 digest when all tests passed: `python -m tests.tester` is pytest, and does that at its end.
+
+Such a run also does what takes long (the marker `long`), and all of the histories of which another run draws a share.
 """
 
 from __future__ import annotations
@@ -38,6 +40,11 @@ def is_due() -> bool:
 def runs_everything() -> bool:
     """Whether this is a run of `./dev test --all`."""
     return "QMODEL_TEST_ALL" in os.environ
+
+
+def share(count: int) -> int:
+    """How many of `count` drawn histories a run takes: all in a run of everything, and the first third in another."""
+    return count if runs_everything() else -(-count // 3)
 
 
 def is_of_the_tester(path: Path) -> bool:

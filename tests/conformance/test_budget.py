@@ -13,6 +13,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Result
 from qmodel.model.state import budget
+from tests.tester import share
 
 HISTORIES = 60
 STEPS = 60
@@ -31,7 +32,7 @@ def subject(units: int, block: int = budget.BLOCK) -> LuaSubject:
 def test_both_sides_stop_at_the_same_job(units: int, monkeypatch: pytest.MonkeyPatch) -> None:
     small = subject(units)
     monkeypatch.setattr(budget, "UNITS", units)
-    for seed in range(HISTORIES):
+    for seed in range(share(HISTORIES)):
         history = runner.draw(RandomChooser(f"budget.{units}.{seed}"), STEPS)
         small.reset()
         assert runner.first_difference(history, small) is None
@@ -54,7 +55,7 @@ def test_both_sides_count_the_same_bytes(units: int, block: int, monkeypatch: py
     small = subject(units, block)
     monkeypatch.setattr(budget, "UNITS", units)
     monkeypatch.setattr(budget, "BLOCK", block)
-    for seed in range(HISTORIES):
+    for seed in range(share(HISTORIES)):
         drawn = runner.draw(RandomChooser(f"bytes.{units}.{seed}"), STEPS)
         pages = [Step(drawn[-1].now, ops.Journal(after, 1000)) for after in range(0, STEPS, 7)]
         history = [Step(drawn[0].now, ops.ConfigSet("journal", 1)), *drawn, *pages]

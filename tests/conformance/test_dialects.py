@@ -11,8 +11,9 @@ from qmodel.conformance.dialects import runner
 from qmodel.conformance.dialects.calls import DRAWS
 from qmodel.conformance.dialects.subjects import Call, LuaSubject, ServerSubject
 from tests.servers import Server
+from tests.tester import share
 
-EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", share(80)))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

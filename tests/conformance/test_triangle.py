@@ -17,8 +17,9 @@ from qmodel.conformance.histories.choose import HypothesisChooser
 from qmodel.conformance.subjects.base import Step, Subject
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
+from tests.tester import share
 
-EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("QMODEL_CONFORMANCE_EXAMPLES", share(80)))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -18,6 +18,7 @@ from qmodel.pipeline.spark import campaign  # noqa: E402
 from tests.conformance.planted import Planted  # noqa: E402
 
 
+@pytest.mark.long
 def test_a_campaign_on_executors_finds_what_one_process_finds(spark: Any) -> None:
     what = Campaign("spark", Planted(0), steps=30)
     found = campaign.campaign(spark, what, 45, size=10).persist()

@@ -69,6 +69,7 @@ def test_what_a_cluster_lacks_is_said_in_a_sentence(error: str, said: str) -> No
     assert "docs/pipeline/cluster.md" in reason(error)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(2 * PATIENCE)
 def test_executors_die_and_stragglers_are_done_twice_and_each_row_is_one_job(url: str, tmp_path: Path) -> None:
     import pyspark

@@ -30,6 +30,7 @@ from qmodel.wire import codec
 from tests.property.support import bulk, state_of
 from tests.property.test_inner_errors import NEXT, Denying
 from tests.property.test_plain import Drawer, drawn
+from tests.tester import share
 
 REFUSED = [b"BAD_ARGUMENT", b"calls", b"operations"]
 
@@ -156,7 +157,7 @@ def but_statistics(subject: LuaSubject) -> dict[bytes, Any]:
 
 def test_rows_of_plain_operations_do_what_they_do_one_by_one() -> None:
     one, several = LuaSubject(), LuaSubject()
-    for seed in range(40):
+    for seed in range(share(40)):
         one.reset()
         several.reset()
         for row in rows(seed, 20):

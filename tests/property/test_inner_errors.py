@@ -29,6 +29,7 @@ from qmodel.model.invariants import check
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store
 from tests.property.support import bulk, state_of
+from tests.tester import share
 
 HISTORIES = 24
 EVERY = 3
@@ -108,7 +109,7 @@ def trials_of(histories: list[list[Step]]) -> Iterator[Trial]:
 
 def test_each_write_that_fails_leaves_the_state_before_or_the_state_after() -> None:
     ends: Counter[str] = Counter()
-    for trial in trials(HISTORIES):
+    for trial in trials(share(HISTORIES)):
         trial.run(whole := Denying())
         for nth in range(1, whole.writes + 1):
             trial.run(Denying(nth))
@@ -120,7 +121,7 @@ def test_each_write_that_fails_leaves_the_state_before_or_the_state_after() -> N
 
 def test_each_denied_command_leaves_the_state_before_or_the_state_after() -> None:
     ends: Counter[str] = Counter()
-    for trial in trials(HISTORIES):
+    for trial in trials(share(HISTORIES)):
         trial.run(whole := Denying())
         for name in sorted(whole.seen):
             trial.run(Denying(name=name))

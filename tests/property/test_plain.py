@@ -22,6 +22,7 @@ from qmodel.model import engine
 from qmodel.model.state.store import Store
 from tests.property.support import VERBS_ALONE, bulk
 from tests.property.test_inner_errors import Denying, trials_of
+from tests.tester import share
 
 HISTORIES, STEPS = 100, 120
 
@@ -152,7 +153,7 @@ def alike(both: tuple[LuaSubject, LuaSubject], now: int, op: Operation) -> Any:
 
 
 def test_plain_calls_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
-    for seed in range(HISTORIES):
+    for seed in range(share(HISTORIES)):
         for subject in both:
             subject.reset()
         for step in drawn(seed, STEPS):
@@ -160,12 +161,12 @@ def test_plain_calls_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) ->
 
 
 def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
-    for seed in range(0, HISTORIES, 4):
+    for seed in range(0, share(HISTORIES), 4):
         assert runner.first_difference(drawn(seed, STEPS), both[0], 10) is None
 
 
 def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
-    for history in bulk(60):
+    for history in bulk(share(60)):
         for subject in both:
             subject.reset()
         for now, op in history:

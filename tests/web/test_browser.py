@@ -90,7 +90,7 @@ PALE = """() => {
 """Text whose contrast to what is behind it is below 4.5:1."""
 
 
-@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.parametrize("phone", [False, pytest.param(True, marks=pytest.mark.long)], ids=["desk", "phone"])
 def test_every_page_can_be_read(opened: Open, phone: bool) -> None:
     page = opened("/", phone=phone, errors=True)
     said: list[str] = []

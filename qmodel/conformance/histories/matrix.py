@@ -8,13 +8,15 @@ again, to get the reply to a resend.
 
 A cell is (operation, situation of `a` before, outcome). The outcome is the code of the refusal, or the situation of
 `a` after the operation and the emitted events. Each cell is kept as a scenario: its shortest history and the model's
-reply. `python -m qmodel.conformance.histories.matrix FOLDER` writes them to a folder, one file for each operation; the
-suite's copy is `tests/conformance/scenarios`. Every implementation must agree with all of them.
+reply. `python -m qmodel.conformance.histories.matrix FOLDER` writes them to a folder, one file for each operation, and
+a digest of the code that they come from: as long as it is the same, the search would find the same. The suite's copy is
+`tests/conformance/scenarios`. Every implementation must agree with all of them.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -304,6 +306,18 @@ def _in_order(item: tuple[Cell, Scenario]) -> tuple[int, int, str]:
 
 # ---- files
 
+PACKAGE = Path(__file__).parents[2]
+CODE = ("model/**/*.py", "contract/**/*.py", "conformance/histories/*.py", "conformance/compare/report.py")
+DIGEST = "code.sha256"
+
+
+def digest() -> str:
+    """Digest the code that decides what the scenarios are."""
+    found = hashlib.sha256()
+    for path in sorted(path for pattern in CODE for path in PACKAGE.glob(pattern)):
+        found.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
 
 def files(found: dict[Cell, Scenario]) -> dict[str, str]:
     """Write the scenarios as text, by the name of their file."""
@@ -329,6 +343,17 @@ def _events_of_last(history: History) -> int:
     seq = before.seq
     engine.step(before, *history[-1])
     return before.seq - seq
+
+
+def read(folder: Path) -> dict[Cell, Scenario]:
+    """Read the scenarios of a folder."""
+    found = {}
+    for path in folder.glob("*.txt"):
+        for heading, history in parse(path.read_text(encoding="utf-8")).items():
+            situation_before, _, outcome = heading.partition(": ")
+            cell = Cell(path.stem, situation_before, outcome)
+            found[cell] = Scenario(cell, tuple(history))
+    return found
 
 
 def parse(text: str) -> dict[str, list[Step]]:
@@ -360,7 +385,7 @@ def _built(node: ast.expr) -> Any:
 
 
 def write(folder: Path) -> None:
-    """Write the files of all scenarios into a folder, and delete all other text files there."""
+    """Write the files of all scenarios and the digest into a folder, and delete all other text files there."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = files(scenarios())
     for old in folder.glob("*.txt"):
@@ -368,6 +393,7 @@ def write(folder: Path) -> None:
             old.unlink()
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+    (folder / DIGEST).write_text(digest() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
