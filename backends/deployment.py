@@ -38,7 +38,7 @@ def layout_of(url: str, query: str) -> Layout:
     options = dict(parse_qsl(query, keep_blank_values=True))
     if unknown := options.keys() - set(_OPTIONS):
         raise ConnectError(f"'{url}' has an unknown option, {min(unknown)}.", f"There are {', '.join(_OPTIONS)}.")
-    shards = options["shards"]
+    shards = options.get("shards", "")
     if not shards.isdecimal() or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
         raise ConnectError(
             f"A deployment cannot have {shards or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."

@@ -90,7 +90,7 @@ class AsyncMemoryBackend(AsyncWaits[Namespace]):
 
 _NAMED: dict[str, Namespace] = {}
 _NAMING = threading.Lock()
-_URL = re.compile(r"memory://([\w.-]*)/?(?:\?(shards=.*))?\Z")
+_URL = re.compile(r"memory://([\w.-]*)/?(?:\?(.*))?\Z")
 
 
 def namespace(url: str) -> Namespace:

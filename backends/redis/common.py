@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
@@ -10,11 +11,11 @@ from qmodel import runtime
 from qmodel.backends.bundle import events_key, wake_key
 from qmodel.backends.redis.resend import code_of, may_pass, server_error
 from qmodel.backends.redis.setup import Dialect
-from qmodel.backends.redis.url import Options
+from qmodel.backends.redis.url import OWN, Options
 from qmodel.contract.arguments import TIME, Name
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import ConnectError, NotConfirmed
+from qmodel.errors import ConnectError, NotConfirmed, did_you_mean
 from qmodel.model import engine
 from qmodel.wire.codec import Unencodable, decode, encode
 
@@ -195,11 +196,13 @@ def closed(where: str) -> ConnectError:
 
 
 def check_settings(connection: Any, settings: dict[str, Any]) -> None:
-    """Refuse a URL option that a connection of redis-py does not take."""
+    """Refuse a URL option that neither this backend nor a connection of redis-py takes."""
     try:
         connection(**settings)
     except TypeError as error:
-        raise ConnectError(
-            f"redis-py does not take an option of the URL: {error}.",
-            "See the head of qmodel/backends/redis/url.py and the arguments of redis.Connection.",
-        ) from None
+        known = {name for cls in connection.__mro__ for name in inspect.signature(cls.__init__).parameters}
+        unknown = min(settings.keys() - known, default="")
+        close = did_you_mean(unknown, [*OWN, *known])
+        told = f"A URL takes no option {unknown}." if unknown else f"redis-py refuses an option of the URL: {error}."
+        there_are = f"There are {', '.join(sorted(OWN))}, and those of redis.Connection."
+        raise ConnectError(told, f"Did you mean {close}?" if close else there_are) from None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from qmodel.app.carried import Carried
 from qmodel.app.connections import Connection
 from qmodel.app.errors import DeclarationError
 from qmodel.app.hooks import Event, Hook, Hooks, Middleware, logger
@@ -47,6 +49,7 @@ class BaseApp:
         self.imports = (imports,) if isinstance(imports, str) else tuple(imports)
         self.serializer: Serializer = Json() if serializer is None else serializer
         self.hooks = Hooks()
+        self.carried = Carried()
         self.middlewares: list[Middleware] = []
         self.has_asynchronous_middleware = False
         self._jobs: dict[str, AnyJobType] = {}
@@ -96,6 +99,18 @@ class BaseApp:
             return hook
 
         return add
+
+    def carry(self, *variables: ContextVar[str]) -> None:
+        """Let context variables with texts, such as a tenant or the id of a request, go along with each job.
+
+        The job is performed with the values of its put, and its log lines have them. A variable without a value is left
+        out. Raises DeclarationError for two variables of one name.
+        """
+        if variables and not self.carried:
+            self.on("put")(self.carried.inject)
+            self.middleware(self.carried.around)
+        for variable in variables:
+            self.carried.add(variable)
 
     # ---- where its jobs are
 

@@ -14,6 +14,7 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
+from qmodel.errors import did_you_mean
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -81,6 +82,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
         loaded.connection = Connection(session().url)
     _check_url(loaded)
     names, weights = (list(loaded.queues), {}) if queues is None else _queues(queues)
+    _check_queues(loaded, names)
     given |= {"memory": _size(given["memory"]), "grace": given["grace"] / 1000}
     host, port = given.pop("health_host"), given.pop("health_port")
     given["health"] = None if port is None else (host, port)
@@ -107,6 +109,14 @@ def _check_url(loaded: App) -> None:
     if loaded.url == "memory://":
         click.echo("memory:// has only the jobs of this process. Set QMODEL_URL, or give --url.", err=True)
         loaded.connection.told()
+
+
+def _check_queues(loaded: App, names: list[str]) -> None:
+    """Warn of a queue that no job type has, if its name is almost that of one that a job type has."""
+    for name in names:
+        close = did_you_mean(name, loaded.queues)
+        if close and name not in loaded.queues:
+            click.echo(f"No job type has the queue {name}. Did you mean {close}?", err=True)
 
 
 def _has_left_threads() -> bool:

@@ -44,7 +44,7 @@ from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, Subscri
 from qmodel.client.outcomes import result_of
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
-from qmodel.client.settings import AsyncConfigItems, from_setting, to_setting
+from qmodel.client.settings import QUEUE_OPTIONS, AsyncConfigItems, from_setting, to_setting
 from qmodel.client.spans import Spans
 from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.values import DependencyResults, Listing
@@ -485,6 +485,11 @@ class AsyncQueue:
     def throttle(self) -> AsyncThrottle:
         """The throttle of the queue. All its jobs pass it without naming it."""
         return AsyncThrottle(self.client, "queue/" + self.name)
+
+    @property
+    def config(self) -> AsyncQueueConfig:
+        """The options of this queue, which go before those of the namespace."""
+        return AsyncQueueConfig(self.client, self.name)
 
     def new(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known before the put."""
@@ -1578,6 +1583,42 @@ class AsyncConfig(AsyncConfigItems):
         return from_setting(option, await self._client.execute(ops.ConfigUnset(option)))
 
 
+class AsyncQueueConfig(AsyncConfigItems):
+    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, in seconds or as a timedelta.
+
+    `config.set("heartbeat", 30)` of the queue `emails` sets the option `heartbeat-emails` of the namespace. Refused
+    with UnknownOption and BadValue.
+    """
+
+    def __init__(self, client: AsyncClient, queue: str) -> None:
+        self._client = client
+        self._queue = queue
+
+    def _named(self, option: str) -> str:
+        return f"{option}-{self._queue}"
+
+    async def __getitem__(self, option: str) -> float:
+        """Read the value of an option: that of the namespace, if this queue has none."""
+        if option not in QUEUE_OPTIONS:
+            await self._client.execute(ops.ConfigGet(self._named(option)))  # refused: no queue has it
+        return (await self.all())[option]
+
+    async def all(self) -> dict[str, float]:
+        """Read every option with its value."""
+        found = {s.option: from_setting(s.option, s.value) for s in await self._client.execute(ops.Config())}
+        return {option: found.get(self._named(option), found[option]) for option in QUEUE_OPTIONS}
+
+    async def set(self, option: str, value: Duration) -> float:
+        """Set an option for this queue; give its value."""
+        op = ops.ConfigSet(self._named(option), to_setting(self._named(option), value))
+        return from_setting(op.option, await self._client.execute(op))
+
+    async def unset(self, option: str) -> float:
+        """Reset an option of this queue to that of the namespace; give that."""
+        await self._client.execute(ops.ConfigUnset(self._named(option)))
+        return await self[option]
+
+
 __all__ = [
     "AsyncClient",
     "AsyncConfig",
@@ -1585,6 +1626,7 @@ __all__ = [
     "AsyncJob",
     "AsyncJobs",
     "AsyncQueue",
+    "AsyncQueueConfig",
     "AsyncQueues",
     "AsyncRecurring",
     "AsyncRecurringJob",

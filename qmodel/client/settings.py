@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import cast
+from typing import Final, cast
 
 from qmodel.client.convert import Duration, milliseconds
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
+
+QUEUE_OPTIONS: Final = (PER_QUEUE.removesuffix("-"),)
+"""The options that a queue may have for itself."""
 
 
 def is_duration(option: str) -> bool:

@@ -40,7 +40,7 @@ from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, Subscri
 from qmodel.client.outcomes import result_of
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
-from qmodel.client.settings import ConfigItems, from_setting, to_setting
+from qmodel.client.settings import QUEUE_OPTIONS, ConfigItems, from_setting, to_setting
 from qmodel.client.spans import Spans
 from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.sync_executor import Executor
@@ -482,6 +482,11 @@ class Queue:
     def throttle(self) -> Throttle:
         """The throttle of the queue. All its jobs pass it without naming it."""
         return Throttle(self.client, "queue/" + self.name)
+
+    @property
+    def config(self) -> QueueConfig:
+        """The options of this queue, which go before those of the namespace."""
+        return QueueConfig(self.client, self.name)
 
     def new(self, klass: str, data: object = None, **options: Unpack[PutOptions]) -> ops.Put:
         """Make a job for `put_many`, with the arguments of `put`. Its `jid` is known before the put."""
@@ -1571,6 +1576,42 @@ class Config(ConfigItems):
         return from_setting(option, self._client.execute(ops.ConfigUnset(option)))
 
 
+class QueueConfig(ConfigItems):
+    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, in seconds or as a timedelta.
+
+    `config.set("heartbeat", 30)` of the queue `emails` sets the option `heartbeat-emails` of the namespace. Refused
+    with UnknownOption and BadValue.
+    """
+
+    def __init__(self, client: Client, queue: str) -> None:
+        self._client = client
+        self._queue = queue
+
+    def _named(self, option: str) -> str:
+        return f"{option}-{self._queue}"
+
+    def __getitem__(self, option: str) -> float:
+        """Read the value of an option: that of the namespace, if this queue has none."""
+        if option not in QUEUE_OPTIONS:
+            self._client.execute(ops.ConfigGet(self._named(option)))  # refused: no queue has it
+        return (self.all())[option]
+
+    def all(self) -> dict[str, float]:
+        """Read every option with its value."""
+        found = {s.option: from_setting(s.option, s.value) for s in self._client.execute(ops.Config())}
+        return {option: found.get(self._named(option), found[option]) for option in QUEUE_OPTIONS}
+
+    def set(self, option: str, value: Duration) -> float:
+        """Set an option for this queue; give its value."""
+        op = ops.ConfigSet(self._named(option), to_setting(self._named(option), value))
+        return from_setting(op.option, self._client.execute(op))
+
+    def unset(self, option: str) -> float:
+        """Reset an option of this queue to that of the namespace; give that."""
+        self._client.execute(ops.ConfigUnset(self._named(option)))
+        return self[option]
+
+
 __all__ = [
     "Client",
     "Config",
@@ -1578,6 +1619,7 @@ __all__ = [
     "Job",
     "Jobs",
     "Queue",
+    "QueueConfig",
     "Queues",
     "Recurring",
     "RecurringJob",

@@ -1,8 +1,9 @@
 """Log lines with the fields of their job: as text for people, or as JSON, one line each.
 
 A line that any library writes while a job is performed gets the job's `jid`, `klass`, `queue`, `attempt` and `worker`,
-and its `trace_id` and `span_id` while a trace is recorded. No arguments have to be passed: the current job is the one
-of `qmodel.app.current()`. Other settings of logging are not changed.
+the variables that the app carries (`App.carry`), and its `trace_id` and `span_id` while a trace is recorded. No
+arguments have to be passed: the current job is the one of `qmodel.app.current()`. Other settings of logging are not
+changed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class JobFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add the fields to the record; accept every record."""
+        from qmodel.app.carried import of
         from qmodel.app.context import NoJob, current
 
         try:
@@ -40,6 +42,9 @@ class JobFilter(logging.Filter):
         for name in FIELDS:
             if not hasattr(record, name):
                 setattr(record, name, getattr(job, name, None))
+        for name, value in of(job.headers).items() if job is not None else ():
+            if not hasattr(record, name):
+                setattr(record, name, value)
         if (span := _span()) is not None and not hasattr(record, "trace_id"):
             record.trace_id, record.span_id = span
         return True
@@ -76,7 +81,7 @@ class TextFormatter(logging.Formatter):
     """Writes a record for people: the time, the level, the message, and the current job in brackets."""
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Write the text before a traceback; the worker's own lines already name their job."""

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -595,6 +596,34 @@ def test_headers_travel_with_a_job(app: App) -> None:
     perform_next(app)
     perform_next(app)
     assert seen == [({"traceparent": "of work"}, 1), ({"traceparent": "of work"}, 2)]
+
+
+def test_variables_go_along_with_a_job_and_what_it_puts(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant")
+    other: ContextVar[str] = ContextVar("other", default="of the worker")
+    app.carry(tenant)
+    app.carry(other)
+    seen: list[tuple[str, ...]] = []
+
+    @app.job
+    def work(more: int) -> None:
+        seen.append((tenant.get(), other.get()))
+        if more:
+            work.put(more - 1)
+
+    token = tenant.set("eu-7")
+    work.put(1)
+    tenant.reset(token)
+    perform_next(app)
+    perform_next(app)
+    assert seen == [("eu-7", "of the worker")] * 2
+    assert tenant.get("none") == "none"
+    app.carry(tenant)
+    with pytest.raises(DeclarationError, match="Another variable is named 'tenant'"):
+        app.carry(ContextVar("tenant"))
+    tenant.set(7)  # type: ignore[arg-type]
+    work.put(0)
+    assert "The variable 'tenant' is to go along with jobs, and is no text: 7" in caplog.text
 
 
 def test_wrong_hooks_are_refused() -> None:

@@ -56,7 +56,8 @@ def test_a_named_deployment_is_the_same_for_all_with_or_without_its_options() ->
         ("memory://a?shards=", "power of two"),
         ("memory://a?shards=x", "power of two"),
         ("memory://a?shards=8&size=3", "unknown option, size"),
-        ("memory://a?size=3", r"memory://name\?shards=8"),
+        ("memory://a?size=3", "unknown option, size"),
+        ("memory://a b", r"memory://name\?shards=8"),
     ],
 )
 def test_a_wrong_layout_is_an_error_that_says_what_to_write(url: str, said: str) -> None:

@@ -106,7 +106,9 @@ def test_a_bad_url_is_refused_with_the_reason(url: str, said: str) -> None:
 
 
 def test_an_option_that_nobody_knows_is_refused() -> None:
-    assert "colour" in str(refused("redis://localhost?colour=red"))
+    assert "A URL takes no option colour. There are confirm, " in str(refused("redis://localhost?colour=red"))
+    assert "no option deadlin. Did you mean deadline?" in str(refused("redis://localhost?deadlin=5"))
+    assert "Did you mean socket_timeout?" in str(refused("redis://localhost?socket_timeou=5"))
 
 
 def test_no_message_shows_the_password() -> None:

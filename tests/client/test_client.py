@@ -704,6 +704,22 @@ def test_options_are_seconds_where_they_are_durations(client: Client) -> None:
     assert "heartbeat-q" in list(client.config)
 
 
+def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Client) -> None:
+    config = client.queues["default"].config
+    assert config.all() == {"heartbeat": 60}
+    client.config["heartbeat"] = 90
+    assert config["heartbeat"] == 90
+    config["heartbeat"] = timedelta(seconds=1.5)
+    assert (config["heartbeat"], client.config["heartbeat-default"], client.config["heartbeat"]) == (1.5, 1.5, 90)
+    assert client.queues["other"].config["heartbeat"] == 90
+    assert config.unset("heartbeat") == 90
+    for option in ("grace-period", "heartbeats"):
+        with pytest.raises(UnknownOption):
+            config[option] = 1
+        with pytest.raises(UnknownOption):
+            config[option]
+
+
 def test_unknown_options_and_bad_values_are_refused(client: Client) -> None:
     with pytest.raises(UnknownOption, match="There is no option hartbeat"):
         client.config["hartbeat"] = 1

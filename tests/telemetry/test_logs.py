@@ -6,7 +6,9 @@ import asyncio
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -59,6 +61,27 @@ def test_a_line_of_a_job_has_its_fields_and_one_of_nobody_has_none(app: App, wor
     }
     assert sent["time"].endswith("+00:00")
     assert "jid" not in other
+
+
+def test_a_line_of_a_job_has_the_variables_that_the_app_carries(app: App, work: Work, stream: io.StringIO) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant")
+    app.carry(tenant)
+
+    @app.job
+    def send() -> None:
+        log.info("sending")
+
+    install(json=True, stream=stream)
+    tenant.set("eu-7")
+    send.put()
+    work()
+    assert [line.get("tenant") for line in lines(stream) if line["message"] == "sending"] == ["eu-7"]
+
+
+def test_a_line_for_people_begins_with_its_date(stream: io.StringIO) -> None:
+    install(stream=stream)
+    log.warning("late")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d WARNING late\n", stream.getvalue())
 
 
 def test_an_exception_and_what_json_does_not_know_stay_on_one_line(stream: io.StringIO) -> None:

@@ -84,8 +84,9 @@ def test_a_plain_function_that_ran_for_too_long_does_not_keep_the_process(url: s
 
 
 def test_the_first_line_says_what_it_works_on(url: str) -> None:
-    with Process(url, "-q", "a,b", "-c", "3") as worker:
-        worker.says("queues a, b (ordered), 3 at a time in threads; ")
+    with Process(url, "-q", "a,b,defalt", "-c", "3") as worker:
+        worker.says("queues a, b, defalt (ordered), 3 at a time in threads; ")
+        assert "No job type has the queue defalt. Did you mean default?" in worker.output
         assert "job types: aadd, add, " in worker.output and url.partition("?")[0] in worker.output
 
 
