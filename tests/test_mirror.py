@@ -135,7 +135,7 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "budget.reach", "budget.size", "cascade.is_left",
+    "before", "budget.reach", "budget.size", "cascade.is_left",
     "completed.recheck", "config.all", "config.before", "config.get", "config.option", "config.special",
     "records.expiries",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
