@@ -673,6 +673,17 @@ def _many_workers(world: World, n: int) -> Operation:
     return ops.Workers(0, 1000)
 
 
+def _one_worker(make: Operation, each: int, at_once: int) -> Prepare:
+    """n times `each` leases of one worker, who has popped so many at once."""
+
+    def prepare(world: World, n: int) -> Operation:
+        world.put(puts(FEATURES["plain"], each * n))
+        world.calls(ops.Pop("q", WORKER, at_once, request=f"r{i}") for i in range(0, each * n, at_once))
+        return make
+
+    return prepare
+
+
 def _queues(make: Callable[[tuple[str, ...]], Operation], jobs_each: int, **more: Any) -> Prepare:
     def prepare(world: World, n: int) -> Operation:
         names = tuple(f"q{i}" for i in range(n))
@@ -853,6 +864,16 @@ OTHERS: list[Case] = [
     Case("cancel", "histories of 100 lines", _data_history(lambda n: ops.Cancel(jids(n)), 100)),
     Case("complete_many again", "histories of 100 lines", _completed_history),
     Case("workers", "n workers, 10 leases each", _many_workers),
+    *(
+        Case(make.spec.name, f"{each}n leases of one name, popped {how}", _one_worker(make, each, at_once))
+        for make in (
+            ops.Workers(),
+            ops.Worker(WORKER),
+            ops.Search(worker=WORKER, count=1000),
+            ops.CancelMany(worker=WORKER),
+        )
+        for each, at_once, how in ((8, 1, "singly"), (15, 100, "by 100"))
+    ),
     Case("pop_any", "n queues, 10 jobs each", _queues(lambda names: ops.PopAny(names, WORKER, 1000), 10)),
     Case("pop_any", "n queues, all empty", _queues(lambda names: ops.PopAny(names, WORKER, 1000, True), 0)),
     Case("pop_any", "n queues, all jobs later", _queues(lambda names: ops.PopAny(names, WORKER, 1), 1, delay_ms=10**6)),
@@ -898,7 +919,7 @@ def measured(world: World, case: Case, size: int, refused: str) -> Cost:
             if reply[0] == b"OK":
                 return Cost(case, size, spent / 1000, world.length() - before, refused)
             refused = reply[0].decode()
-            if refused == "OVER_BUDGET":
+            if refused == "OVER_BUDGET" and int(reply[-1]) <= size:
                 fits = max(fits, min(int(reply[-1]), size - 1))
         except Refused as said:
             refused = said.args[0].decode()

@@ -93,6 +93,7 @@ IN_LUA_ALONE = {
     "requests.flush": "a request is written once, however often an operation changes it",
     "workers.new_requests": "a pop of the model looks at its own request alone",
     "workers.expect": "a lease that was granted alone is written with the memory of its grant, in one command",
+    "workers.claims": "the model sorts its dictionary; Lua keeps the sorted list for a step that pages through it",
     "workers.silent_holders": "the model asks each worker; Lua has no list of them",
 }
 """Public functions without a twin in the model, and why."""
@@ -134,7 +135,7 @@ OTHER_WORDS = {
 }
 
 STORAGE_CALLS = {
-    "budget.reach", "budget.size", "cascade.is_left",
+    "before", "budget.reach", "budget.size", "cascade.is_left",
     "completed.recheck", "config.all", "config.before", "config.get", "config.option", "config.special",
     "records.expiries",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",

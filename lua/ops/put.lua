@@ -97,7 +97,7 @@ function put.check_budget(puts, operation)
   local units = 0
   for i = 1, #puts do
     local job = jobs.get(puts[i].jid)
-    units = units + budget.of_put(puts[i]) + (job and concurrency.ending(job) or 0)
+    units = units + budget.of_put(puts[i]) + (job and concurrency.ending(job) + concurrency.passing(job) or 0)
   end
   budget.check(operation, #puts, units)
 end

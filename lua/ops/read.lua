@@ -122,10 +122,9 @@ function read.length(_, op)
   return queues.length(op.queue)
 end
 
--- The jobs that a worker holds with a valid lease, and with a lapsed one.
-local function leases(now, name)
+-- Those of some jobs that are held with a valid lease, and those with a lapsed one.
+local function leases(now, held)
   local valid, lapsed = {}, {}
-  local held = workers.held(name)
   local expiries = records.expiries(held)
   for i, jid in ipairs(held) do
     local list = expiries[i] > now and valid or lapsed
@@ -134,19 +133,31 @@ local function leases(now, name)
   return valid, lapsed
 end
 
--- List the workers with the number of their leases.
+-- How many valid and lapsed leases a worker has; beyond the budget, how many at least: one for each grant.
+local function held_by(now, name)
+  local entries = workers.entries(name)
+  local units = budget.of_leases(entries)
+  if units > budget.room() then
+    return math.floor(entries / 2), 0
+  end
+  budget.spend(units)
+  local valid, lapsed = leases(now, workers.unordered(name))
+  return #valid, #lapsed
+end
+
+-- List the workers with the number of their leases, as far as the budget goes.
 function read.workers(now, op)
   local page = {}
   for i, found in ipairs(workers.listed(now, op.offset, op.count)) do
-    local valid, lapsed = leases(now, found[1])
-    page[i] = {found[1], tonumber(found[2]), #valid, #lapsed}
+    page[i] = {found[1], tonumber(found[2]), held_by(now, found[1])}
   end
   return page
 end
 
 -- List the jobs that a worker holds.
 function read.worker(now, op)
-  return {leases(now, op.worker)}
+  workers.check_bounded('worker', op.worker)
+  return {leases(now, workers.held(op.worker))}
 end
 
 -- Show the statistics of a queue on a day.

@@ -81,6 +81,11 @@ function concurrency.ending(job)
   return units
 end
 
+-- The units for moving a job that is parked at a key, and may get a slot before its turn in the same step.
+function concurrency.passing(job)
+  return job.state == 'throttled' and concurrency_keys.is_parked(job) and budget.moving(job) or 0
+end
+
 -- How many of some jobs each key has.
 local function count_of(found)
   local counts = {}

@@ -91,13 +91,18 @@ local function take(now, operation, walk, job, wanted)
   return true
 end
 
+-- The units for reading the order of a worker's leases: half as many as for looking at each; or refuse.
+local function before(operation, of, name)
+  return of[1] == 'held' and math.floor(workers.check_bounded(operation, name) / 2) or 0
+end
+
 -- The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new cursor;
 -- or refuse.
 function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
 
-  local walk = {found = {}, seen = 0, units = 0, last = nil}
+  local walk = {found = {}, seen = 0, units = before(operation, of, name), last = nil}
   for _, list in ipairs(lists(of, name, wanted.group, at)) do
     local kind, whose = list[1], list[2]
     local after = at and kind == at.kind and (kind ~= 'group' or whose == at.name) and at.behind or nil

@@ -6,11 +6,12 @@ local budget = {}
 budget.UNITS = 4000
 
 budget.FAILURE = 2
-budget.SLOT = 2
+budget.SLOT = 3
 budget.THROTTLE = 6
 budget.QUEUE = 2
 budget.ALONE = 4
-budget.BLOCK = 4096
+budget.LEASES = 2
+budget.BLOCK = 3072
 
 local INLINE = 1024
 local FEW_TAGS = 16
@@ -170,6 +171,11 @@ end
 -- The units for making the job of a message.
 function budget.of_delivery(subscription, message)
   return 4 + #(subscription.tags or {}) + blocks(apart(#message.data))
+end
+
+-- The units for looking at the leases of a worker with so many entries.
+function budget.of_leases(entries)
+  return math.floor(entries / budget.LEASES)
 end
 
 -- The units for showing a message.

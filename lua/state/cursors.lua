@@ -111,15 +111,15 @@ end
 
 -- The same for the jobs that a worker holds, which are not in a sorted set.
 local function held(name, after, most)
-  local page, jids = {}, workers.held(name)
-  records.prefetch(jids)
-  for _, jid in ipairs(jids) do
-    local job = jobs.load(jid)
-    local key = {tonumber(job.seq)}
-    if #page < most and (not after or is_behind(key, after)) then
-      page[#page + 1] = {key, jid}
+  local page, jids = {}, {}
+  local seqs, of = workers.claims(name)
+  for i = 1, #seqs do
+    local seq = seqs[i]
+    if #page < math.min(most, CHUNK) and (not after or seq > after[1]) then
+      page[#page + 1], jids[#jids + 1] = {{seq}, of[seq]}, of[seq]
     end
   end
+  budget.reach(jids)
   return page
 end
 

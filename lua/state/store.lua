@@ -62,6 +62,7 @@ function store.begin(now, text, many)
   store.tagged = false -- tag -> how many jobs more or fewer have it (state/tags.lua)
   store.cascade = false -- failed jobs whose dependents are not processed yet (state/cascade.lua)
   store.seen = false -- the worker whose last-seen time was read
+  store.claims = false -- the leases of one worker, in order (state/workers.lua)
 end
 
 -- Turn a whole number into text, once: a number costs Redis and this library more than a third of a microsecond each

@@ -12,6 +12,7 @@ local workers = {}
 
 local PRECISION_MS = 1000
 local SWEEP = 10
+local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
 
 -- Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
@@ -162,22 +163,55 @@ function workers.last_seen()
   return tonumber(found[2] or 0)
 end
 
--- The jobs that a worker holds, oldest claim first.
-function workers.held(name)
+-- How many entries a worker has: its leases, the grants that are remembered, and when it was seen. Each grant has a
+-- lease of its own.
+function workers.entries(name)
+  return writes.fetch('HLEN', keys.worker(name))
+end
+
+-- Refuse to look at more leases of a worker than one operation may; give the units.
+function workers.check_bounded(operation, name)
+  local count = workers.entries(name)
+  local units = budget.of_leases(count)
+  budget.check(operation, count, units)
+  return units
+end
+
+-- The claims of a worker in their order, and the job of each. A step that asks again gets the same lists.
+function workers.claims(name)
+  if store.claims and store.claims.name == name then
+    return store.claims.seqs, store.claims.of
+  end
   local all = writes.fetch('HGETALL', keys.worker(name))
-  local held = {}
+  local seqs, of = {}, {}
   for i = 1, #all, 2 do
-    local jid = string.match(all[i], '^j(.*)$')
-    if jid then
-      held[#held + 1] = {jid, tonumber(all[i + 1])}
+    if string.byte(all[i]) == LEASE then
+      local seq = tonumber(all[i + 1])
+      seqs[#seqs + 1], of[seq] = seq, string.sub(all[i], 2)
     end
   end
-  table.sort(held, function(a, b)
-    return a[2] < b[2]
-  end)
+  table.sort(seqs)
+  store.claims = {name = name, seqs = seqs, of = of}
+  return seqs, of
+end
+
+-- The jobs that a worker holds, oldest claim first.
+function workers.held(name)
+  local seqs, of = workers.claims(name)
   local jids = {}
-  for i, lease in ipairs(held) do
-    jids[i] = lease[1]
+  for i = 1, #seqs do
+    jids[i] = of[seqs[i]]
+  end
+  return jids
+end
+
+-- The jobs that a worker holds, for a caller that only counts them.
+function workers.unordered(name)
+  local fields, jids = writes.fetch('HKEYS', keys.worker(name)), {}
+  for i = 1, #fields do
+    if string.byte(fields[i]) == LEASE then
+      jids[#jids + 1] = string.sub(fields[i], 2)
+    end
   end
   return jids
 end

@@ -232,6 +232,11 @@ local function attempt(operation, args, simulated)
   return pcall(execute, operation, args, simulated)
 end
 
+-- An error as a reply, which is one line.
+local function as_reply(fault)
+  return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+end
+
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
 -- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
 -- that of the clock is simulated, unless a dialect says that it is not.
@@ -254,7 +259,7 @@ function register.call(operation, prefix, args, real)
     fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
     fault = entered and writes.recover(fault) or not entered and fault
     if fault then
-      return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+      return as_reply(fault)
     end
   end
   return answer or plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
@@ -286,7 +291,7 @@ function register.group(operation, prefix, args, places, sizes)
     return 0
   end
   for i = 1, fault and #replies or 0 do
-    replies[i] = {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
+    replies[i] = as_reply(fault)
   end
   return #replies, replies
 end

@@ -87,8 +87,7 @@ class Worker:
         )
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("memory:// works in one process only. Use redis://, or qmodel serve, with several.")
-        self._given_name = name
-        self._number = next(_NUMBERS)
+        self._given_name, self._number = name, next(_NUMBERS)
         self.done = 0
         self.abandoned = self.stopped_remotely = False
         self.connection = Connection(app.url, lambda: app.client)
@@ -139,8 +138,7 @@ class Worker:
             except GivenUp:
                 self.abandoned = bool(self._held)
                 log.given_up(len(self._held))
-                for attempt in self.running:  # others may get these jobs soon
-                    self._runner.abort(attempt, Abort("stop", "Its worker stops without an answer of the server."))
+                self._abort_all("Its worker stops without an answer of the server.")  # others may get these jobs soon
             except ForkServerGone:
                 self._give_back()
                 raise
@@ -389,12 +387,14 @@ class Worker:
     def _give_back(self) -> None:
         """Give back all jobs that have not ended, after a short time to clean up."""
         self._ended += self._runner.take_back()
-        for attempt in self.running:
-            if attempt not in self._ended:
-                self._runner.abort(attempt, Abort("stop", "Its worker stops."))
+        self._abort_all("Its worker stops.")
         self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
         self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended, self.connection.client.homes))
         over = {attempt.token for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.token not in over])))
+
+    def _abort_all(self, sentence: str) -> None:
+        for attempt in (one for one in self.running if one not in self._ended):
+            self._runner.abort(attempt, Abort("stop", sentence))

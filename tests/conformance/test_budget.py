@@ -92,3 +92,22 @@ def test_results_are_read_in_pages_that_both_sides_bound_alike(units: int, monke
     assert {one.result for one in shown} == set(texts)
     refused = [one for one in found if isinstance(one, Refusal)]
     assert {one.code for one in refused} == {"OVER_BUDGET"}
+
+
+def test_the_leases_of_one_name_are_looked_at_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it a list of them is refused, and a count says how many there are at least."""
+    small = subject(8)
+    monkeypatch.setattr(budget, "UNITS", 8)
+    asked = (ops.Worker("w"), ops.Search(worker="w"), ops.CancelMany(worker="w", preview=True))
+    history = [Step(1, ops.Put("q", f"j{i}", "k", "")) for i in range(12)]
+    history += [Step(2, ops.Pop("q", "w", 1, request=f"r{i}")) for i in range(9)]
+    history += [Step(3, op) for op in (*asked, ops.Workers(), ops.Cancel(("j0",)), *asked, ops.Workers())]
+    assert runner.first_difference(history, small) is None
+    small.reset()
+    *_, refused, found, canceled, (many,), _, held, first, _, (one,) = [small.step(*step) for step in history]
+    for reply in (refused, found, canceled):
+        assert isinstance(reply, Refusal)
+        assert reply.facts[1:] == ("9", "8", "16")
+    assert many.jobs == 9
+    assert len(held.jobs) == one.jobs == 8
+    assert [job.jid for job in first.jobs] == ["j1", "j2"]  # half of the units have gone to finding them

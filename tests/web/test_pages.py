@@ -247,6 +247,17 @@ def test_a_list_is_shown_in_parts(shop: Shop) -> None:
     assert seen == [f"j-{number:03}" for number in range(120)]
 
 
+def test_a_worker_with_more_leases_than_can_be_listed_is_on_the_list(shop: Shop) -> None:
+    for part in range(9):
+        shop.client.execute(ops.PutMany(tuple(ops.Put("many", f"m{part}-{i}", "K", "") for i in range(1000))))
+        shop.client.execute(ops.Pop("many", "greedy", 1000))
+    listed, shown = (shop.pages().get(page) for page in ("/workers", "/worker?name=greedy"))
+    assert listed.status_code == 200
+    assert "greedy" in listed.text
+    assert shown.status_code == 409
+    assert "OVER_BUDGET" in shown.text
+
+
 def test_a_search_goes_on_from_its_cursor(shop: Shop) -> None:
     for number in range(120):
         shop.client.execute(ops.Put("many", f"j-{number:03}", "K" if number % 2 else "L", "{}"), now=NOW)

@@ -45,7 +45,7 @@ class Multiget(Operation):
     jids: Jids
 
 
-@operation("found", "read", "TOO_WIDE")
+@operation("found", "read", "TOO_WIDE OVER_BUDGET")
 class Search(Operation):
     """Find jobs by queue, state, klass, tag, worker and group, in any combination; list by list, each in its order.
 
@@ -153,13 +153,17 @@ class Length(Operation):
 
 @operation("workers", "read")
 class Workers(Operation):
-    """List the workers, latest seen first; those silent for max-worker-age without a job are left out."""
+    """List the workers, latest seen first; those silent for max-worker-age without a job are left out.
+
+    The leases are counted as far as the budget of one call goes: thousands. Of the workers after that, the reply says
+    how many jobs they hold at least.
+    """
 
     offset: Offset = 0
     count: Count = 25
 
 
-@operation("worker", "read")
+@operation("worker", "read", "OVER_BUDGET")
 class Worker(Operation):
     """List the jobs that a worker holds."""
 

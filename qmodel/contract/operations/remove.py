@@ -48,7 +48,7 @@ class Drain(Operation):
     request: RequestId = ""
 
 
-@operation("bulk", "memo", "TOO_WIDE", "canceled lock_lost" + ENDS, finishes=True)
+@operation("bulk", "memo", "TOO_WIDE OVER_BUDGET", "canceled lock_lost" + ENDS, finishes=True)
 class CancelMany(Operation):
     """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
 

@@ -7,7 +7,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.cleanup import clean_up
-from qmodel.model.rules.concurrency import ending, place
+from qmodel.model.rules.concurrency import ending, passing, place
 from qmodel.model.rules.stages import enter
 from qmodel.model.state import budget, dependencies, jobs, options, queues, stats, tags
 from qmodel.model.state.dependencies import Edges
@@ -144,7 +144,7 @@ def check_budget(store: Store, puts: tuple[Put, ...], operation: str) -> None:
     units = 0
     for one in puts:
         job = jobs.get(store, one.jid)
-        units += budget.of_put(one) + (ending(store, job) if job is not None else 0)
+        units += budget.of_put(one) + (ending(store, job) + passing(job) if job is not None else 0)
     budget.check(operation, len(puts), units)
 
 

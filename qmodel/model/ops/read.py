@@ -151,19 +151,30 @@ def length(store: Store, now: int, op: Length) -> int:
 
 
 def workers_(store: Store, now: int, op: Workers) -> tuple[WorkerCounts, ...]:
-    """List the workers with the number of their leases."""
+    """List the workers with the number of their leases, as far as the budget goes."""
     found = workers.listed(store, now)[op.offset : op.offset + op.count]
-    return tuple(WorkerCounts(name, seen_at, *map(len, _leases(store, now, name))) for seen_at, name in found)
+    return tuple(WorkerCounts(name, seen_at, *_held_by(store, now, name)) for seen_at, name in found)
+
+
+def _held_by(store: Store, now: int, name: str) -> tuple[int, int]:
+    """How many valid and lapsed leases a worker has; beyond the budget, how many at least: one for each grant."""
+    entries = workers.entries(store, name)
+    units = budget.of_leases(entries)
+    if units > budget.room(store):
+        return entries // 2, 0
+    budget.spend(store, units)
+    valid, lapsed = _leases(store, now, workers.unordered(store, name))
+    return len(valid), len(lapsed)
 
 
 def worker(store: Store, now: int, op: Worker) -> WorkerJobs:
     """List the jobs that a worker holds."""
-    return WorkerJobs(*_leases(store, now, op.worker))
+    workers.check_bounded(store, "worker", op.worker)
+    return WorkerJobs(*_leases(store, now, workers.held(store, op.worker)))
 
 
-def _leases(store: Store, now: int, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The jobs that a worker holds with a valid lease, and with a lapsed one."""
-    held = workers.held(store, name)
+def _leases(store: Store, now: int, held: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those of some jobs that are held with a valid lease, and those with a lapsed one."""
     valid = tuple(jid for jid in held if jobs.load(store, jid).expires_at > now)
     lapsed = tuple(jid for jid in held if jobs.load(store, jid).expires_at <= now)
     return valid, lapsed

@@ -73,6 +73,11 @@ def ending(store: Store, job: Job) -> int:
     return units
 
 
+def passing(job: Job) -> int:
+    """The units for moving a job that is parked at a key, and may get a slot before its turn in the same step."""
+    return budget.moving(job) if job.state == "throttled" and concurrency_keys.is_parked(job) else 0
+
+
 def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]) -> list[Job]:
     """The jobs that would join the order of a queue if some jobs ended, and then others became due: as they would be,
     for a read.

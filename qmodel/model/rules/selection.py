@@ -9,7 +9,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules.concurrency import ending
-from qmodel.model.state import budget, cursors, failures, jobs
+from qmodel.model.state import budget, cursors, failures, jobs, workers
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -53,6 +53,7 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
     at = _begins(op, operation, kinds)
 
     walk = Walk()
+    walk.units = _before(store, operation, kinds, name)
     for kind, whose in _lists(store, kinds, name, wanted.group, at):
         after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
         for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
@@ -64,6 +65,11 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
             if len(walk.found) == op.count or walk.seen == MOST:
                 return walk.found, cursors.write(*walk.last)
     return walk.found, ""
+
+
+def _before(store: Store, operation: str, kinds: tuple[str, ...], name: str) -> int:
+    """The units for reading the order of a worker's leases: half as many as for looking at each; or refuse."""
+    return workers.check_bounded(store, operation, name) // 2 if kinds == ("held",) else 0
 
 
 def _take(store: Store, now: int, operation: str, walk: Walk, job: Job, wanted: Filter) -> bool:

@@ -2,7 +2,7 @@
 
 Counts alone do not bound an operation: a thousand jobs with a hundred tags each are a hundred thousand tags. So work is
 counted in units, of about ten microseconds of a server each. A job costs 2 units, and one more for each option, tag,
-dependency, dependent, and 4 KiB of data; two for each throttle and for every four stages of its history; more for long
+dependency, dependent, and 3 KiB of data; two for each throttle and for every four stages of its history; more for long
 histories, and for the texts that its record holds. One operation may do 4000 units, so that it stays below 50
 milliseconds.
 
@@ -32,7 +32,7 @@ UNITS = 4000
 FAILURE = 2
 """The units of a failure, beside those of the job."""
 
-SLOT = 2
+SLOT = 3
 """The units for giving a slot to a parked job, beside those for moving it."""
 
 THROTTLE = 6
@@ -44,7 +44,10 @@ QUEUE = 2
 ALONE = 4
 """The units for taking a job of a queue with a throttle of its own, which are taken one at a time."""
 
-BLOCK = 4096
+LEASES = 2
+"""The entries of a worker that cost a unit when its leases are looked at: leases, and grants that are remembered."""
+
+BLOCK = 3072
 """The bytes of text that cost a unit."""
 
 INLINE = 1024
@@ -171,6 +174,11 @@ def of_run(schedule: Schedule) -> int:
 def of_delivery(subscription: Subscription, message: Message) -> int:
     """The units for making the job of a message."""
     return 4 + len(subscription.put.tags or ()) + _apart(message.data) // BLOCK
+
+
+def of_leases(entries: int) -> int:
+    """The units for looking at the leases of a worker with so many entries."""
+    return entries // LEASES
 
 
 def of_message(message: Message) -> int:

@@ -10,7 +10,7 @@ A worker's last-seen time is updated at most once a second: more would cost ever
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import config
+from qmodel.model.state import budget, config
 from qmodel.model.state.records import Job, Worker
 from qmodel.model.state.store import Store
 
@@ -109,7 +109,28 @@ def last_seen(store: Store) -> int:
     return max((worker.seen_at or 0 for worker in store.workers.values()), default=0)
 
 
+def entries(store: Store, name: str) -> int:
+    """How many entries a worker has: its leases, the grants that are remembered, and when it was seen. Each grant has a
+    lease of its own.
+    """
+    worker = store.workers.get(name)
+    return len(worker.held) + len(worker.grants) + (worker.seen_at is not None) if worker is not None else 0
+
+
+def check_bounded(store: Store, operation: str, name: str) -> int:
+    """Refuse to look at more leases of a worker than one operation may; give the units."""
+    count = entries(store, name)
+    units = budget.of_leases(count)
+    budget.check(operation, count, units)
+    return units
+
+
 def held(store: Store, name: str) -> list[str]:
     """The jobs that a worker holds, oldest claim first."""
     worker = store.workers.get(name)
     return sorted(worker.held, key=worker.held.__getitem__) if worker is not None else []
+
+
+def unordered(store: Store, name: str) -> list[str]:
+    """The jobs that a worker holds, for a caller that only counts them."""
+    return held(store, name)

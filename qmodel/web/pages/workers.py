@@ -8,6 +8,7 @@ from starlette.responses import Response
 from qmodel.client import remote
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
 from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
@@ -20,12 +21,12 @@ SILENT_MS = 3_600_000
 
 
 def index(request: Request) -> Response:
-    """List the workers, latest seen first, with some of their jobs."""
+    """List the workers, latest seen first, with some of their jobs; no jobs of those that hold very many."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
     found, told = cut(listed, offset), signals(*noted)
-    busy = [worker.name for worker in found.items if worker.jobs or worker.stalled]
+    busy = [worker.name for worker in found.items if 0 < worker.jobs + worker.stalled <= MOST]
     held = site.source.ask_all(map(ops.Worker, busy))
     jids = {name: (*one.stalled, *one.jobs)[:SHOWN] for name, one in zip(busy, held, strict=True)}
     known = site.source.known(jid for some in jids.values() for jid in some)
