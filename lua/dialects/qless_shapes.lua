@@ -257,6 +257,15 @@ function qless_shapes.worker(name, count, stalled)
   return qless_texts.record({'name', qless_texts.quote(name), 'jobs', count, 'stalled', stalled})
 end
 
+-- The bins of the documents, which are the engine's, as texts; zeros if none are kept.
+function qless_shapes.documented(bins)
+  local found = {}
+  for i = 1, 287 do
+    found[i] = qless_texts.digits(bins[i] or 0)
+  end
+  return found
+end
+
 -- The 148 bins of qless, from ours; zeros if none are kept.
 function qless_shapes.histogram(bins)
   local found = {}
@@ -299,12 +308,15 @@ local function sample(of)
     qless_shapes.set(said, 'total', qless_texts.digits(count))
     qless_shapes.set(said, 'variance', qless_texts.rounded(variance / 1e6))
   end
-  qless_shapes.set(said, 'histogram', qless_texts.listed(qless_shapes.histogram(of[4])))
+  qless_shapes.set(said, 'histogram', qless_texts.listed((qless_session.document and qless_shapes.documented or qless_shapes.histogram)(of[4])))
   return qless_texts.record(said)
 end
 
--- The statistics of a day.
-function qless_shapes.stats(of)
+-- The statistics of a day; of a part of it, only waits and runs.
+function qless_shapes.stats(of, is_part)
+  if is_part then
+    return qless_texts.record({'wait', sample(of[3]), 'run', sample(of[4])})
+  end
   return qless_texts.record({
     'retries', of[7], 'failed', of[6], 'failures', of[5], 'wait', sample(of[3]), 'run', sample(of[4]),
   })
