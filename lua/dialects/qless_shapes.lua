@@ -172,7 +172,7 @@ function qless_shapes.job(view)
   local exhausted = now == 'failed' and tonumber(job.remaining) == 0 and is_exhausted(job)
   local fields = {
     'jid', qless_texts.quote(view[1]),
-    'klass', qless_texts.quote(job.klass),
+    'klass', qless_texts.quote(qless_texts.shown_klass(job.klass)),
     'state', qless_texts.quote(now),
     'queue', qless_texts.quote(now == 'complete' and '' or job.queue),
     'worker', qless_texts.quote(job.worker),
@@ -194,7 +194,7 @@ function qless_shapes.job(view)
   end
   local text = qless_texts.record(fields)
   if qless_session.document then
-    local head = qless_texts.facts({'id', view[1], 'type', job.klass})
+    local head = qless_texts.facts({'id', view[1], 'type', qless_texts.shown_klass(job.klass)})
     return string.sub(head, 1, -2) .. ',' .. string.sub(text, 2)
   end
   return text
@@ -241,7 +241,7 @@ end
 -- A recurring job.
 function qless_shapes.schedule(of)
   local fields = {
-    'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(of[3]), 'state', '"recur"',
+    'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(qless_texts.shown_klass(of[3])), 'state', '"recur"',
     'queue', qless_texts.quote(of[2]), 'priority', qless_texts.digits(qless_session.sign * of[5]),
     'interval', qless_texts.seconds(of[8]), 'retries', of[6], 'count', of[10], 'data', qless_texts.quote(of[4]),
     'tags', qless_texts.quoted(of[7]), 'backlog', of[9],

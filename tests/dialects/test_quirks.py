@@ -131,6 +131,17 @@ def test_statistics_are_answered_by_tag_and_by_worker(ask: Ask) -> None:
     assert ask("stats", 9, "q", 0, "NOPE") == ask("stats", 9, "q", 0)  # qless ignores surplus arguments
 
 
+def test_a_klass_may_be_empty(ask: Ask) -> None:
+    assert ask("put", 0, "me", "q", "a", "", "{}", 0) == "a"
+    assert ask("get", 0, "a")["klass"] == "" == ask("pop", 0, "q", "w", 1)[0]["klass"]
+    ask("recur", 0, "q", "r", "", "{}", "interval", 60, 0)
+    assert ask("recur.get", 0, "r")["klass"] == ""
+    ask("recur.update", 0, "r", "klass", "K")
+    assert ask("recur.get", 0, "r")["klass"] == "K"
+    ask("recur.update", 0, "r", "klass", "")
+    assert ask("pop", 0, "q", "w", 1)[0]["klass"] == ""
+
+
 def test_q6_a_step_with_a_delay_is_scheduled_and_says_so(ask: Ask) -> None:
     put(ask, "a")
     ask("pop", 0, "q", "w", 1)

@@ -23,12 +23,12 @@ def job(session: Session, of: Job) -> Raw:
     now = state(session, of)
     told = dict(of.options).get("told")
     data = Raw(of.data) if session.document and texts.is_json(of.data) else of.data
-    head = [("id", of.jid), ("type", of.klass)] if session.document else []
+    head = [("id", of.jid), ("type", texts.shown_klass(of.klass))] if session.document else []
     return texts.record(
         (
             *head,
             ("jid", of.jid),
-            ("klass", of.klass),
+            ("klass", texts.shown_klass(of.klass)),
             ("state", now),
             ("queue", "" if now == "complete" else of.queue),
             ("worker", of.worker),
@@ -179,7 +179,7 @@ def schedule(session: Session, of: Schedule) -> Raw:
     return texts.record(
         (
             ("jid", of.jid),
-            ("klass", of.klass),
+            ("klass", texts.shown_klass(of.klass)),
             ("state", "recur"),
             ("queue", of.queue),
             ("priority", session.sign * of.priority),
