@@ -25,6 +25,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 400, 30
 LONG_FILES = {
     "lua/contract/catalogue.lua": "generated",
     "lua/state/store.lua": "all that touches Redis but for a few reads",
+    "lua/state/stats.lua": "waits, runs and counts of a day: of a queue, by tags and workers, by the minute",
     "lua/state/writes.lua": "one list of writes, and what becomes of it when one of them fails",
     "lua/dialects/qless_jobs.lua": "a function for each command",
     "lua/ops/pop.lua": "the pop, those of qless and reqless, and the peek, which share their steps",

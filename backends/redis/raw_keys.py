@@ -404,9 +404,19 @@ class _Reader:
                 **{name: int(counts.get(name, 0)) for name in ("failures", "failed", "retries")},
                 "minutes": self.minutes(member),
                 "swept": member not in unswept,
+                "tags": self.parts("tags", member),
+                "workers": self.parts("workers", member),
             }
         if not unswept <= {f"{day}:{queue}" for day, queue in found}:
             raise Corrupt(f"there are minutes of {sorted(unswept)}, which have no statistics")
+        return found
+
+    def parts(self, by: str, member: str) -> dict[str, Record]:
+        """Read what is counted by tags or by workers."""
+        found = {}
+        for name, text in self.fields(f"s:{by}:{member}").items():
+            wait, _, run = text.partition("\n")
+            found[name] = {"wait": _copied(_sample(wait, ())), "run": _copied(_sample(run, ()))}
         return found
 
     def minutes(self, member: str) -> dict[int, tuple[int, ...]]:
@@ -431,8 +441,7 @@ class _Reader:
 
     def sample(self, kind: str, member: str) -> Record:
         folded = self.text(f"s:{kind}:{member}", "0\t0\t0\t")
-        sample = _sample(folded, tuple(self.durations(kind, member)))
-        return {**sample, "bins": dict(sample["bins"])}
+        return _copied(_sample(folded, tuple(self.durations(kind, member))))
 
     # ---- requests
 
@@ -537,6 +546,10 @@ def _sample(folded: str, pending: tuple[int, ...]) -> Record:
         sample["squares"] += delta * (duration - sample["mean"])
         sample["bins"][bin_of(duration)] = sample["bins"].get(bin_of(duration), 0) + 1
     return sample
+
+
+def _copied(sample: Record) -> Record:
+    return {**sample, "bins": dict(sample["bins"])}
 
 
 def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:

@@ -1606,6 +1606,8 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       at = kinds[36],
+      tag = kinds[1],
+      worker = kinds[1],
     },
   },
   metrics = {
@@ -1863,6 +1865,8 @@ catalogue.options = {
   ['requests-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['stats-history'] = {default = 30, low = 0, high = 3660},
   ['histogram-history'] = {default = 7, low = 0, high = 3660},
+  ['stats-tags'] = {default = 100, low = 0, high = 200},
+  ['stats-workers'] = {default = 0, low = 0, high = 200},
   ['metrics-history'] = {default = 1440, low = 0, high = 10080},
   ['messages-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['messages-history-count'] = {default = 1000, low = 0, high = 1000000},
@@ -1883,6 +1887,8 @@ catalogue.option_names = {
   'requests-history',
   'stats-history',
   'histogram-history',
+  'stats-tags',
+  'stats-workers',
   'metrics-history',
   'messages-history',
   'messages-history-count',

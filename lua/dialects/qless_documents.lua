@@ -64,7 +64,7 @@ local function shared()
   return {
     cancel = {'cancel', 'now', 1}, failed = {'failed', 'now', '1*'}, get = {'get', 'now', 1},
     getconfig = {'config.get', 'now', '1*'}, peek = {'peek', 3, 1, 2}, pop = {'pop', 4, 1, 2, 3}, setconfig = configure,
-    stats = {'stats', 'now', 1, 2},
+    stats = {'stats', 'now', 1, 2, '3*'},
   }
 end
 

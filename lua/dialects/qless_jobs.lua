@@ -90,7 +90,7 @@ function qless_jobs.put(me, queue, jid, klass, data, delay, ...)
   data = qless_arguments.need_data('Put', data)
   local delay_ms = qless_arguments.delay_of('Put', delay)
   local given = qless_arguments.options_of('Put', {...})
-  local args, names = add_options({queue, jid, klass, data}, jid, delay_ms, given)
+  local args, names = add_options({queue, jid, qless_texts.stored_klass(klass), data}, jid, delay_ms, given)
 
   local followers = plan({jid}, qless_session.reqless and qless_throttles.left(jid))
   local tagged = tags_again(jid, names)

@@ -243,19 +243,32 @@ function qless_queues.length(queue)
   return of[2] + of[3] + of[5] + of[6] + (qless_session.reqless and 0 or of[11])
 end
 
--- Show the statistics of a queue on a given day.
-function qless_queues.stats(queue, date)
+-- The tag or the worker by which `stats` counts, from what follows the date. Anything else is ignored as surplus, or
+-- refused where a document says what a call has.
+local function part(given)
+  local is_part = (given[1] == 'tag' or given[1] == 'worker') and #given > 1
+  local known = is_part and 2 or 0
+  if qless_session.document and #given > known then
+    qless_session.fail('Stats(): Unexpected argument ' .. given[known + 1])
+  end
+  return is_part and given[1], is_part and given[2]
+end
+
+-- Show the statistics of a queue on a given day; by a tag or a worker, only its waits and runs.
+function qless_queues.stats(queue, date, ...)
   queue = qless_arguments.need_queue(queue)
+  local by, name = part({...})
   local at = qless_texts.number(date)
   if not at or at >= 1e11 then
     qless_session.fail('Stats(): Arg "date" missing or not a number: ' .. qless_texts.shown(date))
   end
   if at < 0 then -- before 1970 nothing happened
     local nothing = {0, '0', '0', {}}
-    return qless_shapes.stats({queue, 0, nothing, nothing, 0, 0, 0})
+    return qless_shapes.stats({queue, 0, nothing, nothing, 0, 0, 0}, by)
   end
   local moment = qless_texts.digits(qless_texts.milliseconds(at))
-  return qless_shapes.stats(ask('Stats', 'stats', {queue, 'at', moment}))
+  local asked = by and {queue, 'at', moment, by, name} or {queue, 'at', moment}
+  return qless_shapes.stats(ask('Stats', 'stats', asked), by)
 end
 
 -- A worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end comes

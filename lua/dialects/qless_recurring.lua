@@ -53,7 +53,7 @@ function qless_recurring.recur(queue, jid, klass, data, spec, interval, offset, 
   elseif spec ~= 'interval' then
     fail('Recur(): schedule type "', qless_texts.shown(spec), '" unknown')
   end
-  local args = {queue, jid, klass, data, qless_texts.digits(interval_of(interval))}
+  local args = {queue, jid, qless_texts.stored_klass(klass), data, qless_texts.digits(interval_of(interval))}
   local offset_ms = offset_of(offset)
   local begins = math.floor((qless_session.now + offset_ms) / 1000) * 1000 -- due times are whole seconds in qless
   add(args, 'offset_ms', qless_texts.digits(offset_ms))
@@ -107,7 +107,7 @@ local function change(changes, name, value)
   elseif not TEXTS[name] then
     fail('Recur(): Unrecognized option "', qless_texts.shown(name), '"')
   else
-    changes[name] = value
+    changes[name] = name == 'klass' and qless_texts.stored_klass(value) or value
   end
 end
 

@@ -172,7 +172,7 @@ function qless_shapes.job(view)
   local exhausted = now == 'failed' and tonumber(job.remaining) == 0 and is_exhausted(job)
   local fields = {
     'jid', qless_texts.quote(view[1]),
-    'klass', qless_texts.quote(job.klass),
+    'klass', qless_texts.quote(qless_texts.shown_klass(job.klass)),
     'state', qless_texts.quote(now),
     'queue', qless_texts.quote(now == 'complete' and '' or job.queue),
     'worker', qless_texts.quote(job.worker),
@@ -194,7 +194,7 @@ function qless_shapes.job(view)
   end
   local text = qless_texts.record(fields)
   if qless_session.document then
-    local head = qless_texts.facts({'id', view[1], 'type', job.klass})
+    local head = qless_texts.facts({'id', view[1], 'type', qless_texts.shown_klass(job.klass)})
     return string.sub(head, 1, -2) .. ',' .. string.sub(text, 2)
   end
   return text
@@ -241,7 +241,7 @@ end
 -- A recurring job.
 function qless_shapes.schedule(of)
   local fields = {
-    'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(of[3]), 'state', '"recur"',
+    'jid', qless_texts.quote(of[1]), 'klass', qless_texts.quote(qless_texts.shown_klass(of[3])), 'state', '"recur"',
     'queue', qless_texts.quote(of[2]), 'priority', qless_texts.digits(qless_session.sign * of[5]),
     'interval', qless_texts.seconds(of[8]), 'retries', of[6], 'count', of[10], 'data', qless_texts.quote(of[4]),
     'tags', qless_texts.quoted(of[7]), 'backlog', of[9],
@@ -255,6 +255,15 @@ end
 -- A worker's counts.
 function qless_shapes.worker(name, count, stalled)
   return qless_texts.record({'name', qless_texts.quote(name), 'jobs', count, 'stalled', stalled})
+end
+
+-- The bins of the documents, which are the engine's, as texts; zeros if none are kept.
+function qless_shapes.documented(bins)
+  local found = {}
+  for i = 1, 287 do
+    found[i] = qless_texts.digits(bins[i] or 0)
+  end
+  return found
 end
 
 -- The 148 bins of qless, from ours; zeros if none are kept.
@@ -299,12 +308,15 @@ local function sample(of)
     qless_shapes.set(said, 'total', qless_texts.digits(count))
     qless_shapes.set(said, 'variance', qless_texts.rounded(variance / 1e6))
   end
-  qless_shapes.set(said, 'histogram', qless_texts.listed(qless_shapes.histogram(of[4])))
+  qless_shapes.set(said, 'histogram', qless_texts.listed((qless_session.document and qless_shapes.documented or qless_shapes.histogram)(of[4])))
   return qless_texts.record(said)
 end
 
--- The statistics of a day.
-function qless_shapes.stats(of)
+-- The statistics of a day; of a part of it, only waits and runs.
+function qless_shapes.stats(of, is_part)
+  if is_part then
+    return qless_texts.record({'wait', sample(of[3]), 'run', sample(of[4])})
+  end
   return qless_texts.record({
     'retries', of[7], 'failed', of[6], 'failures', of[5], 'wait', sample(of[3]), 'run', sample(of[4]),
   })

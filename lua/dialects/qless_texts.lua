@@ -232,6 +232,18 @@ function qless_texts.quote(text)
   return '"' .. string.gsub(text, '[%c"\\]', escaped) .. '"'
 end
 
+local NO_KLASS = '(none)' -- the engine's klass of jobs with an empty one, as an anonymous class of Ruby gives it
+
+-- The engine's klass of one of qless.
+function qless_texts.stored_klass(klass)
+  return klass == '' and NO_KLASS or klass
+end
+
+-- The klass of qless of one of the engine.
+function qless_texts.shown_klass(klass)
+  return klass == NO_KLASS and '' or klass
+end
+
 -- A JSON object from names, each followed by its value, which is JSON.
 function qless_texts.record(pairs_)
   local parts = {}

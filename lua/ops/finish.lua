@@ -71,7 +71,7 @@ local function complete(now, job, op, depends)
   end
   local queue, worker, token, run_ms = job.queue, job.worker, job.token, math.max(now - job.popped_at, 0)
   jobs.lift(job)
-  stats.ran(now, queue, run_ms)
+  stats.ran(now, job, worker, run_ms)
   job.result = op.result
   records.clear_failure(job)
   if op.data then

@@ -100,7 +100,7 @@ function plain_complete.complete(now, moment, args, simulated)
   end
 
   local ran = store.text(plain_records.since(now, popped_at))
-  stats.ran_one(now, name, ran)
+  stats.ran_one(now, name, ran, text, more)
   local _, id =
     store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran)
   text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)

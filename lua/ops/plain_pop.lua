@@ -48,7 +48,7 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
 
   local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
   workers.seen(now, worker)
-  stats.waited_one(now, name, waited)
+  stats.waited_one(now, name, waited, text, more)
   local _, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
   text = plain_records.running(
     id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at)

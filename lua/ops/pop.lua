@@ -341,7 +341,7 @@ end
 -- Lease a lifted job to a worker, for which it has waited since a moment.
 local function claim(now, job, worker, request, since)
   local wait_ms = math.max(now - since, 0)
-  stats.waited(now, job.queue, wait_ms)
+  stats.waited(now, job, worker, wait_ms)
   job.token = epochs.token(store.emit(now, 'popped', job.jid, job.queue, worker, wait_ms))
   admission.claimed(now, job)
   job.worker = worker

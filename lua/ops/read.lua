@@ -162,7 +162,11 @@ end
 
 -- Show the statistics of a queue on a day.
 function read.stats(now, op)
-  return stats.view(now, op.queue, op.at or now)
+  if op.tag and op.worker then
+    refusals.refuse('BAD_ARGUMENT', 'stats', 'worker')
+  end
+
+  return stats.view(now, op.queue, op.at or now, op.tag, op.worker)
 end
 
 -- Show what became of a queue's jobs, minute by minute.

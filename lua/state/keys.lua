@@ -68,6 +68,8 @@
 --   <p>s:wait:<day>:<queue>, <p>s:run:<day>:<queue>            text: folded statistics (state/stats.lua)
 --   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in; with a run, its minute
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
+--   <p>s:tags:<day>:<queue>      hash: tag -> folded waits and runs of the jobs with it, with a newline between them
+--   <p>s:workers:<day>:<queue>   hash: worker -> the same
 --   <p>s:minutes:<day>:<queue>   hash: <minute of the day> and c, f, r, m: completed, failed, retried, run ms
 --   <p>s-minutes                 zset: score day, member <day>:<queue>: the days that still have minutes
 --   <p>uniques                   hash: deduplication key -> its holder (state/uniques.lua)

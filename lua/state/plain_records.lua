@@ -20,6 +20,18 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
+-- The first tags of a record whose rare part, of this length, has nothing but tags and one option.
+function plain_records.first_tags(text, more, most)
+  local found = {}
+  for tag in string.gmatch((string.match(text, FEW, -more)), '[^\255]+') do
+    found[#found + 1] = tag
+    if #found == most then
+      break
+    end
+  end
+  return found
+end
+
 -- The name and the value of the option of a record whose rare part has nothing but that and tags; '' if it has no option,
 -- nil if there is more. `more` is the length of the rare part.
 local function option_of(text, more)

@@ -9,6 +9,9 @@
 --
 -- A pending run carries its minute of the day, as `<duration> <minute>`, and is counted in its minute when it is
 -- folded: so the counts by minute cost a completion nothing.
+--
+-- What is counted by a tag or a worker is one field of a hash: the folded waits, a newline, and the folded runs. The
+-- durations of a step are folded in at its end.
 
 local stats = {}
 
@@ -19,6 +22,8 @@ local BINS = 287
 local NONE = {} -- of keys
 local FOLD = 128
 local SWEEP = 10
+local TAGS = 8
+local CHUNK = 1000 -- how many fields of a hash are read at once
 
 -- The histogram bin of a duration in milliseconds.
 local function bin_of(duration)
@@ -69,7 +74,7 @@ local function delete(kind, day, queue)
 end
 
 local function drop(day, queue)
-  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes'}) do
+  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes', 'tags', 'workers'}) do
     delete(kind, day, queue)
   end
 end
@@ -116,13 +121,17 @@ local function fold(sample, durations)
   return sample
 end
 
-local function save(kind, day, queue, sample)
+local function encode(sample)
   local bins = {}
   for bin, of in pairs(sample.bins) do
     bins[#bins + 1] = bin .. ':' .. of
   end
   local text = string.format('%d\t%.17g\t%.17g\t', sample.count, sample.mean, sample.squares)
-  writes.put_off('SET', keys.stats(kind, day, queue), text .. table.concat(bins, ' '))
+  return text .. table.concat(bins, ' ')
+end
+
+local function save(kind, day, queue, sample)
+  writes.put_off('SET', keys.stats(kind, day, queue), encode(sample))
 end
 
 -- Fold in the pending durations; give them, and the minutes of runs.
@@ -230,30 +239,125 @@ local function add(kind, now, queue, text)
   end
 end
 
+-- Buffer a duration of a part of a day.
+local function part(by, kind, now, queue, name, duration)
+  local key = keys.stats(by, stats.day_of(now), queue)
+  local all = store.parts or {}
+  store.parts = all
+  local of = all[key] or {by = by, names = {}, durations = {}}
+  all[key] = of
+  if not of.durations[name] then
+    of.names[#of.names + 1] = name
+    of.durations[name] = {wait = {}, run = {}}
+  end
+  local durations = of.durations[name][kind]
+  durations[#durations + 1] = duration
+end
+
+-- Count a duration by the parts of a day to which a job of a worker belongs.
+local function parts(kind, now, job, worker, duration)
+  if job.tags ~= '' and config.value('stats-tags') > 0 then
+    local found = tags.of(job)
+    for i = 1, math.min(#found, TAGS) do
+      part('tags', kind, now, job.queue, found[i], duration)
+    end
+  end
+  if config.value('stats-workers') > 0 then
+    part('workers', kind, now, job.queue, worker, duration)
+  end
+end
+
+-- Read the parts of a day with these names.
+local function read_parts(key, names)
+  local texts = {}
+  for first = 1, #names, CHUNK do
+    local last = math.min(first + CHUNK - 1, #names)
+    for i, text in ipairs(writes.fetch('HMGET', key, unpack(names, first, last))) do
+      texts[first + i - 1] = text
+    end
+  end
+  return texts
+end
+
+-- Fold durations in a part of a day, which is text.
+local function fold_part(text, durations)
+  local wait, run = string.match(text, '^(.*)\n(.*)$')
+  if durations.wait[1] then
+    wait = encode(fold(decode(wait), durations.wait))
+  end
+  if durations.run[1] then
+    run = encode(fold(decode(run), durations.run))
+  end
+  return wait .. '\n' .. run
+end
+
+-- Fold durations in the parts of a day; make new ones, up to the most that are counted.
+local function fold_parts(key, most, names, durations)
+  local texts, fields, room = read_parts(key, names), {}, nil
+  for i, name in ipairs(names) do
+    local text = texts[i]
+    if not text then
+      room = room or most - writes.fetch('HLEN', key)
+      if room > 0 then
+        room, text = room - 1, EMPTY .. '\n' .. EMPTY
+      end
+    end
+    if text then
+      fields[#fields + 1], fields[#fields + 2] = name, fold_part(text, durations[name])
+    end
+  end
+  if fields[1] then
+    writes.put_off_many('HSET', key, fields, #fields)
+  end
+end
+
 -- Count how long a popped job waited.
-function stats.waited(now, queue, duration)
-  add('wait', now, queue, store.text(duration))
+function stats.waited(now, job, worker, duration)
+  add('wait', now, job.queue, store.text(duration))
+  parts('wait', now, job, worker, duration)
 end
 
 -- Count how long a completed job ran.
-function stats.ran(now, queue, duration)
-  add('run', now, queue, store.text(duration) .. behind(now))
+function stats.ran(now, job, worker, duration)
+  add('run', now, job.queue, store.text(duration) .. behind(now))
+  parts('run', now, job, worker, duration)
 end
 
--- Count how long a popped job waited, and how long a completed one ran, whose duration is text; nothing is buffered.
-function stats.waited_one(now, queue, text)
+-- Count a duration, which is text, by the tags in the record of a plain job, whose rare part has this length.
+local function tagged_one(kind, now, queue, record, more, text)
+  local most = config.value('stats-tags')
+  local found = most > 0 and plain_records.first_tags(record, more, TAGS) or NONE
+  if found[1] then
+    local durations = {}
+    for i = 1, #found do
+      durations[found[i]] = {wait = {}, run = {}}
+      durations[found[i]][kind][1] = tonumber(text)
+    end
+    fold_parts(keys.stats('tags', stats.day_of(now), queue), most, found, durations)
+  end
+end
+
+-- Count how long a popped job waited, and how long a completed one ran, whose duration is text; nothing is buffered. With
+-- the job's record and the length of its rare part.
+function stats.waited_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
   local size = writes.append(keys.pending('wait', day, queue), text)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
+  if more ~= '0' then
+    tagged_one('wait', now, queue, record, more, text)
+  end
 end
 
-function stats.ran_one(now, queue, text)
+function stats.ran_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
   local size = writes.append(keys.pending('run', day, queue), text .. behind(now))
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
+  end
+  if more ~= '0' then
+    tagged_one('run', now, queue, record, more, text)
   end
 end
 
@@ -262,6 +366,9 @@ function stats.flush()
   for key, of in pairs(store.durations or NONE) do
     local size = writes.append(key, nil, of.durations)
     appended(of.kind, of.day, of.queue, size, #of.durations)
+  end
+  for key, of in pairs(store.parts or NONE) do
+    fold_parts(key, config.value('stats-' .. of.by), of.names, of.durations)
   end
   for key, fields in pairs(store.counts or NONE) do
     for field, by in pairs(fields) do
@@ -347,13 +454,18 @@ local function kept(kind, day, queue, with_bins)
   return shown(text, durations, with_bins)
 end
 
--- The statistics of the day that contains `at`, as kept at `now`.
-function stats.view(now, queue, at)
+-- The statistics of the day that contains `at`, as kept at `now`; by a tag or a worker, if one is given.
+function stats.view(now, queue, at, tag, worker)
   local day = stats.day_of(at)
   local age = (stats.day_of(now) - day) / DAY_MS
   local with_bins = age <= config.value('histogram-history')
   if age > config.value('stats-history') then
     return {queue, day, shown(EMPTY, {}, with_bins), shown(EMPTY, {}, with_bins), 0, 0, 0}
+  end
+  if tag or worker then
+    local text = writes.fetch('HGET', keys.stats(tag and 'tags' or 'workers', day, queue), tag or worker)
+    local wait, run = string.match(text or EMPTY .. '\n' .. EMPTY, '^(.*)\n(.*)$')
+    return {queue, day, shown(wait, {}, with_bins), shown(run, {}, with_bins), 0, 0, 0}
   end
   local counts = writes.fetch('HMGET', keys.stats('stats', day, queue), 'failures', 'failed', 'retries')
   return {

@@ -54,7 +54,7 @@ function store.begin(now, text, many)
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
-  store.durations, store.counts = false, false -- the buffers of state/stats.lua
+  store.durations, store.counts, store.parts = false, false, false -- the buffers of state/stats.lua
   store.firsts = false -- key -> its first parked job (state/concurrency_keys.lua)
   store.replies = false -- the buffer of state/idempotency.lua
   store.requests = false -- id -> request (state/requests.lua)
@@ -160,7 +160,8 @@ end
 
 -- Whether an operation has nothing to do but its own task.
 local function is_quiet(simulated)
-  return not store.pending and not store.tracks and store.left == 0 and not (store.config and journal.is_on())
+  return not store.pending and not store.tracks and store.left == 0
+    and not (store.config and (journal.is_on() or config.value('stats-workers') > 0))
     and (simulated or not epochs.is_foreign())
 end
 

@@ -98,7 +98,7 @@ local function flush(spec, now, operation, args)
   if store.cascade then
     cascade.flush()
   end
-  if store.durations or store.counts then
+  if store.durations or store.counts or store.parts then
     stats.flush()
   end
   if store.tagged then

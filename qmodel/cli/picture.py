@@ -32,14 +32,16 @@ def fine_rows(durations: Sequence[int]) -> list[tuple[str, int]]:
     return list(zip(labels, counts, strict=True))[filled[0] : filled[-1] + 1]
 
 
-def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = ()) -> str:
-    """Draw the statistics of a queue on a day.
+def of(stats: replies.Stats, waits: Sequence[int] = (), runs: Sequence[int] = (), part: str = "") -> str:
+    """Draw the statistics of a queue on a day, or those of a part of it, which has no failures.
 
     The stored histogram does not divide the first second. Single `waits` and `runs`, in milliseconds, are drawn there.
     """
     day = datetime.fromtimestamp(stats.day / 1000, UTC).date()
     lines = [
-        f"{stats.queue} on {day} (UTC): {counted(stats.failures, 'failure')}, "
+        f"{stats.queue} on {day} (UTC), {part}"
+        if part
+        else f"{stats.queue} on {day} (UTC): {counted(stats.failures, 'failure')}, "
         f"{stats.failed:,} of them still failed, {counted(stats.retries, 'retry', 'retries')}"
     ]
     for name, sample, some in (("wait", stats.wait, waits), ("run", stats.run, runs)):

@@ -355,7 +355,8 @@ def _recorded(at: Session, op: Any, found: tuple[replies.Recorded, ...]) -> None
 def _stats(at: Session, op: Any, found: replies.Stats) -> None:
     from qmodel.cli import picture
 
-    click.echo(picture.of(found))
+    part = f"tag {op.tag}" if op.tag is not None else f"worker {op.worker}" if op.worker is not None else ""
+    click.echo(picture.of(found, part=part))
 
 
 def _metrics(at: Session, op: Any, found: tuple[replies.Minute, ...]) -> None:

@@ -628,9 +628,13 @@ class Queue:
                 return gone
             op = replace(op, cursor=part.cursor)
 
-    def stats(self, day: Day | None = None) -> replies.Stats:
-        """Read its wait times, run times, failures and retries of one UTC day, by default today."""
-        stats: replies.Stats = self.client.execute(ops.Stats(self.name, instant(day)))
+    def stats(self, day: Day | None = None, *, tag: str | None = None, worker: str | None = None) -> replies.Stats:
+        """Read its wait times, run times, failures and retries of one UTC day, by default today.
+
+        With a `tag` or a `worker`, the wait and run times of the jobs with this tag, or of this worker. They are
+        counted by the first `stats-tags` tags of a day (100), and by workers only if the option `stats-workers` is set.
+        """
+        stats: replies.Stats = self.client.execute(ops.Stats(self.name, instant(day), tag, worker))
         return stats
 
     def metrics(self, count: int = 60, at: Day | None = None) -> tuple[replies.Minute, ...]:

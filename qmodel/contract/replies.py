@@ -517,7 +517,10 @@ class Sample(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Statistics of one queue on one day. `failed` counts the jobs that failed that day and are still failed."""
+    """Statistics of one queue on one day. `failed` counts the jobs that failed that day and are still failed.
+
+    Those by a tag or a worker have only `wait` and `run`; the other counts are 0.
+    """
 
     queue: str
     day: int

@@ -36,6 +36,8 @@ OPTIONS: dict[str, Option] = {
     "requests-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long requests that have ended are kept."),
     "stats-history": Option(30, 0, 3660, "days", "How many days before today statistics are kept."),
     "histogram-history": Option(7, 0, 3660, "days", "How many days before today histograms are shown."),
+    "stats-tags": Option(100, 0, 200, "tags", "By how many tags waits and runs of a queue are counted a day."),
+    "stats-workers": Option(0, 0, 200, "workers", "By how many workers they are counted; 0 costs least."),
     "metrics-history": Option(1440, 0, 10_080, "minutes", "How many minutes before this one metrics are kept."),
     "messages-history": Option(
         7 * DAY, 0, 10 * YEAR, "ms", "How long published messages are kept for later subscribers."

@@ -750,14 +750,31 @@ def the_index_of_tags_is_the_tags_of_jobs(s: Snapshot) -> Iterator[str]:
 def samples_add_up(s: Snapshot) -> Iterator[str]:
     """A sample's count is the sum of its bins, and none of its numbers is negative."""
     for key, day in s.days.items():
-        for what in ("wait", "run"):
-            sample = day[what]
-            if sample["count"] != sum(sample["bins"].values()):
-                yield f"{key} {what}: {sample['count']} counted, {sample['bins']}"
-            if sample["mean"] < 0 or sample["squares"] < 0 or min(sample["bins"].values(), default=1) < 1:
-                yield f"{key} {what}: {sample}"
+        for of in (day, *day["tags"].values(), *day["workers"].values()):
+            for what in ("wait", "run"):
+                sample = of[what]
+                if sample["count"] != sum(sample["bins"].values()):
+                    yield f"{key} {what}: {sample['count']} counted, {sample['bins']}"
+                if sample["mean"] < 0 or sample["squares"] < 0 or min(sample["bins"].values(), default=1) < 1:
+                    yield f"{key} {what}: {sample}"
         if key[0] % DAY_MS:
             yield f"{key} does not begin a day"
+
+
+@invariant
+def tags_and_workers_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
+    """What is counted by a tag or a worker is part of the day's counts, and the tags and workers are bounded."""
+    for key, day in s.days.items():
+        for by in ("tags", "workers"):
+            if len(day[by]) > OPTIONS["stats-" + by].high:
+                yield f"{key} is counted by {len(day[by])} {by}"
+            for name, part in day[by].items():
+                counts = part["wait"]["count"], part["run"]["count"]
+                if not any(counts) or counts[0] > day["wait"]["count"] or counts[1] > day["run"]["count"]:
+                    yield f"{key} counts {counts} by {name}"
+        one = [sum(part[what]["count"] for part in day["workers"].values()) for what in ("wait", "run")]
+        if one[0] > day["wait"]["count"] or one[1] > day["run"]["count"]:
+            yield f"{key} counts {one} by its workers"
 
 
 @invariant

@@ -25,6 +25,7 @@ from qmodel.model.state.records import (
     Job,
     Message,
     ParkedJobs,
+    Part,
     Queue,
     Request,
     Sample,
@@ -174,6 +175,14 @@ def _day(record: Record) -> Day:
     made: Day = _with(Day(), record, ("failures", "failed", "retries", "swept"))
     made.wait, made.run = _sample(record["wait"]), _sample(record["run"])
     made.minutes = {minute: list(counts) for minute, counts in record["minutes"].items()}
+    made.tags = {name: _part(part) for name, part in record["tags"].items()}
+    made.workers = {name: _part(part) for name, part in record["workers"].items()}
+    return made
+
+
+def _part(record: Record) -> Part:
+    made = Part()
+    made.wait, made.run = _sample(record["wait"]), _sample(record["run"])
     return made
 
 

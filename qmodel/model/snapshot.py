@@ -13,7 +13,7 @@ from typing import Any
 
 from qmodel.model.state import epochs, journal, subscriptions
 from qmodel.model.state.history import stages
-from qmodel.model.state.records import Day, Job, Position, Queue, Request, Sample, Subscription, Throttle, Worker
+from qmodel.model.state.records import Day, Job, Part, Position, Queue, Request, Sample, Subscription, Throttle, Worker
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import LIMITS, limits
 
@@ -98,9 +98,10 @@ class Snapshot:
     tracked     jid -> sequence
     throttles   name -> {each of LIMITS, level, level_at, held: ((sequence of the claim, jid), ...),
                 claims: ((moment, sequence), ...), queues: names of the queues with jobs parked there, sorted}
-    days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept}, where a
-                sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
-                {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted
+    days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept, tags, workers},
+                where a sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
+                {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted;
+                tags and workers are {name: {wait: sample, run: sample}}
     uniques     key -> {mode, jid, since, ends, token, next}
     config      option -> value, if set
     journal     the kept entries: ((number, sequence, call, outcome, epoch), ...), as qmodel.contract.replies.Recorded
@@ -279,7 +280,13 @@ def _day(day: Day) -> Record:
         "retries": day.retries,
         "minutes": {minute: tuple(counts) for minute, counts in day.minutes.items()},
         "swept": day.swept,
+        "tags": {name: _part(part) for name, part in day.tags.items()},
+        "workers": {name: _part(part) for name, part in day.workers.items()},
     }
+
+
+def _part(part: Part) -> Record:
+    return {"wait": _sample(part.wait), "run": _sample(part.run)}
 
 
 def _sample(sample: Sample) -> Record:

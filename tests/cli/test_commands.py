@@ -123,6 +123,7 @@ def test_the_common_options_stand_before_or_after_the_command(run: Run) -> None:
         (["config"], ["heartbeat", "1 min", "default", "How long a lease lasts"]),
         (["op", "config-get", "max-events"], ["10000 events"]),
         (["stats", "q"], ["q on ", "wait  no job yet"]),
+        (["stats", "q", "--tag", "eu"], ["q on ", "tag eu", "wait  no job yet"]),
         (["op", "metrics", "q", "--count", "3"], ["0 completed in 3 minutes."]),
         (["op", "drain", "q"], ["1 canceled, 0 left"]),
         (["cancel", "a"], ["a"]),

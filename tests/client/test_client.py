@@ -665,6 +665,23 @@ def test_statistics_are_of_a_day(client: Client) -> None:
     assert client.queues["q"].stats(date(2020, 1, 1)).wait.count == 0
 
 
+def test_statistics_are_shown_by_a_tag_or_a_worker(client: Client) -> None:
+    queue = client.queues["q"]
+    client.config.set("stats-workers", 2)
+    for tags in (["eu"], ["eu", "big"], []):
+        queue.put("A", tags=tags)
+    for _ in range(3):
+        job = queue.pop(worker="w")
+        assert job is not None
+        job.complete()
+
+    assert [queue.stats(tag=tag).wait.count for tag in ("eu", "big", "us")] == [2, 1, 0]
+    assert queue.stats(worker="w").run.count == queue.stats().run.count == 3
+    assert sum(queue.stats(tag="eu").run.histogram) == 2
+    with pytest.raises(BadArgument):
+        queue.stats(tag="eu", worker="w")
+
+
 def test_minutes_tell_what_became_of_the_jobs(client: Client) -> None:
     popped(client).complete()
     popped(client).fail("g")

@@ -117,6 +117,31 @@ def test_q5_moving_a_failed_job_mends_the_statistics_of_the_queue_where_it_faile
     assert ask("stats", 0, "q", 0)["failed"] == 0 == ask("stats", 0, "other", 0)["failed"]
 
 
+def test_statistics_are_answered_by_tag_and_by_worker(ask: Ask) -> None:
+    ask("config.set", 0, "stats-workers", 10)
+    put(ask, "a", "tags", '["eu"]')
+    put(ask, "b")
+    ask("pop", 5, "q", "w", 2)
+    ask("complete", 9, "a", "w", "q", "{}")
+    found = ask("stats", 9, "q", 0, "tag", "eu")
+    assert (found["wait"]["count"], found["wait"]["mean"], found["run"]["mean"]) == (1, 5, 4)
+    assert sorted(found) == ["run", "wait"]
+    assert ask("stats", 9, "q", 0, "worker", "w")["wait"]["count"] == 2
+    assert ask("stats", 9, "q", 0, "worker", "v")["wait"]["count"] == 0
+    assert ask("stats", 9, "q", 0, "NOPE") == ask("stats", 9, "q", 0)  # qless ignores surplus arguments
+
+
+def test_a_klass_may_be_empty(ask: Ask) -> None:
+    assert ask("put", 0, "me", "q", "a", "", "{}", 0) == "a"
+    assert ask("get", 0, "a")["klass"] == "" == ask("pop", 0, "q", "w", 1)[0]["klass"]
+    ask("recur", 0, "q", "r", "", "{}", "interval", 60, 0)
+    assert ask("recur.get", 0, "r")["klass"] == ""
+    ask("recur.update", 0, "r", "klass", "K")
+    assert ask("recur.get", 0, "r")["klass"] == "K"
+    ask("recur.update", 0, "r", "klass", "")
+    assert ask("pop", 0, "q", "w", 1)[0]["klass"] == ""
+
+
 def test_q6_a_step_with_a_delay_is_scheduled_and_says_so(ask: Ask) -> None:
     put(ask, "a")
     ask("pop", 0, "q", "w", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,23 @@ def test_serve_answers_the_scripts_of_a_document_and_of_its_time(tmp_path: Path)
         answers_as_the_later_document_says(again, theirs)
         name = f"{bundle.LIBRARY}_qless_document"
         assert json.loads(client.fcall(name, 1, "ql:", "000", "get", "later"))["jid"] == "later"
+
+
+def test_the_statistics_of_the_documents_have_their_bins_and_go_by_tag(server: Server) -> None:
+    with server.client(decode_responses=True) as client, serving() as started, started.client() as other:
+        client.flushdb()
+        for one in (client, other):
+            today = int(time.time()) // 86_400 * 86_400  # a call without a time uses the server's
+            put = bundle.document_script("000", "put")
+            one.eval(put, 1, "q", "a", "K", "{}", today, "0", "tags", '["eu"]')
+            one.eval(bundle.document_script("000", "pop"), 1, "q", "w", "1", today + 5000)
+            stats = bundle.document_script("001", "stats")
+            for by in ((), ("tag", "eu")):
+                found = json.loads(one.eval(stats, 0, "q", today, *by))
+                assert found["wait"]["total"] == 1
+                assert [at for at, count in enumerate(found["wait"]["histogram"]) if count] == [120]  # a quarter
+                assert len(found["wait"]["histogram"]) == 287
+            assert json.loads(one.eval(stats, 0, "q", today, "worker", "w"))["wait"]["total"] == 0
 
 
 def test_an_argument_that_no_document_has_is_refused(server: Server) -> None:

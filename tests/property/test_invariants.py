@@ -80,6 +80,8 @@ def _set(*path: Any) -> Callable[[Snapshot], None]:
     return change
 
 
+_EMPTY = {"count": 0, "mean": 0.0, "squares": 0.0, "bins": {}}
+
 WRONG: dict[str, Callable[[Snapshot], None]] = {
     "each_job_is_in_exactly_one_list": _set("queues", "q", "ready", ()),
     "its_state_says_which": _set("jobs", "w", "state", "scheduled"),
@@ -132,6 +134,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "subscriptions_behind_have_messages_to_get": _set("subscriptions", "sub", "position", 10**6),
     "the_index_of_tags_is_the_tags_of_jobs": _set("jobs", "w", "tags", (("x", 1),)),
     "samples_add_up": _set("days", (0, "q"), "wait", "count", 100),
+    "tags_and_workers_are_part_of_their_day": _set("days", (0, "q"), "workers", {"w": {"wait": _EMPTY, "run": _EMPTY}}),
     "failures_add_up": _set("days", (0, "q"), "failed", 2),
     "a_key_is_held_by_a_job_that_has_not_ended": _set("uniques", "u", "jid", "c"),
     "the_next_job_of_a_key_names_the_holder": _set("jobs", "n", "options", (("unique", "u"),)),

@@ -416,6 +416,13 @@ WRONG = (
     ),
     # ---- statistics
     Wrong(
+        "a day counts by any number of tags",
+        "A queue counts on each day by the first `stats-tags` (100) that come; later\nones are not counted that day",
+        "model/state/stats",
+        "    if part is None and len(parts) < most:\n",
+        "    if part is None:\n",
+    ),
+    Wrong(
         "the wait counts from the put",
         "**wait** is recorded at each pop, from the moment when the job became ready",
         "model/ops/pop",

@@ -25,6 +25,22 @@ def served() -> Iterator[Serving]:
         yield server
 
 
+def test_the_length_of_a_queue_is_read_as_the_ruby_bindings_do(served: Serving) -> None:
+    with served.client(decode_responses=True) as client:
+        client.flushdb()
+        for jid, delay in (("a", 0), ("b", 0), ("c", 60)):
+            client.fcall("qmodel_v1_qless", 1, "ql:", "put", "1", "me", "q", jid, "K", "{}", delay)
+        client.fcall("qmodel_v1_qless", 1, "ql:", "put", "1", "me", "q", "d", "K", "{}", 0, "depends", '["a"]')
+        client.fcall("qmodel_v1_qless", 1, "ql:", "pop", "2", "q", "w", 1)
+        with client.pipeline(transaction=True) as pipe:
+            for name in ("locks", "work", "scheduled", "depends"):
+                pipe.zcard(f"ql:q:q-{name}")
+            assert sum(pipe.execute()) == 4
+        assert client.zcard("ql:q:none-work") == 0
+        with pytest.raises(redis.ResponseError, match="counts the jobs of a queue"):
+            client.zcard("ql:queues")
+
+
 class Blind(ServerSubject):
     """A server whose keys cannot be read."""
 

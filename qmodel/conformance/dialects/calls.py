@@ -29,6 +29,7 @@ INTERVALS = ("1", "1", "1", "1", "10", "10", "60", "60", "0.5", "0.5", "3600", "
 OPTIONS = (
     "heartbeat", "grace-period", "jobs-history", "jobs-history-count", "max-job-history", "max-worker-age",
     "stats-history", "histogram-history", "application", "heartbeat-q", "q-heartbeat", "unknown", "max-events",
+    "stats-tags", "stats-workers",
 )  # fmt: skip
 VALUES = ("0", "1", "2", "4", "10", "0.5", "1e1", "x", "-1", "86400")
 HOSTILE = ("", " ", "nil", "nan", "inf", "0x10", "-1", "1.5", "1e400", "[}", "{}", "[]", '["a"]', "[1]", "null",
@@ -235,6 +236,12 @@ class CallGenerator:
             return [command, self.jid(), *self.tags(), pick(self._chooser, self._names.tags)]
         return [command, *([pick(self._chooser, self._names.tags)] if command == "get" else []), *self.window()]
 
+    def part(self) -> list[str]:
+        """By what statistics are shown, perhaps."""
+        by = self.of("", "", "tag", "worker", "x")
+        named = pick(self._chooser, self._names.tags) if by == "tag" else self.worker()
+        return [by, named][: self._below(4)] if by else []
+
     def track(self) -> list[str]:
         """The arguments of tracking."""
         return [self.of("track", "track", "untrack", "UnTrack"), self.jid()] if self._below(4) else []
@@ -321,7 +328,7 @@ DRAWS: dict[str, Callable[[CallGenerator], list[str]]] = {
     "failed": lambda d: [d.group(), *d.window()] if d._below(3) else [],
     "queues": lambda d: _some(d, d.queue),
     "length": lambda d: [d.queue()],
-    "stats": lambda d: [d.queue(), d._moment()],
+    "stats": lambda d: [d.queue(), d._moment(), *d.part()],
     "workers": lambda d: _some(d, d.worker),
     "unfail": lambda d: [d.queue(), d.group(), *_some(d, lambda: d.of(*COUNTS))],
     "pause": lambda d: [d.queue() for _ in range(d._below(3))],

@@ -149,6 +149,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "max-journal": (0, 1, 5, 20, 40),
     "messages-history": (0, 1, 1000, DAY),
     "messages-history-count": (0, 1, 2, 5),
+    "stats-tags": (0, 1, 2),
+    "stats-workers": (0, 1, 2, 200),
 }
 OPTIONS = tuple(SETTINGS)
 
@@ -1335,7 +1337,9 @@ class Generator:
     def stats(self) -> Operation:
         if self._aimed and self._store.days:
             day, queue = pick(self._chooser, list(self._store.days))
-            return ops.Stats(queue, day + self._below(2) * (DAY - 1))
+            found = self._store.days[day, queue]
+            tag, worker = self._maybe((*found.tags, *self._names.tags)), self._maybe((*found.workers, self._worker()))
+            return ops.Stats(queue, day + self._below(2) * (DAY - 1), tag, None if tag else worker)
         days = pick(self._chooser, (0, 1, -1, -2, -8, -31))
         at = self._maybe((min(max(self._now + days * DAY, 0), TIME_END - 1),))
         return ops.Stats(self._queue(), at)

@@ -114,6 +114,41 @@ def durations_are_counted_when_they_end(m: Moment) -> Iterator[str]:
                 yield f"{after[kind]['count'] - before} {kind}s of {queue} are counted, not {wanted}"
 
 
+COUNTED_TAGS = 8
+"""By how many of its tags a job is counted."""
+
+
+@law
+def durations_are_counted_by_tags_and_workers(m: Moment) -> Iterator[str]:
+    """A wait and a run count as well by each of the first 8 tags of the job, and by its worker, if the day of the queue
+    counts by them: so it does by the first `stats-tags` tags and the first `stats-workers` workers.
+    """
+    today = _midnight(m.now)
+    wanted: dict[tuple[int, str, str, str, str], int] = {}
+    for one in m.told("popped", "completed", "advanced"):
+        queue, kind = str(one.facts["queue"]), "wait" if one.event.event == "popped" else "run"
+        record = m.after.jobs.get(one.jid) or m.before.jobs.get(one.jid) or {"tags": ()}
+        names = [("tags", tag) for tag, _ in record["tags"][:COUNTED_TAGS]]
+        for by, name in [*names, ("workers", str(one.facts["worker"]))]:
+            if m.option(f"stats-{by}"):
+                at = today, queue, by, name, kind
+                wanted[at] = wanted.get(at, 0) + 1
+    for (day, queue, by, name, _), __ in wanted.items():
+        listed = m.after.days.get((day, queue), {by: {}})[by]
+        if name not in listed and len(listed) < m.option(f"stats-{by}"):
+            yield f"{queue} does not count by the {by[:-1]} {name}"
+    for (day, queue), after in m.after.days.items():
+        for by in ("tags", "workers"):
+            old = m.before.days.get((day, queue), {by: {}})[by]
+            if len(after[by]) > max(len(old), m.option(f"stats-{by}")):
+                yield f"{queue} counts by {len(after[by])} {by}"
+            for name, part in after[by].items():
+                for kind in ("wait", "run"):
+                    before = old.get(name, {kind: {"count": 0}})[kind]["count"]
+                    if part[kind]["count"] - before != wanted.get((day, queue, by, name, kind), 0):
+                        yield f"{part[kind]['count'] - before} {kind}s of {queue} are counted by {name}, not {wanted}"
+
+
 @law
 def failures_and_retries_are_counted(m: Moment) -> Iterator[str]:
     """Each failure counts as one of its queue and day, and as a failed job that is still failed, which is taken back on
@@ -186,9 +221,13 @@ def statistics_show_what_is_kept(m: Moment) -> Iterator[str]:
     at = _midnight(m.now if m.op.at is None else m.op.at)
     day = m.before.days.get((at, m.op.queue))
     age = (_midnight(m.now) - at) // DAY_MS
+    nothing = {"count": 0, "mean": 0, "bins": {}}
+    none: Record = {"wait": nothing, "run": nothing, "failures": 0, "failed": 0, "retries": 0}
     if day is None or age > m.option("stats-history"):
-        day = {"wait": {"count": 0, "mean": 0, "bins": {}}, "run": {"count": 0, "mean": 0, "bins": {}}, "failures": 0,
-               "failed": 0, "retries": 0}  # fmt: skip
+        day = none
+    elif m.op.tag is not None or m.op.worker is not None:
+        part = day["tags"].get(m.op.tag) if m.op.tag is not None else day["workers"].get(m.op.worker)
+        day = none | (part or {})
     for name in ("failures", "retries"):
         if getattr(m.outcome, name) != day[name]:
             yield f"{name} is shown as {getattr(m.outcome, name)}, and is {day[name]}"

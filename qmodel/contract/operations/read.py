@@ -172,10 +172,16 @@ class Worker(Operation):
 
 @operation("stats", "read")
 class Stats(Operation):
-    """Show the statistics of a queue on the UTC day of `at` (default: today)."""
+    """Show the statistics of a queue on the UTC day of `at` (default: today).
+
+    With `tag` or `worker`, those of the jobs with this tag, or of this worker. So waits and runs are counted, and not
+    failures and retries; by the first `stats-tags` tags and the first `stats-workers` workers of a queue and day.
+    """
 
     queue: QueueName
     at: Instant | None = None
+    tag: Tag | None = None
+    worker: WorkerName | None = None
 
 
 @operation("metrics", "read")

@@ -73,7 +73,7 @@ SHARED: dict[str, Translation] = {
     "peek": ("peek", 2, 0, 1),
     "pop": ("pop", 3, 0, 1, 2),
     "setconfig": _configure,
-    "stats": ("stats", "now", 0, 1),
+    "stats": ("stats", "now", 0, 1, "2*"),
 }
 
 DOCUMENTS: dict[str, dict[str, Translation]] = {

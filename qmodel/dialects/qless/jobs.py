@@ -66,6 +66,7 @@ def put(
     tagged = kept if tags is None else tags if set(tags) & set(kept) else ()
     seq = session.seq
     edges = depends if asked else None
+    klass = texts.stored_klass(klass)
     op = ops.Put(queue, jid, klass, data, priority, delay_ms, retries, tags, edges, throttles=names or None)
     session.ask("Put", op)
     if tagged:

@@ -203,15 +203,31 @@ def length(session: Session, queue: str | None = None) -> Reply:
     return of.waiting + of.scheduled + of.running + of.stalled + throttled
 
 
-def stats(session: Session, queue: str | None = None, date: str | None = None) -> Reply:
-    """Show the statistics of a queue for the day of a time."""
+def _part(session: Session, given: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Read the tag or the worker of `stats` from what follows the date. Anything else is ignored as surplus,
+    or refused where a document says what a call has.
+    """
+    is_part = given[:1] in (("tag",), ("worker",)) and len(given) > 1
+    known = 2 if is_part else 0
+    if session.document and len(given) > known:
+        raise QlessError(f"Stats(): Unexpected argument {given[known]}")
+    if not is_part:
+        return None, None
+    return (given[1], None) if given[0] == "tag" else (None, given[1])
+
+
+def stats(session: Session, queue: str | None = None, date: str | None = None, *given: str) -> Reply:
+    """Show the statistics of a queue for the day of a time; by a tag or a worker, only its waits and runs."""
     queue = need_queue(queue)
+    tag, worker = _part(session, given)
     at = texts.number(date)
     if at is None or at >= texts.MOST / 1000:
         raise QlessError(f'Stats(): Arg "date" missing or not a number: {texts.shown(date)}')
     if at < 0:  # before 1970 nothing happened
-        return shapes.stats(session, Stats(queue, 0, Sample(0, 0.0, 0.0, ()), Sample(0, 0.0, 0.0, ()), 0, 0, 0))
-    return shapes.stats(session, session.ask("Stats", ops.Stats(queue, texts.milliseconds(at))))
+        none = Stats(queue, 0, Sample(0, 0.0, 0.0, ()), Sample(0, 0.0, 0.0, ()), 0, 0, 0)
+        return shapes.stats(session, none, is_part=bool(tag or worker))
+    found = session.ask("Stats", ops.Stats(queue, texts.milliseconds(at), tag, worker))
+    return shapes.stats(session, found, is_part=bool(tag or worker))
 
 
 def workers(session: Session, worker: str | None = None) -> Reply:

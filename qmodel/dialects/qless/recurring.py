@@ -65,7 +65,7 @@ def recur(
     named = (
         throttles.named(strings_of("Recur", "throttles", given["throttles"]), queue, None) if session.reqless else ()
     )
-    op = ops.Recur(queue, jid, klass, data, *paced, restart=True, throttles=named)
+    op = ops.Recur(queue, jid, texts.stored_klass(klass), data, *paced, restart=True, throttles=named)
     if not session.is_listed(queue):  # it is listed since now, not since the second's begin
         session.ask("Recur", op)
     reply: str = session.ask_at(max(begins - offset_ms, 0), "Recur", op)
@@ -121,7 +121,7 @@ def _change(session: Session, name: str, value: str) -> dict[str, Any]:
         return {name: tuple(map(throttles.ours, strings_of("Recur", "throttles", value)))}
     if name not in ("data", "klass", "queue"):
         raise QlessError(f'Recur(): Unrecognized option "{texts.shown(name)}"')
-    return {name: value}
+    return {name: texts.stored_klass(value) if name == "klass" else value}
 
 
 def recur_tag(session: Session, jid: str | None = None, *tags: str) -> Reply:

@@ -23,12 +23,12 @@ def job(session: Session, of: Job) -> Raw:
     now = state(session, of)
     told = dict(of.options).get("told")
     data = Raw(of.data) if session.document and texts.is_json(of.data) else of.data
-    head = [("id", of.jid), ("type", of.klass)] if session.document else []
+    head = [("id", of.jid), ("type", texts.shown_klass(of.klass))] if session.document else []
     return texts.record(
         (
             *head,
             ("jid", of.jid),
-            ("klass", of.klass),
+            ("klass", texts.shown_klass(of.klass)),
             ("state", now),
             ("queue", "" if now == "complete" else of.queue),
             ("worker", of.worker),
@@ -179,7 +179,7 @@ def schedule(session: Session, of: Schedule) -> Raw:
     return texts.record(
         (
             ("jid", of.jid),
-            ("klass", of.klass),
+            ("klass", texts.shown_klass(of.klass)),
             ("state", "recur"),
             ("queue", of.queue),
             ("priority", session.sign * of.priority),
@@ -199,24 +199,23 @@ def worker(name: str, jobs: int, stalled: int) -> Raw:
     return texts.record((("name", name), ("jobs", jobs), ("stalled", stalled)))
 
 
-def stats(session: Session, of: Stats) -> Raw:
-    """Write the statistics of a day."""
-    return texts.record(
-        (
-            ("retries", of.retries),
-            ("failed", of.failed),
-            ("failures", of.failures),
-            ("wait", _sample(session, of.wait)),
-            ("run", _sample(session, of.run)),
-        )
-    )
+def stats(session: Session, of: Stats, *, is_part: bool) -> Raw:
+    """Write the statistics of a day; of a part of it, only waits and runs."""
+    counts = [("retries", of.retries), ("failed", of.failed), ("failures", of.failures)]
+    spans = [("wait", _sample(session, of.wait)), ("run", _sample(session, of.run))]
+    return texts.record([*([] if is_part else counts), *spans])
 
 
 def _sample(session: Session, of: Sample) -> Raw:
     mean, std = texts.rounded(of.mean / 1000), texts.rounded(of.std / 1000)
     more = [("total", of.count), ("variance", texts.rounded(of.variance / 1e6))] if session.document else []
-    bins = ("histogram", histogram(of.histogram))
+    bins = ("histogram", documented(of.histogram) if session.document else histogram(of.histogram))
     return texts.record((("count", of.count), ("mean", mean), ("std", std), *more, bins))
+
+
+def documented(bins: tuple[int, ...]) -> tuple[int, ...]:
+    """The bins of the documents, which are the engine's; zeros if none are kept."""
+    return bins or (0,) * 287
 
 
 def histogram(bins: tuple[int, ...]) -> tuple[int, ...]:

@@ -116,6 +116,20 @@ def _whole(text: str) -> str | int:
     return text if len(text) <= WHOLE and text != "-0" else 0
 
 
+NO_KLASS = "(none)"
+"""The engine's klass of jobs of qless with an empty one, as an anonymous class of Ruby gives it."""
+
+
+def stored_klass(klass: str) -> str:
+    """The engine's klass of one of qless."""
+    return klass or NO_KLASS
+
+
+def shown_klass(klass: str) -> str:
+    """The klass of qless of one of the engine."""
+    return "" if klass == NO_KLASS else klass
+
+
 def dump(value: Any) -> str:
     """Write a value as JSON, without blanks; an empty list as `{}`, as Redis does."""
     if value in ((), []):

@@ -115,7 +115,7 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
         return _complete_revoked(store, now, job, op)
     queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
     jobs.lift(store, job)
-    stats.ran(store, now, queue, run_ms)
+    stats.ran(store, now, job, worker, run_ms)
     job.result = op.result
     job.failure = None
     job.worker = job.grant = ""

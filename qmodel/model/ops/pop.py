@@ -409,7 +409,7 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: i
     else:
         job.expires_at = now + config.heartbeat(store, job.queue)
     history.add(store, now, job, "popped", worker, job.token)
-    stats.waited(store, now, job.queue, wait_ms)
+    stats.waited(store, now, job, worker, wait_ms)
     jobs.place(store, job, "running")
 
 

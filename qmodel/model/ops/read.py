@@ -30,6 +30,7 @@ from qmodel.contract.operations import (
     Workers,
 )
 from qmodel.contract.reasons import Reason
+from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Page, QueueCounts, WorkerCounts, WorkerJobs
 from qmodel.model.rules import admission, explanation, selection
 from qmodel.model.state import (
@@ -181,8 +182,11 @@ def _leases(store: Store, now: int, held: list[str]) -> tuple[tuple[str, ...], t
 
 
 def stats_(store: Store, now: int, op: Stats) -> replies.Stats:
-    """Show the statistics of a queue on a day."""
-    return stats.view(store, now, op.queue, now if op.at is None else op.at)
+    """Show the statistics of a queue on a day, or those by a tag or a worker."""
+    if op.tag is not None and op.worker is not None:
+        raise refuse("BAD_ARGUMENT", "stats", "worker")
+
+    return stats.view(store, now, op.queue, now if op.at is None else op.at, op.tag, op.worker)
 
 
 def metrics(store: Store, now: int, op: Metrics) -> tuple[replies.Minute, ...]:

@@ -251,10 +251,20 @@ class Sample:
         self.bins: dict[int, int] = {}
 
 
+class Part:
+    """The durations of the jobs with one tag, or of one worker."""
+
+    __slots__ = ("run", "wait")
+
+    def __init__(self) -> None:
+        self.wait = Sample()
+        self.run = Sample()
+
+
 class Day:
     """The counts of a queue on a day."""
 
-    __slots__ = ("failed", "failures", "minutes", "retries", "run", "swept", "wait")
+    __slots__ = ("failed", "failures", "minutes", "retries", "run", "swept", "tags", "wait", "workers")
 
     def __init__(self) -> None:
         self.wait = Sample()
@@ -262,6 +272,8 @@ class Day:
         self.failures = self.failed = self.retries = 0
         self.minutes: dict[int, list[int]] = {}  # minute of the day -> completed, failed, retried, run ms
         self.swept = False  # whether its minutes were deleted
+        self.tags: dict[str, Part] = {}
+        self.workers: dict[str, Part] = {}
 
 
 Entry = tuple[int, int, "Operation", Any, int]

@@ -6,6 +6,11 @@ hour up to three days, then 27 of a day, and one for everything beyond thirty da
 
 The wait of a job starts when it is ready: neither its delay nor the time for which it depended on others counts.
 
+Waits and runs are also counted by the tags of the jobs, and by the workers if the option `stats-workers` is set. Users
+choose these names, perhaps a new one for each job. So a day of a queue counts by its first `stats-tags` tags and its
+first `stats-workers` workers, and a job counts by its first TAGS tags. Failures and retries are not counted by them:
+the tags of a failed job may change before it is retried.
+
 The minutes of a day are stored with it: how many jobs were completed, how long those ran, and how many failed and were
 retried. They are deleted with their day, or earlier: with the first new day that begins after the last of them is older
 than metrics-history. A run counts with at most RUN_MOST, so that no sum of a minute exceeds what a double holds
@@ -18,7 +23,7 @@ from itertools import islice
 
 from qmodel.contract import replies
 from qmodel.model.state import config
-from qmodel.model.state.records import Day, Sample
+from qmodel.model.state.records import Day, Job, Part, Sample
 from qmodel.model.state.store import Store
 
 DAY_MS = 86_400_000
@@ -26,6 +31,7 @@ MINUTE_MS = 60_000
 RUN_MOST = 10**10
 BINS = 60 + 59 + 92 + 48 + 27 + 1
 SWEEP = 10
+TAGS = 8
 
 
 def bin_of(duration: int) -> int:
@@ -96,16 +102,40 @@ def fold(sample: Sample, duration: int) -> None:
         sample.bins[index] = 1
 
 
-def waited(store: Store, now: int, queue: str, duration: int) -> None:
+def _part(parts: dict[str, Part], name: str, most: int) -> Part | None:
+    """The part of a name; a new one, if there are fewer than the most."""
+    part = parts.get(name)
+    if part is None and len(parts) < most:
+        part = parts[name] = Part()
+    return part
+
+
+def _parts(store: Store, day: Day, job: Job, worker: str) -> list[Part]:
+    """The parts of a day that count a worker's job."""
+    found: list[Part | None] = []
+    most = config.value(store, "stats-tags")
+    if job.tags and most:
+        found = [_part(day.tags, tag, most) for tag in islice(job.tags, TAGS)]
+    most = config.value(store, "stats-workers")
+    if most:
+        found.append(_part(day.workers, worker, most))
+    return [part for part in found if part is not None]
+
+
+def waited(store: Store, now: int, job: Job, worker: str, duration: int) -> None:
     """Count how long a popped job waited."""
-    day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
+    day = store.days.get((now - now % DAY_MS, job.queue)) or _new_day(store, now, job.queue)
     fold(day.wait, duration)
+    for part in _parts(store, day, job, worker):
+        fold(part.wait, duration)
 
 
-def ran(store: Store, now: int, queue: str, duration: int) -> None:
+def ran(store: Store, now: int, job: Job, worker: str, duration: int) -> None:
     """Count how long a completed job ran."""
-    day = store.days.get((now - now % DAY_MS, queue)) or _new_day(store, now, queue)
+    day = store.days.get((now - now % DAY_MS, job.queue)) or _new_day(store, now, job.queue)
     fold(day.run, duration)
+    for part in _parts(store, day, job, worker):
+        fold(part.run, duration)
     minute = day.minutes.get(now % DAY_MS // MINUTE_MS) or _minute(day, now)
     minute[0] += 1
     minute[3] += duration if duration < RUN_MOST else RUN_MOST
@@ -133,13 +163,18 @@ def recovered(store: Store, failed_at: int, queue: str) -> None:
         day.failed -= 1
 
 
-def view(store: Store, now: int, queue: str, at: int) -> replies.Stats:
-    """The statistics of the day that contains `at`, as kept at `now`."""
+def view(
+    store: Store, now: int, queue: str, at: int, tag: str | None = None, worker: str | None = None
+) -> replies.Stats:
+    """The statistics of the day that contains `at`, as kept at `now`; by a tag or a worker, if one is given."""
     key = (day_of(at), queue)
     age = (day_of(now) - key[0]) // DAY_MS
     day = store.days.get(key) if age <= config.value(store, "stats-history") else None
     day = day or Day()
     shown = age <= config.value(store, "histogram-history")
+    if tag is not None or worker is not None:
+        part = (day.tags.get(tag) if tag is not None else day.workers.get(worker or "")) or Part()
+        return replies.Stats(queue, key[0], _sample(part.wait, shown), _sample(part.run, shown), 0, 0, 0)
     failed = max(day.failed, 0)  # negative if the clock went back to a deleted day
     return replies.Stats(
         queue, key[0], _sample(day.wait, shown), _sample(day.run, shown), day.failures, failed, day.retries
