@@ -95,9 +95,9 @@ function plain_put.request_add(now, moment, args, simulated)
   local key, request_key = keys.job(jid), keys.request(id)
   local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
   local queue = queues.begin(name, state)
-  local grown, of, priority, slots = requests.grown(text)
+  local grown, of, priority = requests.grown(text)
   if not quiet or found or of ~= name or not is_listed(queue)
-    or not requests.takes_plain(now, id, jid, slots)
+    or not requests.takes_plain(now, id, jid)
     or request ~= '' and idempotency.recall('request_add ' .. request) ~= nil then
     return nil
   end

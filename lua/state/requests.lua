@@ -159,25 +159,23 @@ end
 
 -- ---- plain operations (ops/plain.lua)
 
--- The text of a request: what stands before its total and the number of those done, and what follows.
-local OPEN = '^(open\t%d+\t%d+\t(%C+)\t(%-?%d+)\t(%d+)\t%-?%d+\t%d+\t)(%d+)(\t.*)$'
-local COUNTS = '^((%l+)\t%d+\t%d+\t%C+\t%-?%d+\t%d+\t%-?%d+\t%d+\t(%d+)\t)(%d+)(\t(%d+)\t(%d+)\t.*)$'
+-- While not more sub-requests than its limit have not ended, each that is ready has a slot, and none is parked.
 
--- The text of an open request with one sub-request more; then its queue, its priority and its limit. Nil, if it is not
--- open.
+local PLAIN = '^((%l+)\t%d+\t%d+\t(%C+)\t(%-?%d+)\t(%d+)\t%-?%d+\t%d+\t)(%d+)\t(%d+)(\t(%d+)\t(%d+)\t.*)$'
+
+-- The text of an open request with one sub-request more, which gets a slot; then its queue and its priority. Nil, if there
+-- is more to do.
 function requests.grown(text)
-  local head, queue, priority, limit, total, rest = string.match(text or '', OPEN)
-  if head then
-    return head .. store.text(total + 1) .. rest, queue, priority, tonumber(limit)
+  local head, state, queue, priority, limit, total, done, rest, failed, canceled = string.match(text or '', PLAIN)
+  if state == 'open' and total - done - failed - canceled < tonumber(limit) then
+    return head .. store.text(total + 1) .. '\t' .. done .. rest, queue, priority
   end
 end
 
--- Whether a new sub-request gets a slot at once, and no request is past retention. (If there are more slots than jobs at
--- the key, one is free; counting those with a slot would cost more.)
-function requests.takes_plain(now, id, jid, slots)
+-- Whether a request does not know a job, and none is past retention.
+function requests.takes_plain(now, id, jid)
   local until_ = store.text(now - config.value('requests-history'))
   return not writes.fetch('ZSCORE', keys.sub_requests(id), jid)
-    and slots > writes.fetch('ZCARD', keys.concurrency_key('request:' .. id))
     and writes.fetch('ZCOUNT', list_of('done'), '-inf', until_) == 0
     and writes.fetch('ZCOUNT', list_of('canceled'), '-inf', until_) == 0
 end
@@ -191,10 +189,11 @@ end
 -- The key of a request, and its text with one sub-request more that is done; nil if there is more to do.
 function requests.done_plain(id)
   local key = keys.request(id)
-  local head, state, total, done, rest, failed, canceled = string.match(writes.fetch('GET', key) or '', COUNTS)
-  if (state == 'open' or state == 'closed' and total - done - failed - canceled > 1)
-    and not writes.fetch('ZRANGEBYSCORE', keys.concurrency_key('request:' .. id), 0, '+inf', 'LIMIT', 0, 1)[1] then
-    return key, head .. store.text(done + 1) .. rest
+  local head, state, _, _, limit, total, done, rest, failed, canceled =
+    string.match(writes.fetch('GET', key) or '', PLAIN)
+  local left = head and total - done - failed - canceled
+  if (state == 'open' or state == 'closed' and left > 1) and left <= tonumber(limit) then
+    return key, head .. total .. '\t' .. store.text(done + 1) .. rest
   end
 end
 
