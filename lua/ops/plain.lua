@@ -19,7 +19,19 @@ plain.answer = false -- the reply, from the first write that lasts on
 -- The operations that have a plain case.
 plain.ways = {
   put = plain_put.put, put_many = plain_put.put_many, pop = plain_pop.pop, complete = plain_complete.complete,
-  complete_many = plain_complete.complete_many,
+  complete_many = plain_complete.complete_many, complete_and_pop = plain_complete.complete_and_pop,
+  request_add = plain_put.request_add,
 }
+
+-- Answer the operations of a group, each with one of these replies, and write their texts; give how many.
+function plain.answer_all(replies, texts, simulated)
+  for i = 1, #replies do
+    replies[i] = {'OK', replies[i]}
+  end
+  plain.answer = replies
+  store.write_all_plain(texts)
+  store.end_plain(simulated)
+  return #replies
+end
 
 plain.groups = {put = plain_put.group, pop = plain_pop.group, complete = plain_complete.group}

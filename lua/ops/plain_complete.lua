@@ -44,10 +44,15 @@ local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
   return id
 end
 
--- Whether a completed job lets go of what it holds by its option, a deduplication key or a place at a throttle; nil, if
--- there is more to do.
+local request_key, request_text -- the request of the completed job, and its text after the completion
+
+-- Whether a completed job lets go of what it holds by its option, a deduplication key, a place at a throttle or the slot
+-- of a sub-request; nil, if there is more to do.
 local function lets_go(option, of, jid)
-  if option == 'throttles' then
+  if option == 'request' then
+    request_key, request_text = requests.done_plain(of)
+    return request_key and true
+  elseif option == 'throttles' then
     return writes.fetch('ZCARD', keys.throttle(of, '-queues')) == 0 or nil
   end
   local unique = option == 'unique' and uniques.load(of)
@@ -59,55 +64,127 @@ local function lets_go(option, of, jid)
   return true
 end
 
--- Take a completed job off the leases, and list it; let go of what it held by an option, if one is given.
-local function let_go(moment, id, jid, name, worker, seq, grant, option, of)
+-- The job that is completed: what its record says, what it lets go of, and what its completion deletes.
+local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of
+local lets, members, job_keys, sweep_seq, sweep_at
+
+-- Whether the completion of a job is plain, whose record was read.
+local function is_plain(now, jid, token, text)
+  seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of = plain_records.read_running(text)
+  if not seq or held ~= token or config.owns(name) then
+    return false
+  end
+  members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  lets = members and lets_go(option, of, jid)
+  return lets ~= nil
+end
+
+-- Complete the job; give its record, its sequence and the last sequence, as text.
+local function complete_one(now, moment, jid, text, result)
+  local ran = store.text(plain_records.since(now, popped_at))
+  stats.ran_one(now, name, ran)
+  local _, id =
+    store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. held .. '\t' .. ran)
+  if option == 'request' then
+    store.save(request_key, request_text)
+    text, more = string.sub(text, 1, -1 - more), '0'
+  end
+  text = plain_records.complete(id, stages, more, name, tries, retries, held, popped_at, moment, text, at, result)
+  return text, id, retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+end
+
+-- Take the completed job off the leases, and list it; let go of what it held by an option, if it has one.
+local function let_go(moment, id, jid)
   writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
   writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
-  if option == 'unique' then
+  if lets and option == 'unique' then
     writes.last('HDEL', keys.uniques, of)
-  elseif option then
+  elseif lets and option == 'throttles' then
     writes.last('ZREM', keys.throttle(of, '-held'), jid)
+  elseif lets then
+    writes.last('ZADD', keys.sub_requests(of), '0', jid)
+    writes.last('ZREM', keys.concurrency_key('request:' .. of), keys.member(0, jid))
   end
 end
 
--- The result of a completion, or '' if it has none; nil, if it says anything else.
-local function result_of(args)
-  if not args[5] then
-    return ''
+-- The result that a completion gives in its pairs from a place on, or ''; nil, if it says anything that is not plain. A
+-- completion that pops may wait, and pops one job.
+local function result_of(args, at, pops)
+  local result = ''
+  while args[at] do
+    local name, value = args[at], args[at + 1]
+    if name == 'result' then
+      result = value
+    elseif not pops or (name ~= 'wait' or value ~= '1' and value ~= '0') and (name ~= 'count' or value ~= '1') then
+      return nil
+    end
+    at = at + 2
   end
-  local result = args[6]
-  return args[5] == 'result' and result and not args[7] and #result <= SHORT and result or nil
+  return result and #result <= SHORT and result or nil
 end
 
 -- Complete a job.
 function plain_complete.complete(now, moment, args, simulated)
-  local jid, token, result = args[3], args[4], result_of(args)
+  local jid, token, result = args[3], args[4], result_of(args, 5, false)
   if not result or not arguments.is_id(jid, 128) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, text = store.open_plain(simulated, key)
-  local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of =
-    plain_records.read_running(text)
-  if not quiet or not seq or held ~= token or config.owns(name) then
-    return nil
-  end
-  local members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
-  local lets = members and lets_go(option, of, jid)
-  if lets == nil then
+  if not quiet or not is_plain(now, jid, token, text) then
     return nil
   end
 
+<<<<<<< HEAD
   local ran = store.text(plain_records.since(now, popped_at))
   stats.ran_one(now, name, ran, text, more)
   local _, id =
     store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran)
   text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
   local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+=======
+  local id, last
+  text, id, last = complete_one(now, moment, jid, text, result)
+>>>>>>> cost
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
-  let_go(moment, id, jid, name, worker, seq, grant, lets and option, of)
+  let_go(moment, id, jid)
+  store.end_plain(simulated)
+end
+
+-- Whether the names of a completion that pops are known, and it has a request.
+local function is_known(request, jid, wanted, taker)
+  local names = arguments.names
+  return taker and names[wanted] and names[taker] and arguments.is_id(jid, 128) and arguments.is_id(request, 64)
+end
+
+-- Complete a job, and lease the first job of a queue to its worker.
+function plain_complete.complete_and_pop(now, moment, args, simulated)
+  local request, jid, wanted, taker, result = args[2], args[3], args[5], args[6], result_of(args, 7, true)
+  if not result or not is_known(request, jid, wanted, taker) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, text, state = store.open_plain(simulated, key, queues.state_key(wanted))
+  local queue, expires = queues.begin(wanted, state), now + config.heartbeat(wanted)
+  if not quiet or not plain_pop.is_plain(now, queue, wanted, expires) or not is_plain(now, jid, args[4], text)
+    or worker ~= taker or workers.granted(taker, request)[1] then
+    return nil
+  end
+  local next_jid, next_key, next_text = plain_pop.take(queue)
+  if not next_jid then
+    return nil
+  end
+
+  local ends, id, last = store.text(expires), nil, nil
+  text, id = complete_one(now, moment, jid, text, result)
+  next_text, last = plain_pop.lease(now, moment, queue, taker, request, ends, next_jid, next_text)
+  plain.answer = {'OK', {'complete', {{next_jid, 'running', next_text}}}}
+  store.save(next_key, next_text)
+  store.write_plain(key, text, last)
+  let_go(moment, id, jid)
+  plain_pop.enter(queue, taker, request, ends, next_jid, last)
   store.end_plain(simulated)
 end
 
@@ -233,12 +310,5 @@ function plain_complete.group(now, moment, args, places, sizes, simulated)
 
   local outcomes, texts =
     complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
-  local replies = {}
-  for i = 1, count do
-    replies[i] = {'OK', outcomes[i]}
-  end
-  plain.answer = replies
-  store.write_all_plain(texts)
-  store.end_plain(simulated)
-  return count
+  return plain.answer_all(outcomes, texts, simulated)
 end

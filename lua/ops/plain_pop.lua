@@ -32,8 +32,10 @@ local function leave(work_key, popped)
   writes.put_back(work_key, popped)
 end
 
--- Lease the first job of a queue to a worker.
-local function lease(now, moment, queue, worker, request, ends, simulated)
+local stages, more, tries, ready_at, at, option, of -- what the record of the job says that was taken off a queue
+
+-- Take the first job off a queue; give its id, its key and its record, or nil if it is not plain.
+function plain_pop.take(queue)
   local popped = writes.pop_first(queue.work_key, '1')
   if not popped[1] then
     return nil
@@ -41,24 +43,44 @@ local function lease(now, moment, queue, worker, request, ends, simulated)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
-  local stages, more, tries, ready_at, at, option, of = plain_records.read_waiting(text)
+  stages, more, tries, ready_at, at, option, of = plain_records.read_waiting(text)
   if not stages or option == 'throttles' and not throttles.is_open_plain(of) then
     return leave(queue.work_key, popped)
   end
+  return jid, key, text
+end
 
+-- Lease the job that was taken to a worker; give its record, and the sequence of its lease as text.
+function plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
   local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
   workers.seen(now, worker)
   stats.waited_one(now, name, waited, text, more)
   local _, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
-  text = plain_records.running(
-    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at)
-  plain.answer = {'OK', {{jid, 'running', text}}}
-  store.write_plain(key, text, id)
+  return plain_records.running(
+    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at), id
+end
+
+-- Enter the lease into the lists.
+function plain_pop.enter(queue, worker, request, ends, jid, id)
   writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
   writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
   if option == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
   end
+end
+
+-- Lease the first job of a queue to a worker.
+local function lease_one(now, moment, queue, worker, request, ends, simulated)
+  local jid, key, text = plain_pop.take(queue)
+  if not jid then
+    return nil
+  end
+
+  local id
+  text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
+  plain.answer = {'OK', {{jid, 'running', text}}}
+  store.write_plain(key, text, id)
+  plain_pop.enter(queue, worker, request, ends, jid, id)
   store.end_plain(simulated)
 end
 
@@ -128,14 +150,20 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
   store.end_plain(simulated)
 end
 
+-- Whether pops from a queue are plain, whose state was read.
+function plain_pop.is_plain(now, queue, name, expires)
+  if shy > 0 and queue.work_key == shy_key then
+    shy = shy - 1
+    return false
+  end
+  return is_calm(now, queue, name, expires)
+end
+
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.
 local function open(now, name, simulated)
   local quiet, state = store.open_plain(simulated, queues.state_key(name))
   local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
-  if quiet and shy > 0 and queue.work_key == shy_key then
-    shy = shy - 1
-    return nil
-  elseif quiet and is_calm(now, queue, name, expires) then
+  if quiet and plain_pop.is_plain(now, queue, name, expires) then
     return queue, store.text(expires)
   end
 end
@@ -151,7 +179,7 @@ function plain_pop.pop(now, moment, args, simulated)
   if not queue or workers.granted(worker, request)[1] then
     return nil
   end
-  local way = count == 1 and lease or lease_many
+  local way = count == 1 and lease_one or lease_many
   way(now, moment, queue, worker, request, ends, simulated, count)
 end
 
@@ -193,12 +221,8 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   end
 
   local shown, written = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
-  local replies = {}
   for i = 1, #jids do
-    replies[i] = {'OK', {shown[i]}}
+    shown[i] = {shown[i]}
   end
-  plain.answer = replies
-  store.write_all_plain(written)
-  store.end_plain(simulated)
-  return #jids
+  return plain.answer_all(shown, written, simulated)
 end

@@ -6,6 +6,7 @@ local INLINE = 1024 -- the most bytes of data within a record
 local MOST_TAGS = 8 -- the most tags of a plain put
 local BETWEEN = '\255' -- what stands between tags in a record
 local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
+local ADDED = 9 -- the strings of a plain addition: moment, request, id, `jobs 4`, queue, jid, klass, data
 
 -- The tags of a put, in a list, and its option, if it has no more than one that a plain job may have.
 local function extras_of(args)
@@ -50,6 +51,11 @@ local function is_known(request, name, jid, klass, data)
     and (request == '' or arguments.is_id(request, 64))
 end
 
+-- Whether a queue is listed, and no worker waits for it.
+local function is_listed(queue)
+  return queue.first_seen ~= '' and queue.idle == '0'
+end
+
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
@@ -63,7 +69,7 @@ function plain_put.put(now, moment, args, simulated)
   local key = keys.job(jid)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
-  if not quiet or found or queue.first_seen == '' or queue.idle ~= '0'
+  if not quiet or found or not is_listed(queue)
     or not is_free(now, option, of, request) then
     return nil
   end
@@ -74,8 +80,39 @@ function plain_put.put(now, moment, args, simulated)
     enter_extras(moment, jid, id, tags_, option, of, request)
   end
   plain.answer = {'OK', jid}
-  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare), id)
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'), id)
   writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
+  store.end_plain(simulated)
+end
+
+-- Add a new job to an open request that has a free slot.
+function plain_put.request_add(now, moment, args, simulated)
+  local request, id, name, jid, klass, data = args[2], args[3], args[6], args[7], args[8], args[9]
+  if #args ~= ADDED or args[4] ~= 'jobs' or args[5] ~= '4' or not arguments.is_id(id, 128)
+    or not is_known(request, name, jid, klass, data) then
+    return nil
+  end
+  local key, request_key = keys.job(jid), keys.request(id)
+  local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
+  local queue = queues.begin(name, state)
+  local grown, of, priority = requests.grown(text)
+  if not quiet or found or of ~= name or not is_listed(queue)
+    or not requests.takes_plain(now, id, jid)
+    or request ~= '' and idempotency.recall('request_add ' .. request) ~= nil then
+    return nil
+  end
+
+  local rare = plain_records.rare('', 'line', store.text(store.seq) .. plain_records.OF_REQUEST .. id)
+  local _, event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  requests.add_plain(id, jid)
+  if request ~= '' then
+    idempotency.remember('request_add ' .. request, 1)
+    idempotency.flush()
+  end
+  plain.answer = {'OK', 1}
+  store.save(request_key, grown)
+  store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority), event)
+  writes.last('ZADD', queue.work_key, priority, keys.ready_member(moment, event, jid))
   store.end_plain(simulated)
 end
 
@@ -87,7 +124,7 @@ local function open(name, count, wanted, simulated)
   wanted[4] = queues.state_key(name)
   local quiet, found = store.open_all_plain(simulated, wanted)
   local queue = queues.begin(name, found[4])
-  if not quiet or queue.first_seen == '' or queue.idle ~= '0' then
+  if not quiet or not is_listed(queue) then
     return nil
   end
   for i = 1, count do
@@ -112,7 +149,7 @@ local function put_all(moment, queue, count, args, at_jids, requests, wanted)
     end
     ids[i], said[i] = id, head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
     members[to - 1], members[to] = '0', keys.ready_member(moment, id, jid)
-    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2], '')
+    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2], '', '0')
   end
   store.tell_all(ids, said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
@@ -191,10 +228,7 @@ function plain_put.group(_, moment, args, places, sizes, simulated)
 
   local texts, replies = put_all(moment, queue, count, args, at_jids, requests, wanted), {}
   for i = 1, count do
-    replies[i] = {'OK', args[at_jids[i]]}
+    replies[i] = args[at_jids[i]]
   end
-  plain.answer = replies
-  store.write_all_plain(texts)
-  store.end_plain(simulated)
-  return count
+  return plain.answer_all(replies, texts, simulated)
 end

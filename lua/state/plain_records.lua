@@ -2,6 +2,8 @@
 
 local plain_records = {}
 
+plain_records.OF_REQUEST = '\255request=' -- what stands between the slot and the request in the option of a sub-request
+
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
@@ -11,6 +13,7 @@ local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t
 local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local OPTION = '^(%l+)=([^\255 ]*)$'
+local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
 local OPTIONS = {unique = true, throttles = true} -- those that a plain job may have, one of them: a key, or one throttle
 local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
 
@@ -33,12 +36,11 @@ function plain_records.first_tags(text, more, most)
 end
 
 -- The name and the value of the option of a record whose rare part has nothing but that and tags; '' if it has no option,
--- nil if there is more. `more` is the length of the rare part.
+-- nil if there is more. `more` is the length of the rare part. A sub-request with a slot has the option `request`.
 local function option_of(text, more)
-  local options_ = ''
+  local tags_, options_ = '', ''
   if more ~= '0' then
-    local _
-    _, options_ = string.match(text, FEW, -more)
+    tags_, options_ = string.match(text, FEW, -more)
   end
   if options_ == '' then
     return '', ''
@@ -47,11 +49,15 @@ local function option_of(text, more)
   if OPTIONS[name] then
     return name, value
   end
+  local id = tags_ == '' and string.match(options_, SUB_REQUEST)
+  if id then
+    return 'request', id
+  end
 end
 
--- The record of a new job, as a put with this sequence writes it; with a rare part or ''.
-function plain_records.waiting(id, name, moment, klass, request, data, rare)
-  return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+-- The record of a new job, as a put with this sequence writes it; with a rare part or '', and a priority as text.
+function plain_records.waiting(id, name, moment, klass, request, data, rare, priority)
+  return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t' .. priority .. '\t' .. moment
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n' .. rare
 end
 

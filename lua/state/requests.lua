@@ -157,6 +157,46 @@ function requests.left(request)
   return request.total - request.done - request.failed - request.canceled
 end
 
+-- ---- plain operations (ops/plain.lua)
+
+-- While not more sub-requests than its limit have not ended, each that is ready has a slot, and none is parked.
+
+local PLAIN = '^((%l+)\t%d+\t%d+\t(%C+)\t(%-?%d+)\t(%d+)\t%-?%d+\t%d+\t)(%d+)\t(%d+)(\t(%d+)\t(%d+)\t.*)$'
+
+-- The text of an open request with one sub-request more, which gets a slot; then its queue and its priority. Nil, if there
+-- is more to do.
+function requests.grown(text)
+  local head, state, queue, priority, limit, total, done, rest, failed, canceled = string.match(text or '', PLAIN)
+  if state == 'open' and total - done - failed - canceled < tonumber(limit) then
+    return head .. store.text(total + 1) .. '\t' .. done .. rest, queue, priority
+  end
+end
+
+-- Whether a request does not know a job, and none is past retention.
+function requests.takes_plain(now, id, jid)
+  local until_ = store.text(now - config.value('requests-history'))
+  return not writes.fetch('ZSCORE', keys.sub_requests(id), jid)
+    and writes.fetch('ZCOUNT', list_of('done'), '-inf', until_) == 0
+    and writes.fetch('ZCOUNT', list_of('canceled'), '-inf', until_) == 0
+end
+
+-- Add a new sub-request with a slot.
+function requests.add_plain(id, jid)
+  writes.put_off('ZADD', keys.sub_requests(id), '1', jid)
+  writes.put_off('ZADD', keys.concurrency_key('request:' .. id), '-inf', keys.member(0, jid))
+end
+
+-- The key of a request, and its text with one sub-request more that is done; nil if there is more to do.
+function requests.done_plain(id)
+  local key = keys.request(id)
+  local head, state, _, _, limit, total, done, rest, failed, canceled =
+    string.match(writes.fetch('GET', key) or '', PLAIN)
+  local left = head and total - done - failed - canceled
+  if (state == 'open' or state == 'closed' and left > 1) and left <= tonumber(limit) then
+    return key, head .. total .. '\t' .. store.text(done + 1) .. rest
+  end
+end
+
 -- Some sub-requests that have not ended, by id.
 function requests.unfinished(request, most)
   return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)

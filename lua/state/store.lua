@@ -169,8 +169,10 @@ end
 --
 -- The guard is a key that never exists. While the slot of a cluster moves key by key, a node refuses to read several
 -- keys of which one is missing. So no step begins on a part of its keys, even for a client that follows ASK.
-local function read(one, two)
-  if two then
+local function read(one, two, three)
+  if three then
+    return redis.call('MGET', keys.counters, keys.config, one, two, three, keys.guard)
+  elseif two then
     return redis.call('MGET', keys.counters, keys.config, one, two, keys.guard)
   elseif one then
     return redis.call('MGET', keys.counters, keys.config, one, keys.guard)
@@ -201,25 +203,25 @@ function store.share(on)
   shared, calm = on, nil
 end
 
--- Read like store.open for a plain operation; first say whether it has nothing to do but its own task.
-function store.open_plain(simulated, one, two)
+-- Read like store.open for a plain operation, up to three texts; first say whether it has nothing to do but its own task.
+function store.open_plain(simulated, one, two, three)
   local goes_on = calm and (simulated or calm_own)
   if goes_on and shared then
     store.counters, store.began = calm, store.seq
     if two then
-      local found = redis.call('MGET', one, two)
-      return true, found[1], found[2]
+      local found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)
+      return true, found[1], found[2], found[3]
     end
     return true, redis.call('GET', one)
   end
-  local found = read(one, two)
+  local found = read(one, two, three)
   if goes_on and found[1] == calm and found[2] == calm_config then
     store.counters, store.began = calm, store.seq
-    return true, found[3], found[4]
+    return true, found[3], found[4], three and found[5]
   end
   calm = nil
   meet(found)
-  return is_quiet(simulated), found[3], found[4]
+  return is_quiet(simulated), found[3], found[4], three and found[5]
 end
 
 -- The same for many texts, as store.open_all.
@@ -589,17 +591,17 @@ end
 
 local tail, tail_epoch, tail_bounds = false, false, false -- what stands behind the sequence in counters, and of what
 
--- Write the record and the event of a plain operation; `id` is the sequence of the event, as text. What follows are
--- calls of writes.last, and then store.end_plain.
+-- Write the record and the events of a plain operation, with the texts that were saved before; `id` is the sequence of
+-- the last event, as text. What follows are calls of writes.last, and then store.end_plain.
 function store.write_plain(key, text, id)
   if store.bounds_text ~= tail_bounds or known_epoch ~= tail_epoch then
     tail_bounds, tail_epoch = store.bounds_text, known_epoch
     tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
   end
   known_counters, known_seq, known_bounds_text = id .. tail, store.seq, tail_bounds
-  written[1], written[2], written[3], written[4] = key, text, keys.counters, known_counters
-  size = 4
-  writes.begin_last(written, 4)
+  written[size + 1], written[size + 2], written[size + 3], written[size + 4] = key, text, keys.counters, known_counters
+  size = size + 4
+  writes.begin_last(written, size)
 end
 
 -- The same for several records: `texts` are keys and texts.

@@ -472,23 +472,27 @@ end
 -- Its last writes are tried at once, and only put off if they fail, so that writes.recover tries them again. If anything
 -- was put off before, these are put off too.
 
+local FEW = 2 -- the most events of a step whose last writes are tried at once
 local direct, fault = false, false -- whether the last writes are tried at once; the first error of them
 
--- Write the texts and the event. What follows are calls of writes.last, and then writes.end_.
+-- Write the texts and the events. What follows are calls of writes.last, and then writes.end_.
 function writes.begin_last(written, size)
-  direct = count == 0 and events == 1
+  direct = count == 0 and events <= FEW
   if direct then
     texts, fault = true, false
     flush_texts(written, size)
-    local reply
-    if trim_to then
-      reply = redis.pcall('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[1], 'e', event_texts[1])
-    else
-      reply = redis.pcall('XADD', keys.events, event_ids[1], 'e', event_texts[1])
-    end
     done = 0
-    if type(reply) == 'table' then
-      fault, done = reply.err, -1
+    for i = 1, events do
+      local reply
+      if trim_to and i == trim_at then
+        reply = redis.pcall('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[i], 'e', event_texts[i])
+      else
+        reply = redis.pcall('XADD', keys.events, event_ids[i], 'e', event_texts[i])
+      end
+      if type(reply) == 'table' then
+        fault, done = reply.err, i - events - 1
+        return
+      end
     end
   end
 end

@@ -149,8 +149,11 @@ UNREACHED = {
             ("wire/register", "replies[i] = as_reply(fault)"),
             ("wire/register", "return #replies, replies"),
             ("state/store", "if two then"),
-            ("state/store", "local found = redis.call('MGET', one, two)"),
-            ("state/store", "return true, found[1], found[2]"),
+            (
+                "state/store",
+                "local found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)",
+            ),
+            ("state/store", "return true, found[1], found[2], found[3]"),
             ("state/store", "return true, redis.call('GET', one)"),
         ),
         CALLS,

@@ -18,6 +18,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
+from qmodel.contract.replies import CompletedAndPopped
 from qmodel.model import engine
 from qmodel.model.state.store import Store
 from tests.property.support import VERBS_ALONE, bulk
@@ -26,10 +27,11 @@ from tests.tester import share
 
 HISTORIES, STEPS = 100, 120
 
-QUEUES, WORKERS, KLASSES = ("q", "r"), ("v", "w"), ("K", "L")
+QUEUES, WORKERS, KLASSES, REQUESTS = ("q", "r"), ("v", "w"), ("K", "L"), ("a", "b")
 OPTIONS = (
     ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33),
     ("jobs-history", 1000), ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
+    ("requests-history", 50),
 )  # fmt: skip
 
 
@@ -88,6 +90,14 @@ class Drawer:
         return ops.Pop(self.chance.choice(QUEUES), self.chance.choice(WORKERS), count, wait=self.rarely(4),
                        request=self.request())  # fmt: skip
 
+    def request_add(self) -> ops.RequestAdd:
+        one = self.put()
+        more: dict[str, Any] = {"tags": one.tags} if self.rarely(9) else {}
+        jobs = [ops.Put(one.queue if self.rarely(9) else "q", one.jid, one.klass, one.data, **more)]
+        if self.rarely(9):
+            jobs.append(ops.Put("q", f"{one.jid}-more", one.klass, one.data))
+        return ops.RequestAdd(self.chance.choice(REQUESTS), tuple(jobs), self.request())
+
     def lease(self) -> tuple[str, int]:
         if not self.leases or self.rarely(20):
             return f"j{self.jids}", 1
@@ -100,6 +110,13 @@ class Drawer:
         elif self.rarely(3):
             more = {"result": self.result()}
         return ops.Complete(*self.lease(), **more)
+
+    def complete_and_pop(self) -> ops.CompleteAndPop:
+        more: dict[str, Any] = {"result": self.result()} if self.rarely(3) else {}
+        if self.rarely(12):
+            more |= self.chance.choice([{"next": "r"}, {"data": "new"}, {"count": 2}, {"result": "x" * 1000}])
+        return ops.CompleteAndPop(*self.lease(), self.chance.choice(QUEUES), self.chance.choice(WORKERS),
+                                  wait=self.rarely(4), request=self.request(), **more)  # fmt: skip
 
     def complete_many(self) -> ops.CompleteMany:
         count = self.chance.randrange(1, 12)
@@ -119,22 +136,33 @@ class Drawer:
             ops.ThrottleSet(f"queue/{queue}", 2), ops.ThrottleUnset(f"queue/{queue}"),
             ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token),
             ops.Cancel((jid,)), ops.Events(0, 5), ops.UniqueRelease("u1"),
-            ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4),
+            ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4), *self.of_requests(),
         ])  # fmt: skip
+
+    def of_requests(self) -> list[Operation]:
+        """Opens a request again, when it has ended and is forgotten; ends one."""
+        one = self.chance.choice(REQUESTS)
+        limit, priority = self.chance.choice(((2, 0), (9, 3)))
+        return [ops.RequestOpen(one, "q", limit, priority), ops.RequestOpen(one, "q", limit, priority),
+                ops.RequestTune(one, limit=self.chance.choice((1, 4))), ops.RequestClose(one),
+                ops.RequestClose(one), ops.RequestCancel(one)]  # fmt: skip
 
     def draw(self) -> tuple[int, Operation]:
         if not self.rarely(3):
             self.now += self.chance.choice((0, 1, 1, 7, 40, 300, 1500) if not self.rarely(40) else (61_000, 86_400_000))
         if self.last and self.rarely(15):
             return self.now, self.last
-        ways = [self.put, self.pop, self.complete, self.put_many, self.complete_many]
-        way = self.other if self.rarely(12) else self.chance.choices(ways, (6, 8, 8, 2, 2))[0]
+        ways = [self.put, self.pop, self.complete, self.complete_and_pop, self.put_many, self.complete_many,
+                self.request_add]  # fmt: skip
+        way = self.other if self.rarely(12) else self.chance.choices(ways, (6, 6, 5, 7, 2, 2, 2))[0]
         self.last = way()
         return self.now, self.last
 
     def hear(self, reply: Any) -> None:
         if isinstance(self.last, ops.Pop) and isinstance(reply, tuple):
             self.leases += [(job.jid, job.token) for job in reply]
+        elif isinstance(self.last, ops.CompleteAndPop) and isinstance(reply, CompletedAndPopped):
+            self.leases += [(job.jid, job.token) for job in reply.jobs]
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +217,17 @@ def steps_of_a_life(count: int) -> list[Step]:
     held = [play(ops.Pop("q", "w", request=f"b{i}"))[0] for i in range(count)]
     for job in held:
         play(ops.Complete(job.jid, job.token))
+    for i in range(count + 1):
+        play(ops.Put("q", f"c{i}", "K", "{}", request=f"c{i}"))
+    (job,) = play(ops.Pop("q", "w", request="chained"))
+    for i in range(count):
+        (job,) = play(ops.CompleteAndPop(job.jid, job.token, "q", "w", request=f"d{i}")).jobs
+    play(ops.Complete(job.jid, job.token))
+    play(ops.RequestOpen("r", "q", count + 1))
+    for i in range(count):
+        play(ops.RequestAdd("r", (ops.Put("q", f"s{i}", "K", "{}"),), request=f"s{i}"))
+        (job,) = play(ops.Pop("q", "w", request=f"t{i}"))
+        play(ops.Complete(job.jid, job.token, "done"))
     play(ops.PutMany(tuple(ops.Put("q", f"b{i}", "K", "{}") for i in range(count)), "c"))
     held = play(ops.Pop("q", "w", count, request="d"))
     play(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held)))
@@ -237,6 +276,7 @@ def drawn(seed: int, steps: int = 40) -> list[Step]:
     """Draw a history in which most calls are plain."""
     drawer, store = Drawer(seed), Store()
     history = [Step(drawer.now, ops.Put(queue, f"first-{queue}", "K", "{}")) for queue in QUEUES]
+    history += [Step(drawer.now, ops.RequestOpen(one, "q", 3, i)) for i, one in enumerate(REQUESTS)]
     for step in history:
         drawer.hear(engine.step(store, *step))
     for _ in range(steps):
