@@ -82,7 +82,7 @@ end
 -- Complete the job; give its record, its sequence and the last sequence, as text.
 local function complete_one(now, moment, jid, text, result)
   local ran = store.text(plain_records.since(now, popped_at))
-  stats.ran_one(now, name, ran)
+  stats.ran_one(now, name, ran, text, more)
   local _, id =
     store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. held .. '\t' .. ran)
   if option == 'request' then
@@ -136,17 +136,8 @@ function plain_complete.complete(now, moment, args, simulated)
     return nil
   end
 
-<<<<<<< HEAD
-  local ran = store.text(plain_records.since(now, popped_at))
-  stats.ran_one(now, name, ran, text, more)
-  local _, id =
-    store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran)
-  text = plain_records.complete(id, stages, more, name, tries, retries, token, popped_at, moment, text, at, result)
-  local last = retire(moment, id, members, job_keys, sweep_seq, sweep_at)
-=======
   local id, last
   text, id, last = complete_one(now, moment, jid, text, result)
->>>>>>> cost
   plain.answer = {'OK', 'complete'}
   store.write_plain(key, text, last)
   let_go(moment, id, jid)
