@@ -203,3 +203,12 @@ def check_settings(connection: Any, settings: dict[str, Any]) -> None:
             f"redis-py does not take an option of the URL: {error}.",
             "See the head of qmodel/backends/redis/url.py and the arguments of redis.Connection.",
         ) from None
+
+
+def check_namespace(options: Options) -> None:
+    """Refuse the URL of a deployment where that of a namespace is needed."""
+    if options.name:
+        raise ConnectError(
+            f"{options.where} leads to a deployment, {options.name}, but this needs one namespace.",
+            "Give the URL of one of its shards, with prefix= instead of name=; `qmodel doctor` lists their prefixes.",
+        )

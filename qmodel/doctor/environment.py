@@ -169,7 +169,7 @@ def invariants(at: Asked) -> Iterator[Finding]:
         yield Finding(OK, "every invariant holds")
 
 
-SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.backend"}
+SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.connect"}
 
 
 def _state_of_memory(backend: Any) -> Any:
@@ -215,6 +215,6 @@ def connection(backend: Any) -> Any:
 _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.memory": _state_of_memory,
     "qmodel.backends.embedded.backend": _state_of_embedded,
-    "qmodel.backends.redis.backend": _state_of_server,
+    "qmodel.backends.redis.connect": _state_of_server,
 }
 """By the module of a backend, the function that reads the whole state from it."""
