@@ -253,6 +253,21 @@ class RedisDeployment:
         shards = [to] if type(to) is int else range(self.layout.shards)
         return self._block(shards, lambda shard: blocking_pop(shard.options.prefix, names, timeout), timeout)
 
+    def armed(self) -> Armed:
+        """Make what waits for several shards at once."""
+        return Armed(self.shards)
+
+    def wake_command(self, shard: int, queues: Sequence[str]) -> tuple[str, ...]:
+        """Write the command on which an idle worker waits for a shard, for ever."""
+        command = blocking_pop(self.shards[shard].options.prefix, queues, 0)
+        assert command is not None, "a worker's queues have valid names"
+        return command
+
+    def neighbours(self, shard: int) -> list[int]:
+        """List the shards on the node of a shard, that one among them."""
+        line = self.shards[shard]._line
+        return [other for other, one in enumerate(self.shards) if one._line is line]
+
     def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there are more than `after` events in all shards together (True) or `timeout` passed (False)."""
         found = self.execute_calls([Call(shard, Newest()) for shard in range(self.layout.shards)])

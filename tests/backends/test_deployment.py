@@ -349,10 +349,10 @@ def at_work(app: App, **options: object) -> Iterator[Worker]:
 
 
 @pytest.mark.parametrize(
-    "options", [{"concurrency": 4}, {"concurrency": 1}, {"concurrency": 4, "prefetch": 8}], ids=str
+    "options", [{"concurrency": 4}, {"concurrency": 1}, {"concurrency": 4, "runner": "async"}], ids=str
 )
-def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, int]) -> None:
-    app, done = app_on("memory://?shards=8")
+def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, object], url: str) -> None:
+    app, done = app_on(url)
     jobs = app.jobs
     with at_work(app, **options):
         asked = [jobs["double"].put(n) for n in range(40)] + jobs["double"].put_many((n,) for n in range(40, 60))

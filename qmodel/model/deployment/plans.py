@@ -32,7 +32,7 @@ Plan = Generator[list[Call], list[Any], Any]
 
 
 class Turns:
-    """Whose turn it is: the shard that is asked first for the next job."""
+    """The shard that is asked first for the next job: each time another one."""
 
     def __init__(self, shards: int, first: int = 0) -> None:
         self._shards = shards
