@@ -125,6 +125,11 @@ class ShardNamespace:
         self.shard = shard
         self.enter, self.leave, self.give_back = namespace.enter, namespace.leave, namespace.give_back
 
+    @property
+    def store(self) -> Store:
+        """The shard's contents, for reading only."""
+        return self._of.stores[self.shard]
+
     def execute(self, op: Operation, now: int | None) -> Any:
         """Execute an operation in this shard."""
         return self._of.execute_call(Call(self.shard, op), now)
@@ -141,6 +146,11 @@ class MemoryShard(Waits[ShardNamespace]):
 
     def __init__(self, namespace: DeploymentNamespace, shard: int) -> None:
         self.namespace = ShardNamespace(namespace, shard)
+
+    @property
+    def store(self) -> Store:
+        """The shard's contents, for reading only."""
+        return self.namespace.store
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute one operation; give its reply or Refusal."""

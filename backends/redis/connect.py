@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qmodel.backends.redis.backend import RedisBackend
-from qmodel.backends.redis.url import options_of
+from qmodel.backends.redis.url import Options, options_of
 
 if TYPE_CHECKING:
     from qmodel.backends.redis.aio import AsyncRedisBackend
@@ -25,7 +25,11 @@ def connect(url: str) -> RedisBackend | RedisDeployment:
 
 def connect_async(url: str) -> AsyncRedisBackend | AsyncRedisDeployment:
     """Open a URL for an event loop. The server is checked by the first call."""
-    options = options_of(url)
+    return open_async(options_of(url))
+
+
+def open_async(options: Options) -> AsyncRedisBackend | AsyncRedisDeployment:
+    """Open the options of a URL for an event loop."""
     if options.name:
         from qmodel.backends.redis.aio_deployment import AsyncRedisDeployment
 

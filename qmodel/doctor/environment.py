@@ -215,6 +215,8 @@ def connection(backend: Any) -> Any:
 _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.memory": _state_of_memory,
     "qmodel.backends.embedded.backend": _state_of_embedded,
-    "qmodel.backends.redis.connect": _state_of_server,
+    "qmodel.backends.redis.backend": _state_of_server,
+    "qmodel.backends.redis.deployment": _state_of_server,
+    "qmodel.backends.deployment": _state_of_memory,
 }
 """By the module of a backend, the function that reads the whole state from it."""
