@@ -59,19 +59,19 @@ class AsyncBackend(Protocol):
 BUILT_IN: dict[str, tuple[str, str]] = {
     "memory": ("qmodel.backends.memory", ""),
     "embedded": ("qmodel.backends.embedded.backend", "conformance"),
-    "redis": ("qmodel.backends.redis.backend", "redis"),
-    "rediss": ("qmodel.backends.redis.backend", "redis"),
-    "unix": ("qmodel.backends.redis.backend", "redis"),
-    "valkey": ("qmodel.backends.redis.backend", "redis"),
-    "valkeys": ("qmodel.backends.redis.backend", "redis"),
-    "redis+cluster": ("qmodel.backends.redis.backend", "redis"),
-    "rediss+cluster": ("qmodel.backends.redis.backend", "redis"),
-    "valkey+cluster": ("qmodel.backends.redis.backend", "redis"),
-    "valkeys+cluster": ("qmodel.backends.redis.backend", "redis"),
-    "redis+sentinel": ("qmodel.backends.redis.backend", "redis"),
-    "rediss+sentinel": ("qmodel.backends.redis.backend", "redis"),
-    "valkey+sentinel": ("qmodel.backends.redis.backend", "redis"),
-    "valkeys+sentinel": ("qmodel.backends.redis.backend", "redis"),
+    "redis": ("qmodel.backends.redis.connect", "redis"),
+    "rediss": ("qmodel.backends.redis.connect", "redis"),
+    "unix": ("qmodel.backends.redis.connect", "redis"),
+    "valkey": ("qmodel.backends.redis.connect", "redis"),
+    "valkeys": ("qmodel.backends.redis.connect", "redis"),
+    "redis+cluster": ("qmodel.backends.redis.connect", "redis"),
+    "rediss+cluster": ("qmodel.backends.redis.connect", "redis"),
+    "valkey+cluster": ("qmodel.backends.redis.connect", "redis"),
+    "valkeys+cluster": ("qmodel.backends.redis.connect", "redis"),
+    "redis+sentinel": ("qmodel.backends.redis.connect", "redis"),
+    "rediss+sentinel": ("qmodel.backends.redis.connect", "redis"),
+    "valkey+sentinel": ("qmodel.backends.redis.connect", "redis"),
+    "valkeys+sentinel": ("qmodel.backends.redis.connect", "redis"),
 }
 """Scheme: the module that connects, and the extra that it needs.
 
@@ -187,7 +187,7 @@ def with_option(url: str, name: str, value: object) -> str:
     """
     scheme, _, rest = url.partition("://")
     module, _ = BUILT_IN.get(scheme, ("", ""))
-    if module != "qmodel.backends.redis.backend" or "deadline=" in rest:
+    if module != "qmodel.backends.redis.connect" or "deadline=" in rest:
         return url
     return f"{url}{'&' if '?' in rest else '?'}{name}={value}"
 

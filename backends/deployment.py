@@ -1,50 +1,38 @@
 """`memory://name?shards=8`: the model of a deployment in this process, so that an application tests its sharding
 without a server.
 
-Operations are routed and refused as on a cluster (`qmodel.contract.routing`), and each shard is a store of its own. So
-whatever works here needs nothing that a deployment does not promise: no order over shards, no step over shards.
-
-One thing is more than a cluster gives: the events of all shards stand in one order, the order in which they happened in
-this process, and are numbered in it. A reader on a cluster has a number for each shard instead.
+Operations are routed and refused as on nodes (`qmodel.contract.routing`), and each shard is a store of its own, which
+has its own events. So whatever works here needs nothing that a deployment does not promise: no order over shards, no
+step over shards.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections import deque
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
+from qmodel.backends.layouts import LAYOUT, read_layout
 from qmodel.backends.namespace import BEGIN_NONE, Clock, Namespace
-from qmodel.contract.events import Event
-from qmodel.contract.operations import BeginEpoch, Events, Newest, Operation
-from qmodel.contract.replies import Newest as Position
-from qmodel.contract.routing import MOST_SHARDS, Layout
+from qmodel.backends.wait import AsyncWaits, Waiter, Waits
+from qmodel.contract.operations import BeginEpoch, Operation
+from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
 from qmodel.model import engine
 from qmodel.model.deployment import deployment as deployments
 from qmodel.model.deployment.deployment import Deployment
+from qmodel.model.deployment.plans import Call
 from qmodel.model.state import epochs
-from qmodel.model.state.store import Store, events_after
-
-KEPT: Final = 10_000
-"""The most events of all shards that are kept."""
-
-_OPTIONS = ("shards", "single", "split")
+from qmodel.model.state.store import Store
 
 
 def layout_of(url: str, query: str) -> Layout:
     """Read the layout of a deployment from the options of its URL."""
     options = dict(parse_qsl(query, keep_blank_values=True))
-    if unknown := options.keys() - set(_OPTIONS):
-        raise ConnectError(f"'{url}' has an unknown option, {min(unknown)}.", f"There are {', '.join(_OPTIONS)}.")
-    shards = options.get("shards", "")
-    if not shards.isdecimal() or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
-        raise ConnectError(
-            f"A deployment cannot have {shards or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."
-        )
-    single, split = (frozenset(filter(None, options.get(name, "").split(","))) for name in _OPTIONS[1:])
-    return Layout(int(shards), single, split)
+    if unknown := options.keys() - set(LAYOUT):
+        raise ConnectError(f"'{url}' has an unknown option, {min(unknown)}.", f"There are {', '.join(LAYOUT)}.")
+    return read_layout(options)
 
 
 class DeploymentNamespace(Namespace):
@@ -58,9 +46,6 @@ class DeploymentNamespace(Namespace):
         del self.store
         self._begins = True  # also with the clock of a test: no two shards may issue the same token
         self.layout = layout
-        self._events: deque[Event] = deque(maxlen=KEPT)
-        self._told = [0] * layout.shards
-        self._newest = 0
 
     @property
     def stores(self) -> list[Store]:
@@ -81,40 +66,117 @@ class DeploymentNamespace(Namespace):
             engine.step(store, now, BeginEpoch(epochs.next_(store, now, own)))
 
     def newest(self) -> int:
-        """Give the number of the newest event of all shards."""
-        return self._newest
+        """Count the events of all shards."""
+        return sum(store.seq for store in self.stores)
 
     def execute(self, op: Operation, now: int | None) -> Any:
         """Execute an operation, and wake the waiters that it left wake-ups for."""
         with self.lock:
-            now = self.clock() if now is None else now
-            if self._begins and type(op) not in BEGIN_NONE:
-                self._begin_epoch(now)
-            if engine.fault(op) is None:
-                if type(op) is Newest:
-                    return Position(self._newest, 0)
-                if type(op) is Events:
-                    return self._page(op)
+            now = self._moment(op, now)
+            before = self.newest()
             reply = deployments.step(self.deployment, now, op)
-            if self._collect():
-                self._following.wake()
+            self._wake(before)
             return reply
 
-    def _page(self, op: Events) -> tuple[Event, ...]:
-        """List the events of all shards after a number."""
-        skip = max(op.after - (self._newest - len(self._events)), 0)
-        return tuple(self._events[at] for at in range(skip, min(skip + op.count, len(self._events))))
+    def execute_call(self, call: Call, now: int | None) -> Any:
+        """Execute an operation in a given shard."""
+        with self.lock:
+            now = self._moment(call.op, now)
+            before = self.newest()
+            reply = deployments.execute(self.deployment, now, call, call.op)
+            self._wake(before)
+            return reply
 
-    def _collect(self) -> bool:
-        """Number the new events of each shard, and hand out its wake-ups; say whether there was an event."""
-        before = self._newest
-        for shard, store in enumerate(self.stores):
-            if store.seq == self._told[shard]:
-                continue
-            for event in events_after(store, self._told[shard], store.seq - self._told[shard]):
-                self._newest += 1
-                self._events.append(event._replace(seq=self._newest, epoch=0))
-            self._told[shard] = store.seq
+    def _moment(self, op: Operation, now: int | None) -> int:
+        now = self.clock() if now is None else now
+        if self._begins and type(op) not in BEGIN_NONE:
+            self._begin_epoch(now)
+        return now
+
+    def _wake(self, before: int) -> None:
+        """Hand out the wake-ups of all shards if there was an event."""
+        if self.newest() > before:
             if self._waiting:
-                self._hand_out(store)
-        return self._newest > before
+                for store in self.stores:
+                    self._hand_out(store)
+            self._following.wake()
+
+    def shards(self) -> list[MemoryShard]:
+        """Give each shard as a backend of its own."""
+        return [MemoryShard(self, shard) for shard in range(self.layout.shards)]
+
+    def async_shards(self) -> list[AsyncMemoryShard]:
+        """Give each shard as a backend of its own, for an event loop."""
+        return [AsyncMemoryShard(self, shard) for shard in range(self.layout.shards)]
+
+    def follow_shards(self, waiter: Waiter, after: Sequence[int]) -> None:
+        """Add a waiter for an event of any shard after the sequence number given for it. It may be woken at once."""
+        with self.lock:
+            self._following.add(waiter)
+            if any(store.seq > seq for store, seq in zip(self.stores, after, strict=True)):
+                self._following.wake()
+
+
+class ShardNamespace:
+    """A shard, as those who wait for its jobs or events see it. They may be woken for another shard's too."""
+
+    def __init__(self, namespace: DeploymentNamespace, shard: int) -> None:
+        self._of = namespace
+        self.shard = shard
+        self.enter, self.leave, self.give_back = namespace.enter, namespace.leave, namespace.give_back
+
+    @property
+    def store(self) -> Store:
+        """The shard's contents, for reading only."""
+        return self._of.stores[self.shard]
+
+    def execute(self, op: Operation, now: int | None) -> Any:
+        """Execute an operation in this shard."""
+        return self._of.execute_call(Call(self.shard, op), now)
+
+    def follow(self, waiter: Waiter, after: int) -> None:
+        """Add a waiter for an event after a sequence number. It may be woken at once."""
+        everywhere = [store.seq for store in self._of.stores]
+        everywhere[self.shard] = after
+        self._of.follow_shards(waiter, everywhere)
+
+
+class MemoryShard(Waits[ShardNamespace]):
+    """A shard as a backend of its own."""
+
+    def __init__(self, namespace: DeploymentNamespace, shard: int) -> None:
+        self.namespace = ShardNamespace(namespace, shard)
+
+    @property
+    def store(self) -> Store:
+        """The shard's contents, for reading only."""
+        return self.namespace.store
+
+    def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation; give its reply or Refusal."""
+        return self.namespace.execute(op, now)
+
+    def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order; each is a step of its own."""
+        return [self.namespace.execute(op, now) for op in ops]
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class AsyncMemoryShard(AsyncWaits[ShardNamespace]):
+    """A shard as a backend of its own, for an event loop."""
+
+    def __init__(self, namespace: DeploymentNamespace, shard: int) -> None:
+        self.namespace = ShardNamespace(namespace, shard)
+
+    async def execute(self, op: Operation, now: int | None = None) -> Any:
+        """Execute one operation; give its reply or Refusal."""
+        return self.namespace.execute(op, now)
+
+    async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
+        """Execute operations in order; each is a step of its own."""
+        return [self.namespace.execute(op, now) for op in ops]
+
+    async def close(self) -> None:
+        """Do nothing."""

@@ -10,14 +10,19 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from qmodel.backends import layouts
 from qmodel.backends.namespace import Clock, Namespace, system_clock
 from qmodel.backends.wait import AsyncWaits, Waits
 from qmodel.contract.operations import Operation
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
 from qmodel.model.state.store import Store
+
+if TYPE_CHECKING:
+    from qmodel.backends.deployment import DeploymentNamespace
+    from qmodel.model.deployment.plans import Call
 
 
 class MemoryBackend(Waits[Namespace]):
@@ -88,6 +93,40 @@ class AsyncMemoryBackend(AsyncWaits[Namespace]):
         """Do nothing. A private namespace ends with its last user; a named one stays."""
 
 
+class DeploymentBackend(MemoryBackend):
+    """Executes operations on the model of a deployment."""
+
+    def __init__(self, namespace: DeploymentNamespace) -> None:
+        super().__init__(namespace)
+        self._deployment = namespace
+        self.shards = namespace.shards()
+
+    def execute_calls(self, calls: Sequence[Call], now: int | None = None) -> list[Any]:
+        """Execute operations in given shards; give their replies."""
+        return [self._deployment.execute_call(call, now) for call in calls]
+
+    def wait_after(self, after: Sequence[int], timeout: float) -> bool:
+        """Sleep until a shard has an event after the sequence number given for it (True) or time is up (False)."""
+        return self.sleep((), lambda waiter: self._deployment.follow_shards(waiter, after), timeout)
+
+
+class AsyncDeploymentBackend(AsyncMemoryBackend):
+    """Executes operations on the model of a deployment, for an event loop."""
+
+    def __init__(self, namespace: DeploymentNamespace) -> None:
+        super().__init__(namespace)
+        self._deployment = namespace
+        self.shards = namespace.async_shards()
+
+    async def execute_calls(self, calls: Sequence[Call], now: int | None = None) -> list[Any]:
+        """Execute operations in given shards; give their replies."""
+        return [self._deployment.execute_call(call, now) for call in calls]
+
+    async def wait_after(self, after: Sequence[int], timeout: float) -> bool:
+        """Sleep until a shard has an event after the sequence number given for it (True) or time is up (False)."""
+        return await self.sleep((), lambda waiter: self._deployment.follow_shards(waiter, after), timeout)
+
+
 _NAMED: dict[str, Namespace] = {}
 _NAMING = threading.Lock()
 _URL = re.compile(r"memory://([\w.-]*)/?(?:\?(.*))?\Z")
@@ -110,10 +149,7 @@ def namespace(url: str) -> Namespace:
     with _NAMING:
         known = _NAMED.get(name) or _made(layout)
         if layout is not None and layout != known.layout:
-            raise ConnectError(
-                f"memory://{name} exists already, with another layout: {_said(known.layout)}.",
-                "Open it with the same options, or without any.",
-            )
+            raise layouts.differs(f"memory://{name}", known.layout)
         if name:
             _NAMED[name] = known
         return known
@@ -133,19 +169,17 @@ def _made(layout: Layout | None) -> Namespace:
     return deployment.DeploymentNamespace(system_clock, layout)
 
 
-def _said(layout: Layout | None) -> str:
-    if layout is None:
-        return "no shards"
-    given = (("shards", str(layout.shards)), ("single", ",".join(sorted(layout.single))),
-             ("split", ",".join(sorted(layout.split))))  # fmt: skip
-    return "&".join(f"{name}={value}" for name, value in given if value)
-
-
 def connect(url: str) -> MemoryBackend:
     """Open a memory URL."""
-    return MemoryBackend(namespace(url))
+    found = namespace(url)
+    if found.layout is None:
+        return MemoryBackend(found)
+    return DeploymentBackend(cast("DeploymentNamespace", found))
 
 
 def connect_async(url: str) -> AsyncMemoryBackend:
     """Open a memory URL for an event loop."""
-    return AsyncMemoryBackend(namespace(url))
+    found = namespace(url)
+    if found.layout is None:
+        return AsyncMemoryBackend(found)
+    return AsyncDeploymentBackend(cast("DeploymentNamespace", found))

@@ -81,19 +81,17 @@ class Waits(Generic[N]):
 
     def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
-        gate = _shut()
-        waiter = Waiter(queues, gate.release)
-        self.namespace.enter(waiter)
-        return self._sleep(waiter, gate, timeout)
+        return self.sleep(queues, self.namespace.enter, timeout)
 
     def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there is an event after a sequence number (True) or time is up (False)."""
-        gate = _shut()
-        waiter = Waiter((), gate.release)
-        self.namespace.follow(waiter, after)
-        return self._sleep(waiter, gate, timeout)
+        return self.sleep((), lambda waiter: self.namespace.follow(waiter, after), timeout)
 
-    def _sleep(self, waiter: Waiter, gate: threading.Lock, timeout: float) -> bool:
+    def sleep(self, queues: Sequence[str], enter: Callable[[Waiter], None], timeout: float) -> bool:
+        """Sleep until the waiter that was entered is woken (True) or time is up (False)."""
+        gate = _shut()
+        waiter = Waiter(queues, gate.release)
+        enter(waiter)
         try:
             gate.acquire(timeout=max(min(timeout, threading.TIMEOUT_MAX), 0))
         except BaseException:
@@ -115,13 +113,14 @@ class AsyncWaits(Generic[N]):
 
     async def wait(self, queues: Sequence[str], timeout: float) -> bool:
         """Sleep until a job becomes ready in one of the queues (True) or time is up (False)."""
-        return await self._sleep(queues, self.namespace.enter, timeout)
+        return await self.sleep(queues, self.namespace.enter, timeout)
 
     async def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there is an event after a sequence number (True) or time is up (False)."""
-        return await self._sleep((), lambda waiter: self.namespace.follow(waiter, after), timeout)
+        return await self.sleep((), lambda waiter: self.namespace.follow(waiter, after), timeout)
 
-    async def _sleep(self, queues: Sequence[str], enter: Callable[[Waiter], None], timeout: float) -> bool:
+    async def sleep(self, queues: Sequence[str], enter: Callable[[Waiter], None], timeout: float) -> bool:
+        """Sleep until the waiter that was entered is woken (True) or time is up (False)."""
         import asyncio  # costs 15 ms, which an event loop has paid already
 
         loop = asyncio.get_running_loop()

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from qmodel.backends.redis.backend import connect
+from qmodel.backends.redis.connect import connect
 from qmodel.conformance.histories import json_lines
 from qmodel.conformance.kit.vectors import plain
 from qmodel.contract.refusals import Refusal

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from qmodel.client.aio import AsyncJob as AsyncJob
     from qmodel.client.aio import AsyncQueue as AsyncQueue
     from qmodel.client.build import fingerprint as fingerprint
+    from qmodel.client.cursor import Cursor as Cursor
     from qmodel.client.sync import Client as Client
     from qmodel.client.sync import Job as Job
     from qmodel.client.sync import Queue as Queue
@@ -111,6 +112,7 @@ _HOME = {
     "SubscriptionNotFound TooWide UnknownOption Untagged WorkerNotSeen WrongState",
     "contract.events": "Event",
     "client.build": "fingerprint",
+    "client.cursor": "Cursor",
     "version": "__version__",
     "worker": "Worker",
 }

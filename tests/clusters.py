@@ -174,6 +174,11 @@ class Cluster:
         hosts = ",".join(node.address for node in self.nodes[:3])
         return f"redis+cluster://{hosts}/0?" + "&".join((f"prefix={prefix}", *options))
 
+    def deployment(self, name: str, *options: str) -> str:
+        """Give the URL of a deployment."""
+        hosts = ",".join(node.address for node in self.nodes[:3])
+        return f"redis+cluster://{hosts}/0?" + "&".join((f"name={name}", *options))
+
     @contextlib.contextmanager
     def moving(self, prefix: str) -> Iterator[Move]:
         """Begin to move the slot of a namespace to another master, key by key; at the end it belongs to that one."""

@@ -27,6 +27,7 @@ from qmodel.backends.redis.common import (
     Batch,
     blocking_pop,
     blocking_read,
+    check_namespace,
     check_settings,
     closed,
     encoded,
@@ -55,14 +56,15 @@ class AsyncRedisBackend:
     is empty before the first call.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, route: Route | None = None) -> None:
+        check_namespace(options)
         self.options = options
         self.warnings: tuple[Warned, ...] = ()
         self._fresh = options.fresh_requests
         self._timeout: float = options.connection["socket_timeout"]
         self._confirm = options.confirm
         self._given = settings(options, Retry(NoBackoff(), 0), socket_timeout=None)
-        self._route = Route(options)
+        self._route = route or Route(options)
         self._line = Line(self._given, options.max_age)
         self._prepared = False
         self._ages = options.max_age < math.inf
@@ -107,19 +109,31 @@ class AsyncRedisBackend:
             confirm = None
         batch = Batch(ops, now, dialect, self._fresh)
 
+        async def confirmed() -> None:
+            assert confirm is not None
+            await self._converse(confirming(batch, dialect.mark, confirm, attempts, self.options))
+
+        if confirm is None:
+            await self._send_batch(batch, attempts)
+        while batch.next():
+            try:
+                await confirmed()
+            except FAILURES as error:
+                await self._send_again(attempts, error, confirmed)
+            attempts = self._attempts()
+        return batch.finish(self.options.where)
+
+    async def _send_batch(self, batch: Batch, attempts: Attempts | None = None) -> None:
         async def send() -> None:
-            if confirm is not None:
-                await self._converse(confirming(batch, dialect.mark, confirm, attempts, self.options))
-            elif packed := batch.next():
+            if packed := batch.next():
                 batch.take(await self._send_many(packed, batch.expected))
 
         while batch.next():
             try:
                 await send()
             except FAILURES as error:
-                await self._send_again(attempts, error, send)
-            attempts = self._attempts()
-        return batch.finish(self.options.where)
+                await self._send_again(attempts or self._attempts(), error, send)
+            attempts = None
 
     def confirming(self, replicas: int = 0, local: bool = False) -> AsyncConfirming:
         """Give a backend on the same connections that confirms each call: by replicas, or by the server's disk."""
@@ -242,6 +256,13 @@ class AsyncRedisBackend:
             if not self._prepared:  # its library may be missing, or an older one
                 await self._load()
                 self._prepared = True
+
+    async def recover(self, error: BaseException) -> None:
+        """Do what makes a resend after this error possible: load the library, or go where the master is now."""
+        if is_unloaded(error):
+            await self._load()
+        else:
+            await self._follow(error)
 
     async def _load(self) -> None:
         functions = self._dialect is None or self._dialect.functions
@@ -386,10 +407,7 @@ class AsyncRedisBackend:
             delay = attempts.delay(error)
             try:
                 await asyncio.sleep(delay)
-                if is_unloaded(error):
-                    await self._load()
-                else:
-                    await self._follow(error)
+                await self.recover(error)
                 return await send()
             except FAILURES as again:
                 error = again

@@ -37,7 +37,7 @@ import os
 import socket
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from redis import exceptions as raised
 from redis.backoff import NoBackoff
@@ -49,6 +49,7 @@ from qmodel.backends.redis.common import (
     Batch,
     blocking_pop,
     blocking_read,
+    check_namespace,
     check_settings,
     closed,
     encoded,
@@ -77,9 +78,6 @@ from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import Unencodable, decode
 
-if TYPE_CHECKING:
-    from qmodel.backends.redis.aio import AsyncRedisBackend
-
 T = TypeVar("T")
 
 
@@ -92,20 +90,21 @@ class RedisBackend:
 
     reads = True  # `execute` takes a reader
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, route: Route | None = None) -> None:
+        check_namespace(options)
         self.options = options
         self.warnings: tuple[Warned, ...] = ()
         self._fresh = options.fresh_requests
         self._confirm = options.confirm
         self._given = _given(options)
-        self._route = Route(options)
+        self._route = route or Route(options)
         self._line = Line(self._given, options.max_age)
         self._seeking = runtime.Lock()
         self._prepared = False
         self._ages = options.max_age < math.inf
         self._waiting: set[Any] = set()
         self._closed = runtime.Event()
-        _OPEN.add(self)
+        OPEN.add(self)
         self._dialect = Dialect(options.prefix, options.functions)
         self.found = self._connect()
         self.warnings = self.found.warnings
@@ -155,12 +154,15 @@ class RedisBackend:
         if confirm is not None and any(type(op) in WRITES for op in ops):
             return self._execute_confirmed(ops, now, confirm)
         batch = Batch(ops, now, self._dialect, self._fresh)
+        self._send_batch(batch)
+        return batch.finish(self.options.where)
+
+    def _send_batch(self, batch: Batch) -> None:
         while packed := batch.next():
             try:
                 batch.take(self._send_many(packed, batch.expected))
             except FAILURES as error:
                 self._send_again(error, lambda: batch.take(self._send_many(batch.next(), batch.expected)))
-        return batch.finish(self.options.where)
 
     def _execute_confirmed(self, ops: Sequence[Operation], now: int | None, confirm: Confirm) -> list[Any]:
         batch = Batch(ops, now, self._dialect, self._fresh)
@@ -220,7 +222,7 @@ class RedisBackend:
         """Close all connections. Waiters wake up with False."""
         self._closed.set()
         for connection in list(self._waiting):
-            _hang_up(connection)
+            hang_up(connection)
         self._forget(self._line)
 
     # ---- connections
@@ -291,7 +293,7 @@ class RedisBackend:
         try:
             while True:
                 connection.send_command(*talk.send(reply))
-                reply = _reply(connection)
+                reply = reply_of(connection)
                 if isinstance(reply, Exception) and may_pass(reply) and not is_unloaded(reply):
                     raise reply
         except StopIteration as end:
@@ -325,6 +327,21 @@ class RedisBackend:
             while idle:
                 idle.pop().disconnect()
 
+    def leave_to_parent(self) -> None:
+        """Leave the connections to the parent process, after a fork: two processes on one connection would read each
+        other's replies.
+        """
+        self._waiting.clear()
+        self._seeking = runtime.Lock()
+        self._forget(self._line)
+
+    def recover(self, error: BaseException) -> None:
+        """Do what makes a resend after this error possible: load the library, or go where the master is now."""
+        if is_unloaded(error):
+            self._talk(loading(self._dialect.functions, self.options))
+        else:
+            self._follow(error)
+
     # ---- sending
 
     def _send(self, packed: bytes) -> Any:
@@ -349,7 +366,7 @@ class RedisBackend:
         connection = self._open(line, line.idle)
         try:
             connection.send_packed_command((packed,), check_health=False)
-            raw = [_reply(connection) for _ in range(count)]
+            raw = [reply_of(connection) for _ in range(count)]
         except BaseException:
             connection.disconnect()
             raise
@@ -364,7 +381,7 @@ class RedisBackend:
             packed, count = next(talk)
             while True:
                 connection.send_packed_command((packed,), check_health=False)
-                packed, count = talk.send([_reply(connection) for _ in range(count)])
+                packed, count = talk.send([reply_of(connection) for _ in range(count)])
         except StopIteration:
             self._keep(line, connection)
         except BaseException:
@@ -377,10 +394,7 @@ class RedisBackend:
             delay = attempts.delay(error)
             try:
                 self._closed.wait(delay)
-                if is_unloaded(error):
-                    self._talk(loading(self._dialect.functions, self.options))
-                else:
-                    self._follow(error)
+                self.recover(error)
                 return send()
             except FAILURES as again:
                 error = again
@@ -423,6 +437,7 @@ def seek(route: Route, ask: Callable[[Address], Any]) -> None:
 def settings_of_master(url: str) -> dict[str, Any]:
     """Find the master that a URL leads to; give the settings of a connection to it, with its class."""
     options = options_of(url)
+    check_namespace(options)
     route = Route(options)
     if route.is_routed:
         try:
@@ -455,7 +470,7 @@ def _made(options: Options, settings: dict[str, Any]) -> Any:
     return made
 
 
-def _reply(connection: Any) -> Any:
+def reply_of(connection: Any) -> Any:
     """Read one reply; an error reply is returned as an exception object."""
     try:
         return connection.read_response()
@@ -463,7 +478,7 @@ def _reply(connection: Any) -> Any:
         return error
 
 
-def _hang_up(connection: Any) -> None:
+def hang_up(connection: Any) -> None:
     """Wake the thread that reads from a connection; that thread closes it."""
     line = getattr(connection, "_sock", None)
     if line is not None:
@@ -471,27 +486,13 @@ def _hang_up(connection: Any) -> None:
             line.shutdown(socket.SHUT_RDWR)
 
 
-_OPEN: weakref.WeakSet[RedisBackend] = weakref.WeakSet()
+OPEN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The backends that have connections of their own."""
 
 
 def _after_fork() -> None:
-    """Leave the connections to the parent process: two processes on one connection would read each other's replies."""
-    for backend in list(_OPEN):
-        backend._waiting.clear()
-        backend._seeking = runtime.Lock()
-        backend._forget(backend._line)
+    for backend in list(OPEN):
+        backend.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def connect(url: str) -> RedisBackend:
-    """Open a URL. Raises ConnectError, which names the problem and the remedy."""
-    return RedisBackend(options_of(url))
-
-
-def connect_async(url: str) -> AsyncRedisBackend:
-    """Open a URL for an event loop. The server is checked by the first call."""
-    from qmodel.backends.redis.aio import AsyncRedisBackend
-
-    return AsyncRedisBackend(options_of(url))

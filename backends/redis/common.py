@@ -206,3 +206,12 @@ def check_settings(connection: Any, settings: dict[str, Any]) -> None:
         told = f"A URL takes no option {unknown}." if unknown else f"redis-py refuses an option of the URL: {error}."
         there_are = f"There are {', '.join(sorted(OWN))}, and those of redis.Connection."
         raise ConnectError(told, f"Did you mean {close}?" if close else there_are) from None
+
+
+def check_namespace(options: Options) -> None:
+    """Refuse the URL of a deployment where that of a namespace is needed."""
+    if options.name:
+        raise ConnectError(
+            f"{options.where} leads to a deployment, {options.name}, but this needs one namespace.",
+            "Give the URL of one of its shards, with prefix= instead of name=; `qmodel doctor` lists their prefixes.",
+        )

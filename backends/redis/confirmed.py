@@ -52,6 +52,8 @@ class Confirming:
     def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
         self.confirm = confirm
+        self.layout = getattr(backend, "layout", None)
+        self.shards = getattr(backend, "shards", ())
 
     def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute one operation, and confirm it; give its reply or Refusal."""
@@ -86,6 +88,8 @@ class AsyncConfirming:
     def __init__(self, backend: Any, confirm: Confirm) -> None:
         self.backend = backend
         self.confirm = confirm
+        self.layout = getattr(backend, "layout", None)
+        self.shards = getattr(backend, "shards", ())
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute one operation, and confirm it; give its reply or Refusal."""

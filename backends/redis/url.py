@@ -3,9 +3,11 @@
     redis://user:password@host:6379/0?prefix={shop}:ql:&deadline=10
     redis+cluster://user:password@host1:7001,host2:7002,host3/0?prefix={shop}:ql:
     redis+sentinel://host1,host2:26379,host3/mymaster/0?prefix=shop:ql:
+    redis+cluster://host1,host2,host3/0?name=shop&shards=64
 
 A cluster is found through any of the named nodes, and a master through any of the named sentinels. With TLS a URL
-begins with `rediss+cluster` or `rediss+sentinel`; `valkey` and `valkeys` mean the same as `redis` and `rediss`.
+begins with `rediss+cluster` or `rediss+sentinel`; `valkey` and `valkeys` mean the same as `redis` and `rediss`. A name
+instead of a prefix is that of a deployment (deployment.py).
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import redis.connection
 
+from qmodel.backends.layouts import LAYOUT, read_layout
 from qmodel.backends.redis.confirm import Confirm, confirm_of
+from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
 
 _PREFIX: Final = re.compile(r"[\w.:-]*(\{[\w.:-]+\})?[\w.:-]*:\Z", re.ASCII)
@@ -40,7 +44,8 @@ class Options:
     """The options of a URL; `connection` is for redis-py.
 
     `kind` is "server", "cluster" or "sentinel". `seeds` are the nodes, or sentinels, that the URL names; `service` is
-    the name of the master, and `sentinel` are the settings of connections to sentinels.
+    the name of the master, and `sentinel` are the settings of connections to sentinels. A deployment has a `name`;
+    `layout` is that of the URL, or None if the URL leaves it to the deployment.
     """
 
     where: str
@@ -49,6 +54,8 @@ class Options:
     service: str = ""
     sentinel: dict[str, Any] = field(default_factory=dict)
     prefix: str = "ql:"
+    name: str = ""
+    layout: Layout | None = None
     deadline: float = 60.0
     connect_deadline: float | None = None
     functions: bool = True
@@ -82,6 +89,7 @@ def options_of(url: str) -> Options:
         own.update(kind=kind, sentinel=sentinel)
     if kind == "sentinel":
         own["service"], parts = _service(parts, where)
+    _check_names(own)
     scheme = _SCHEMES.get(base, base)
     connection = _connection(f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}", where)
     if (credentials := own.pop("credentials", None)) is not None:
@@ -95,9 +103,11 @@ def options_of(url: str) -> Options:
 def _shared_out(query: str) -> tuple[dict[str, Any], list[tuple[str, str]], dict[str, str]]:
     """Tell the options of this backend from those of redis-py, and from those of connections to sentinels."""
     own: dict[str, Any] = {}
-    theirs, sentinel = [], {}
+    theirs, sentinel, shared = [], {}, {}
     for name, value in parse_qsl(query, keep_blank_values=True):
-        if name in _OWN:
+        if name in LAYOUT:
+            shared[name] = value
+        elif name in _OWN:
             to, read, expected = _OWN[name]
             try:
                 own[to] = read(value)
@@ -109,7 +119,22 @@ def _shared_out(query: str) -> tuple[dict[str, Any], list[tuple[str, str]], dict
             sentinel[name.removeprefix("sentinel_")] = value
         else:
             theirs.append((name, value))
+    if shared:
+        own["layout"] = read_layout(shared)
     return own, theirs, sentinel
+
+
+def _check_names(own: dict[str, Any]) -> None:
+    """Refuse a URL of both a namespace and a deployment, and a layout without a name."""
+    if "name" in own and "prefix" in own:
+        raise ConnectError(
+            "The URL has a prefix, which is that of a namespace, and a name, which is that of a deployment.",
+            "Leave out one of them.",
+        )
+    if "layout" in own and "name" not in own:
+        raise ConnectError(
+            "The URL has shards, but no name for the deployment.", "Write for example ?name=shop&shards=64."
+        )
 
 
 def _connection(plain: str, where: str) -> dict[str, Any]:
@@ -177,6 +202,12 @@ def _prefix(text: str) -> str:
     return text
 
 
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]{1,60}", text, re.ASCII):
+        raise ValueError(text)
+    return text
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds <= 86400:
@@ -213,6 +244,7 @@ _OWN: Final[dict[str, tuple[str, Any, str]]] = {
         _prefix,
         "a prefix: letters, digits, . _ : - and one {hash tag}, ending in a colon, as in ql: or {shop}:ql:",
     ),
+    "name": ("name", _name, "the name of a deployment: letters, digits and . _ -, at most 60"),
     "deadline": ("deadline", _seconds, "a number of seconds up to 86400"),
     "connect_deadline": ("connect_deadline", _seconds, "a number of seconds up to 86400"),
     "functions": ("functions", {"yes": True, "no": False}.__getitem__, "yes or no"),
@@ -228,5 +260,5 @@ _OWN: Final[dict[str, tuple[str, Any, str]]] = {
 _SENTINEL: Final = ("sentinel_username", "sentinel_password")
 """The URL options for connections to sentinels, which may have users of their own."""
 
-OWN: Final = frozenset((*_OWN, *_SENTINEL))
+OWN: Final = frozenset((*_OWN, *_SENTINEL, *LAYOUT))
 """The URL options of this backend; all others go to redis-py."""

@@ -424,7 +424,7 @@ def command(folder: str) -> None:
 def separate(url: str) -> str:
     """Add a prefix for the demo to the URL of a server that has no prefix."""
     scheme = url.partition("://")[0]
-    if BUILT_IN.get(scheme, ("",))[0] != "qmodel.backends.redis.backend" or "prefix=" in url:
+    if BUILT_IN.get(scheme, ("",))[0] != "qmodel.backends.redis.connect" or "prefix=" in url:
         return url
     return url + ("&" if "?" in url else "?") + "prefix=qmodel-demo:"
 

@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ from qmodel.cli import bulk, show
 from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
 from qmodel.contract.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
-from qmodel.contract.operations import CATALOGUE, Argument, Operation, Spec
+from qmodel.contract.operations import CATALOGUE, Argument, Events, Operation, Spec
 from qmodel.wire.plain import plain
 
 FILLED_IN = {
@@ -250,7 +251,19 @@ def _bulk(at: Session, op: Any) -> None:
 
 
 def _once(at: Session, op: Operation) -> Any:
+    if type(op) is Events and at.client.shards:
+        _check_after(at, op.after)
+        return tuple(islice(at.client.events(), op.count))
     return at.client.execute(op, now=at.now)
+
+
+def _check_after(at: Session, after: int) -> None:
+    """Refuse a sequence number for the events of a deployment."""
+    if after and at.client.shards:
+        raise click.UsageError(
+            "Each shard of a deployment numbers its own events, so --after means nothing here. Leave it out, or give "
+            "the --url of one shard, with prefix= in place of name=; `qmodel doctor` lists the prefixes."
+        )
 
 
 def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] = _once) -> None:
@@ -290,6 +303,7 @@ def _follow(at: Session, op: Any) -> None:
     """Print events as they happen, until an interrupt."""
     if at.url.partition("://")[0] in ("memory", "embedded"):
         raise click.UsageError(f"No other process can reach {at.url}: there will be no events. Give --url of a server.")
+    _check_after(at, op.after)
     with contextlib.suppress(KeyboardInterrupt):
         for event in at.client.follow(op.after, epoch=op.epoch):
             if at.json:

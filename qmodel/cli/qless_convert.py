@@ -82,10 +82,12 @@ def _counts(found: Original) -> dict[str, int]:
 
 def _need_empty(at: Session, source: str, prefix: str) -> None:
     """Raise ClickException unless the namespace is empty, and another one than the original's."""
+    from qmodel.backends.redis.common import check_namespace
     from qmodel.backends.redis.url import options_of
 
     if not at.url.startswith("memory:"):
         ours, theirs = options_of(at.url), options_of(source)
+        check_namespace(ours)
         if ours.prefix == prefix and ours.connection == theirs.connection:
             raise click.ClickException(
                 f"--url names the namespace of the original itself: {at.url}. Give another database or server."

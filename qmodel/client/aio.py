@@ -35,6 +35,7 @@ from qmodel.client.convert import (
     names_of,
     seconds_of,
 )
+from qmodel.client.cursor import Cursor, cursor_of
 from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
 from qmodel.client.failure import failure_of, note_lost
 from qmodel.client.fields import AsyncJobFields
@@ -347,7 +348,7 @@ class AsyncClient(AsyncExecutor):
 
     async def follow(
         self,
-        after: int = 0,
+        after: int | Cursor = 0,
         *,
         epoch: int | None = None,
         timeout: Duration = math.inf,
@@ -362,8 +363,16 @@ class AsyncClient(AsyncExecutor):
         If the server has lost events that were read already, Forked is raised. With `on_fork`, that function gets the
         error instead: the events after its `common` are taken back, and the server's own events after it come next. It
         may be called again, with an earlier one.
+
+        In a deployment pass a Cursor, as for `events`; a fork of a shard is always raised.
         """
         patience = seconds_of(timeout)
+        if self.shards:
+            async for event in self._follow_shards(cursor_of(after), patience):
+                yield event
+            return
+        if isinstance(after, Cursor):
+            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
         until = runtime.monotonic() + patience
         read = Spans(after, epoch)
         while True:
@@ -382,6 +391,18 @@ class AsyncClient(AsyncExecutor):
             if left <= 0:
                 return
             await self.backend.wait_events(read.after, min(left, LONGEST_SLEEP))
+
+    async def _follow_shards(self, cursor: Cursor, patience: float) -> AsyncIterator[Event]:
+        backend: Any = getattr(self.backend, "backend", self.backend)
+        until = runtime.monotonic() + patience
+        while True:
+            async for event in self.events(cursor):
+                yield event
+                until = runtime.monotonic() + patience
+            left = until - runtime.monotonic()
+            if left <= 0:
+                return
+            await backend.wait_after([place.seq for place in cursor.places], min(left, LONGEST_SLEEP))
 
     async def begin_epoch(self, epoch: int | None = None) -> int:
         """Begin an epoch, so that no token and no id of an event is issued again; give its number.

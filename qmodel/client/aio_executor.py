@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, open_async_backend
+from qmodel.client.cursor import Cursor, cursor_of, merged
 from qmodel.client.homes import Homes, homes_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -17,6 +18,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import OverBudget, error_of
+from qmodel.model.deployment.plans import Call
 
 
 class AsyncExecutor:
@@ -27,6 +29,18 @@ class AsyncExecutor:
         self._worker = worker
         self.homes: Homes | None = homes_of(self.backend)
         """Where jobs with made-up ids belong, if the backend is a deployment."""
+
+    @property
+    def shards(self) -> Sequence[AsyncBackend]:
+        """The shards of a deployment, each as a backend of one namespace; none if this is a namespace."""
+        found: Sequence[AsyncBackend] = getattr(self.backend, "shards", ())
+        return found
+
+    def at_home(self, name: str) -> AsyncExecutor:
+        """Give a client of the shard in which a name is at home; this one if there are no shards."""
+        if self.homes is None or not self.shards:
+            return self
+        return AsyncExecutor(self.shards[self.homes.home(name)], worker=self._worker)
 
     @property
     def worker(self) -> str:
@@ -78,22 +92,59 @@ class AsyncExecutor:
         sent = await self.backend.execute_many([with_request(op) for op in operations])
         return [error_of(reply) if type(reply) is Refusal else reply for reply in sent]
 
-    async def events(self, after: int = 0, *, epoch: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, after: int | Cursor = 0, *, epoch: int | None = None) -> AsyncIterator[Event]:
         """Iterate over the events after a sequence number, oldest first, up to the newest.
 
         Sequence numbers have no gaps: a jump means that older events are no longer kept (option max-events). To go on
         later, pass the sequence number and the epoch of the last event seen. Raises Forked if that event is not part
         of the server's history any more, because the server lost the end of its log.
+
+        In a deployment each shard numbers its events: pass a Cursor, which moves with each event, and keep its text.
+        Events come in the order of their moments, as far as the clocks of the nodes agree.
         """
-        while page := await self.execute(ops.Events(after, MOST, epoch)):
+        if self.shards:
+            async for event in self._events_of_shards(cursor_of(after)):
+                yield event
+            return
+        if isinstance(after, Cursor):
+            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
+        seq = after
+        while page := await self.execute(ops.Events(seq, MOST, epoch)):
             for event in page:
-                after, epoch = event.seq, event.epoch
+                seq, epoch = event.seq, event.epoch
                 yield event
             if len(page) < MOST:
                 return
 
+    async def _events_of_shards(self, cursor: Cursor) -> AsyncIterator[Event]:
+        cursor.begin(len(self.shards))
+        more = True
+        while more:
+            calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
+            pages = await self._execute_calls(calls)
+            more = any(len(page) == MOST for page in pages)
+            for shard, event in merged(pages):
+                cursor.move(shard, event)
+                yield event
+
+    async def _execute_calls(self, calls: list[Call]) -> list[Any]:
+        """Execute operations in given shards; raise the first refusal."""
+        backend: Any = getattr(self.backend, "backend", self.backend)  # reads need no confirmation
+        replies: list[Any] = await backend.execute_calls(calls)
+        for reply in replies:
+            if type(reply) is Refusal:
+                raise error_of(reply)
+        return replies
+
+    async def cursor(self) -> Cursor:
+        """Give the place of the newest event of each shard. `follow` from there gives only later events."""
+        return Cursor(await self._execute_calls([Call(shard, ops.Newest()) for shard in range(len(self.shards))]))
+
     async def newest(self) -> int:
-        """Give the sequence number of the newest event. `follow` from there gives only later events."""
+        """Give the sequence number of the newest event. `follow` from there gives only later events.
+
+        In a deployment this is the number of all events: see `cursor`.
+        """
         return (await self.position()).seq
 
     async def position(self) -> replies.Newest:

@@ -96,8 +96,9 @@ class AsyncRequest:
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
         until = runtime.monotonic() + seconds_of(timeout)
+        home = self.client.at_home(self.id)
         while True:
-            after, epoch = await self.client.position()
+            after, epoch = await home.position()
             known = await self.get()
             if known.ended_at:
                 return known
@@ -106,9 +107,9 @@ class AsyncRequest:
                 left = until - runtime.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
-                woken = await self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
+                woken = await home.backend.wait_events(after, min(left, LONGEST_SLEEP))
                 try:
-                    async for event in self.client.events(after, epoch=epoch):
+                    async for event in home.events(after, epoch=epoch):
                         after, epoch = event.seq, event.epoch
                         if event.event == "request_done" and event.facts[0] == self.id:
                             return await self.get()

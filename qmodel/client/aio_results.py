@@ -23,10 +23,13 @@ class AsyncResults:
     def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
         self._watch, self._process = Watch(), os.getpid()
+        self._of_shard: dict[int, AsyncResults] = {}
 
     async def wait(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
         """Sleep until all jobs have ended, or `timeout` seconds have passed; give the ended ones."""
         check(jids)
+        if self._client.shards:
+            return await self._wait_in_shards(jids, timeout)
         if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
         until = runtime.monotonic() + timeout
@@ -46,6 +49,19 @@ class AsyncResults:
         finally:
             self._watch.leave(waiter)
         return waiter.ended
+
+    async def _wait_in_shards(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
+        """Wait for the jobs of one shard after the other: all of them are waited for."""
+        until = runtime.monotonic() + timeout
+        ended: dict[str, Ended] = {}
+        homes: dict[int, list[str]] = {}
+        assert self._client.homes is not None
+        for jid in jids:
+            homes.setdefault(self._client.homes.home(jid), []).append(jid)
+        for shard, some in homes.items():
+            results = self._of_shard.setdefault(shard, AsyncResults(self._client.at_home(some[0])))
+            ended |= await results.wait(some, max(until - runtime.monotonic(), 0))
+        return ended
 
     async def _follow(self, waiter: Waiter, until: float) -> None:
         """Read the events for all waiters, until the leader's jobs have ended or its time is up."""

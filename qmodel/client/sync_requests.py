@@ -99,8 +99,9 @@ class Request:
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
         until = runtime.monotonic() + seconds_of(timeout)
+        home = self.client.at_home(self.id)
         while True:
-            after, epoch = self.client.position()
+            after, epoch = home.position()
             known = self.get()
             if known.ended_at:
                 return known
@@ -109,9 +110,9 @@ class Request:
                 left = until - runtime.monotonic()
                 if left <= 0:
                     raise RequestNotEnded(self.id, seconds_of(timeout))
-                woken = self.client.backend.wait_events(after, min(left, LONGEST_SLEEP))
+                woken = home.backend.wait_events(after, min(left, LONGEST_SLEEP))
                 try:
-                    for event in self.client.events(after, epoch=epoch):
+                    for event in home.events(after, epoch=epoch):
                         after, epoch = event.seq, event.epoch
                         if event.event == "request_done" and event.facts[0] == self.id:
                             return self.get()

@@ -185,7 +185,7 @@ ROUTING_REASONS: dict[str, Reason] = {
     "BY_SHARD": Reason(
         ("operation",),
         "A deployment has no answer to {operation}: each shard has its own.",
-        "Ask each shard.",
+        "Ask each shard: its URL has its prefix in place of the name; `qmodel doctor` lists the prefixes.",
     ),
     "SPLIT_LIMIT": Reason(
         ("throttle", "argument", "shards"),

@@ -172,7 +172,7 @@ ROUTES: Final[dict[str, Route]] = {
     "stats": _OF_QUEUE,
     "metrics": _OF_QUEUE,
     "events": _OF_SHARD,
-    "newest": _OF_SHARD,
+    "newest": _IN_ALL,
     "journal": _OF_SHARD,
     "pause": _EVERYWHERE,
     "unpause": _EVERYWHERE,

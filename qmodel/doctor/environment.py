@@ -169,7 +169,7 @@ def invariants(at: Asked) -> Iterator[Finding]:
         yield Finding(OK, "every invariant holds")
 
 
-SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.backend"}
+SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.connect"}
 
 
 def _state_of_memory(backend: Any) -> Any:
@@ -216,5 +216,7 @@ _STATES: dict[str, Callable[[Any], Any]] = {
     "qmodel.backends.memory": _state_of_memory,
     "qmodel.backends.embedded.backend": _state_of_embedded,
     "qmodel.backends.redis.backend": _state_of_server,
+    "qmodel.backends.redis.deployment": _state_of_server,
+    "qmodel.backends.deployment": _state_of_memory,
 }
 """By the module of a backend, the function that reads the whole state from it."""

@@ -44,9 +44,9 @@ def _twin(backend: Any) -> AsyncBackend:
             made = beside(backend.namespace)
             return made
     elif hasattr(backend, "options"):
-        from qmodel.backends.redis.aio import AsyncRedisBackend
+        from qmodel.backends.redis.connect import open_async
 
-        return AsyncRedisBackend(backend.options)
+        return open_async(backend.options)
     raise ConnectError(
         f"A server cannot share the {type(backend).__name__} of a Client.", "Give an AsyncClient, or the URL."
     )

@@ -60,6 +60,13 @@ async def follow(call: Call) -> Response:
     wanted = Wanted(*(frozenset(query.getlist(name)) for name in ("event", "queue", "jid")))
     for kind in wanted.kinds - EVENTS.keys():
         raise Problem("BAD_JSON", f"There is no event {kind!r}.", meant(kind, EVENTS), {"argument": "event"})
+    if call.client.shards:
+        raise Problem(
+            "BY_SHARD",
+            "The events of a deployment cannot be streamed: each shard numbers its own.",
+            "Serve one shard: its URL has its prefix in place of the name; `qmodel doctor` lists the prefixes.",
+            {"operation": "events"},
+        )
     after, epoch = _after(call.request.headers.get("last-event-id") or query.get("after"))
     newest = await call.client.position()
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -113,7 +113,7 @@ class Clients:
         self._scene.run_loop(self._produce_with_client(name))
 
     async def _produce_with_client(self, name: str) -> None:
-        from qmodel.backends.redis.backend import connect_async
+        from qmodel.backends.redis.connect import connect_async
 
         scene = self._scene
         client = AsyncClient(Observed(scene, connect_async(URL)))
@@ -157,7 +157,7 @@ class Clients:
 
     async def _consume_with_client(self, name: str) -> None:
         """Take jobs one by one, and let some leases run out."""
-        from qmodel.backends.redis.backend import connect_async
+        from qmodel.backends.redis.connect import connect_async
 
         scene = self._scene
         client = AsyncClient(Observed(scene, connect_async(URL)), worker=name)

@@ -135,8 +135,7 @@ def _search(source: Source, wanted: Wanted, cursor: str, count: int) -> Slice:
 
 def _recent(source: Source, wanted: Wanted) -> Slice:
     """Give the jobs of the latest events, newest first."""
-    newest: int = source.ask(ops.Newest()).seq
-    events = source.ask(ops.Events(max(newest - RECENT, 0), RECENT))
+    events = source.latest(RECENT)
     jids = dict.fromkeys(str(event.named["jid"]) for event in reversed(events) if "jid" in event.named)
     known = source.known(jids)
     jobs = [known[jid] for jid in jids if jid in known]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from qmodel.app.outcome import Outcome
 
 
+Key = tuple[str, int]
+"""The job of an attempt, and the token of its lease."""
+
 UNWINDING: Final = 1.0
 """Seconds that aborted jobs get to clean up before they are given back."""
 
@@ -62,6 +65,11 @@ class Attempt:
     def token(self) -> int:
         """The token of its lease."""
         return self.job.token
+
+    @property
+    def key(self) -> Key:
+        """What tells this attempt from others: two shards of a deployment may issue the same token."""
+        return self.job.jid, self.job.token
 
     def abort(self, abort: Abort) -> bool:
         """Record why the attempt is aborted, also in the job's context; say whether this is the first abort."""

@@ -19,8 +19,10 @@ from qmodel import runtime
 from qmodel.backends import BUILT_IN
 from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
-from qmodel.contract.operations import Operation
-from qmodel.errors import ConnectError
+from qmodel.contract.operations import Heartbeat, Operation
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import ConnectError, error_of
+from qmodel.model.deployment.plans import Call
 
 log = logging.getLogger("qmodel.worker")
 
@@ -137,6 +139,27 @@ class Connection:
                 return [self.execute_many([op])[0] for op in made]
             self._log_return()
             return found
+
+    def try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
+        """Execute operations in given shards, without waiting for nodes that are away; give the reply of each, its
+        RefusedError, or a ConnectError.
+        """
+        backend: Any = self.client.backend
+        replies = backend.try_calls(calls, seconds)
+        for reply in replies:
+            if is_error(reply) and _is_answer(reply):
+                self._log_error(reply)
+        return [error_of(reply) if type(reply) is Refusal else reply for reply in replies]
+
+    def renew(self, leases: Sequence[Heartbeat]) -> list[Any]:
+        """Renew leases; give the reply of each, its RefusedError, or in a deployment a ConnectError.
+
+        Raises ConnectError if the server of a namespace does not answer.
+        """
+        homes = self.client.homes
+        if homes is None or not hasattr(self.client.backend, "try_calls"):
+            return self.client.execute_many(leases)
+        return self.try_calls([Call(homes.home(one.jid), one) for one in leases], DEADLINE)
 
     def execute_last(self, operations: Sequence[Operation]) -> None:
         """Execute the last operations, unless the server is away for longer than the end of a worker may take."""

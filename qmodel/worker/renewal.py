@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from qmodel import runtime
 from qmodel.contract import replies
 from qmodel.contract.operations import Heartbeat
 from qmodel.errors import ConnectError, RefusedError
 from qmodel.present.durations import format_duration
-from qmodel.worker.attempt import Abort, Attempt
+from qmodel.worker.attempt import Abort, Attempt, Key
 from qmodel.worker.connection import Connection
 
 log = logging.getLogger("qmodel.worker")
@@ -35,7 +35,7 @@ class Renewer:
     def __init__(self, connection: Connection, on_abort: OnAbort) -> None:
         self._connection = connection
         self._on_abort = on_abort
-        self._held: dict[int, Attempt] = {}
+        self._held: dict[Key, Attempt] = {}
         self._next = 0.0
         self._wake = runtime.Event()
         self._closed = False
@@ -47,14 +47,14 @@ class Renewer:
 
     def keep(self, attempt: Attempt) -> None:
         """Add an attempt whose lease is to be renewed."""
-        self._held[attempt.token] = attempt
+        self._held[attempt.key] = attempt
         due = attempt.renew_at if attempt.limit is None else min(attempt.renew_at, attempt.limit)
         if due < self._next:
             self._wake.set()
 
     def drop(self, attempt: Attempt) -> None:
         """Remove an attempt."""
-        self._held.pop(attempt.token, None)
+        self._held.pop(attempt.key, None)
 
     def close(self) -> None:
         """Stop renewing."""
@@ -91,12 +91,10 @@ class Renewer:
             return
         sent = runtime.monotonic()
         try:
-            said = self._connection.client.execute_many([Heartbeat(one.jid, one.token) for one in due])
+            said: list[Any] = self._connection.renew([Heartbeat(one.jid, one.token) for one in due])
         except ConnectError as error:
             self._connection.log_outage(error)
-            for one in due:
-                one.renew_at = runtime.monotonic() + min(one.lease / 10, 1.0)
-            return
+            said = [error] * len(due)
         for one, reply in zip(due, said, strict=True):
             self._apply(one, reply, sent)
 
@@ -105,7 +103,9 @@ class Renewer:
             attempt.renewed(reply.expires_at, sent)
             if reply.revoked and attempt.aborted is None:
                 self._on_abort(attempt, Abort("revoked", "It was revoked."))
-        elif isinstance(reply, RefusedError) and attempt.token in self._held:
+        elif isinstance(reply, ConnectError):
+            attempt.renew_at = runtime.monotonic() + min(attempt.lease / 10, 1.0)
+        elif isinstance(reply, RefusedError) and attempt.key in self._held:
             self.drop(attempt)
             self._on_abort(attempt, Abort("lost", reply.sentence))
 

@@ -8,21 +8,12 @@ from queue import SimpleQueue
 from typing import Final
 
 from qmodel import runtime
-from qmodel.contract.operations import Pop, PopAny, Queue, Release, Running, Workers
-from qmodel.contract.replies import Page, QueueCounts
+from qmodel.contract.operations import Pop, PopAny, Release
 from qmodel.errors import ConnectError
 from qmodel.worker.connection import Connection
+from qmodel.worker.next_job import NextJob
 
 log = logging.getLogger("qmodel.worker")
-
-BACK: Final = 60_000.0
-"""Milliseconds by which the reported server time may fall behind our estimate; beyond that, the server's clock was set
-back."""
-
-LONGEST_SLEEP = 1.0
-"""Seconds after which an idle worker looks for jobs by itself. There is no wake-up for a job that was put, or given
-back, with a delay after the worker fell asleep, so such a job begins at most this late. A look costs some tenths of a
-millisecond."""
 
 _JOIN: Final = 1.5
 """Maximum seconds to wait for the thread at the end: a little longer than its longest sleep."""
@@ -46,8 +37,7 @@ class WakeUps:
         self._worker = worker
         self._on_wake_up = on_wake_up
         self._requests: SimpleQueue[bool] = runtime.SimpleQueue()
-        self._last = self._tries = 0
-        self._ahead = 0.0
+        self._next = NextJob(queues)
         self.closed = self.paused = False
         self._passing = runtime.Lock()
         self._finished = False
@@ -98,47 +88,15 @@ class WakeUps:
 
     def _sleep(self) -> bool:
         woken = self._connection.client.backend.wait(self._queues, self._until_next())
-        if woken:  # a put caused this wake-up, so it tells nothing about the time for which we slept
-            self._last = 0
+        if woken:
+            self._next.woken()
         return woken
 
     def _until_next(self) -> float:
-        """Compute the seconds until a job becomes ready by itself; a little more after each look that was too early.
-
-        Times are the server's: our own clock may be wrong by an hour. Our last pop made the server write its time to
-        the list of workers. A job that became ready by itself after that pop has caused no wake-up, so if jobs are
-        ready the worker looks again soon. The same holds for a lease that ran out, until its grace period is over.
-        """
-        asked = [op for name in self._queues for op in (Queue(name), Running(name, 0, 1))]
-        *found, seen = self._connection.client.execute_many([*asked, Workers(0, 1)])
-        counts = [one for one in found if isinstance(one, QueueCounts)]
-        times = [one.next_at for one in counts if one.next_at]
-        times += self._expiries(tuple(jid for one in found if isinstance(one, Page) for jid in one.jids))
-        if any((one.waiting and not one.paused) or one.stalled for one in counts):
-            times.append(1)
-        next_at = min(times, default=0)
-        self._tries = self._tries + 1 if next_at == self._last else 0
-        self._last = next_at
-        if not next_at or not seen:
-            return LONGEST_SLEEP
-        left: float = max(next_at - self._now(seen[0].seen_at), 0) / 1000 + 0.001 * 2 ** min(self._tries, 10)
-        return min(left, LONGEST_SLEEP)
-
-    def _now(self, seen_at: int) -> float:
-        """Estimate the server's time from the time at which a worker was last seen.
-
-        That time is never ahead of the server's clock, and is written once a second. So the smallest lag that was ever
-        observed counts, unless the server's clock was set back.
-        """
-        passed = runtime.monotonic() * 1000
-        ahead = seen_at - passed
-        if not self._ahead - BACK < ahead < self._ahead:
-            self._ahead = ahead
-        return passed + self._ahead
-
-    def _expiries(self, running: tuple[str, ...]) -> list[int]:
-        """Read the times at which the leases of running jobs end."""
-        return [job.expires_at for job in self._connection.client.multiget(running) if job.expires_at]
+        """Compute the seconds until a job becomes ready by itself (next_job.py)."""
+        client = self._connection.client
+        found = client.execute_many(self._next.asked)
+        return self._next.seconds(found, client.multiget(self._next.running(found)))
 
     def _pass_on(self) -> None:
         client = self._connection.client

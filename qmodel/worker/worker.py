@@ -25,19 +25,20 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.worker import log
-from qmodel.worker.attempt import Abort, Attempt, unwound
+from qmodel.worker.attempt import Abort, Attempt, Key, unwound
 from qmodel.worker.connection import Connection, GivenUp, is_error
 from qmodel.worker.errors import ForkServerGone
 from qmodel.worker.fetch import PATIENCE, FetchPlan, Order
 from qmodel.worker.health import start_health
 from qmodel.worker.remote_control import RemoteControl
 from qmodel.worker.renewal import Renewer
-from qmodel.worker.reports import composed, joined
+from qmodel.worker.reports import composed
+from qmodel.worker.round_trips import RoundTrips, Taker
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
 from qmodel.worker.settings import Runners, Settings, made_name
+from qmodel.worker.shards import Shards
 from qmodel.worker.signals import signals
-from qmodel.worker.wake_ups import WakeUps
 
 if TYPE_CHECKING:
     from qmodel.app import App
@@ -94,8 +95,8 @@ class Worker:
         self.connection.while_away = self._while_away
         self._inbox: SimpleQueue[Attempt | Callable[[], None]] = runtime.SimpleQueue()
         self._ended: list[Attempt] = []
-        self._held: dict[int, Attempt] = {}
-        self._waiting = self._queues_empty = self._quiet = self._open = False
+        self._held: dict[Key, Attempt] = {}
+        self._queues_empty = self._quiet = self._open = False
         self._stopping: Literal["", "finish", "now"] = ""
         self._deadline = self._pausing_until = self._moved_at = 0.0
 
@@ -185,7 +186,8 @@ class Worker:
         self._health = start_health(self.app, connection, *settings.health) if settings.health is not None else None
         self._plan = FetchPlan(settings.queues, settings.order, settings.weights, name, settings.prefetch)
         self._renewer = Renewer(connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort)))
-        self._wake_ups = WakeUps(connection, settings.queues, name, lambda: self.call_soon(self._end_waiting))
+        self._trips = self._open_trips()
+        self._wake_ups = self._trips.wake_ups
         self._schedules = Schedules(connection, self.app)
         self._remote_control = RemoteControl(self)
         self._runner.start()
@@ -194,6 +196,12 @@ class Worker:
         self._open = True
         log.started(name, self.connection.shown_url, settings, self.app.jobs)
         self.app.hooks.fire("worker_start", self)
+
+    def _open_trips(self) -> RoundTrips | Shards:
+        """Make what talks to the server: to one namespace, or to the shards of a deployment on servers."""
+        on_servers = hasattr(self.connection.client.backend, "try_calls")
+        taker = Taker(self._apply, self._accept, self._pause, lambda: self._free_slots() <= 0, self.call_soon)
+        return (Shards if on_servers else RoundTrips)(self.connection, self._plan, taker)
 
     def _end(self) -> None:
         """Stop the runner and the threads, and deregister the worker."""
@@ -266,16 +274,13 @@ class Worker:
             self._stopping = "now"
             log.stopping(len(self._held), "now", None)
 
-    def _end_waiting(self) -> None:
-        self._waiting = False
-
     def _free_slots(self) -> int:
         """Count the jobs that could begin now."""
         return self.settings.concurrency - len(self._held) + len(self._ended)
 
     def _wanted(self) -> int:
         """Compute how many jobs to pop: none while waiting for a wake-up, and none ahead after an empty pop."""
-        if self._stopping or self._quiet or self._waiting or (self._queues_empty and self._free_slots() <= 0):
+        if self._stopping or self._quiet or self._trips.waits or (self._queues_empty and self._free_slots() <= 0):
             return 0
         return self._free_slots() + self._plan.ahead(self.settings.concurrency)
 
@@ -290,59 +295,36 @@ class Worker:
         for attempt in ended:
             if attempt.aborted is not None and attempt.aborted.why == "lost":
                 self._forget(attempt)
-        reports = list(composed([one for one in ended if one.token in self._held], self.connection.client.homes))
+        reports = list(composed([one for one in ended if one.key in self._held], self.connection.client.homes))
         try:
-            if wanted > 0:
-                self._report_and_pop(reports, wanted, free > 0)
-            elif reports:
-                self._report(reports)
+            self._trips.talk(reports, wanted, free)
         except BaseException:
-            self._ended += [one for one in ended if one.token in self._held]
+            self._ended += [one for one in ended if one.key in self._held]
             raise
 
     def _report(self, reports: list[tuple[Operation, list[Attempt]]]) -> None:
-        for (op, attempts), reply in zip(reports, self.connection.execute_many([op for op, _ in reports]), strict=True):
-            self._apply(op, attempts, reply)
+        self._trips.talk(reports, 0, 0)
 
-    def _report_and_pop(self, reports: list[tuple[Operation, list[Attempt]]], wanted: int, idle: bool) -> None:
-        pop = self._plan.pop(min(wanted, 1000), idle)
-        sent = runtime.monotonic()
-        both = joined(reports[0][0], pop) if len(reports) == 1 else None
-        if both is not None:
-            (reply,) = self.connection.execute_many([both])
-            state = reply.state if isinstance(reply, replies.CompletedAndPopped) else reply
-            self._apply(*reports[0], state)
-            if isinstance(reply, replies.CompletedAndPopped):
-                self._accept(reply.jobs, sent, idle)
-            return
-        *reported, popped = self.connection.execute_many([*(op for op, _ in reports), pop])
-        for (op, attempts), reply in zip(reports, reported, strict=True):
-            self._apply(op, attempts, reply)
-        if is_error(popped):
-            self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
-        else:
-            self._accept(popped, sent, idle)
+    def _pause(self) -> None:
+        self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
 
-    def _accept(self, jobs: Iterable[replies.Job], sent: float, idle: bool) -> None:
-        """Give jobs to the runner; if there are none and a slot is free, request a wake-up."""
+    def _accept(self, jobs: Iterable[replies.Job], sent: float) -> None:
+        """Give jobs to the runner."""
         taken = [Attempt(job, sent) for job in jobs]
         self._queues_empty = not taken
-        if self._queues_empty and idle:
-            self._waiting = True
-            self._wake_ups.request()
         if not taken:
             return
         self._moved_at = runtime.monotonic()
         for attempt in taken:
-            self._held[attempt.token] = attempt
+            self._held[attempt.key] = attempt
             self._renewer.keep(attempt)
         self._runner.run(taken)
 
     def _apply(self, op: Operation, attempts: list[Attempt], reply: Any) -> None:
         """Apply the server's reply to the report of ended attempts."""
         if is_error(reply):
-            self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
-            self._ended += [one for one in attempts if one.token in self._held]
+            self._pause()
+            self._ended += [one for one in attempts if one.key in self._held]
         elif not isinstance(reply, RefusedError):
             for attempt, one in zip(attempts, reply if len(attempts) > 1 else [reply], strict=True):
                 self._settled(attempt, one)
@@ -372,11 +354,11 @@ class Worker:
 
     def _forget(self, attempt: Attempt) -> bool:
         self._renewer.drop(attempt)
-        return self._held.pop(attempt.token, None) is not None
+        return self._held.pop(attempt.key, None) is not None
 
     def _abort(self, attempt: Attempt, abort: Abort) -> None:
         """Abort an attempt."""
-        if attempt.token not in self._held or attempt.ended_at:
+        if attempt.key not in self._held or attempt.ended_at:
             return
         self._runner.abort(attempt, abort)
         if abort.why == "lost":
@@ -392,8 +374,8 @@ class Worker:
         self.abandoned = len(self._ended) < len(self._held)
         self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended, self.connection.client.homes))
-        over = {attempt.token for _, attempts in reports for attempt in attempts}
-        self._report(reports + list(composed([one for one in self.running if one.token not in over])))
+        over = {attempt.key for _, attempts in reports for attempt in attempts}
+        self._report(reports + list(composed([one for one in self.running if one.key not in over])))
 
     def _abort_all(self, sentence: str) -> None:
         for attempt in (one for one in self.running if one not in self._ended):

@@ -11,7 +11,8 @@ from qmodel.backends import open_async_backend as connect_async
 from qmodel.backends.memory import MemoryBackend
 from qmodel.backends.namespace import Namespace
 from qmodel.backends.redis import common
-from qmodel.backends.redis.backend import RedisBackend, connect
+from qmodel.backends.redis.backend import RedisBackend
+from qmodel.backends.redis.connect import connect
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError, CorruptError

@@ -1,23 +1,25 @@
-"""`memory://name?shards=8`: clients, apps and workers on the model of a deployment."""
+"""Clients, apps and workers on a deployment: the model, `memory://name?shards=8`, and one on a server."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 import qmodel
-from qmodel import App, AsyncClient, Client, Context, Worker
+from qmodel import App, AsyncClient, Client, Context, Cursor, Worker
 from qmodel.backends.deployment import DeploymentNamespace
-from qmodel.backends.memory import MemoryBackend, connect
+from qmodel.backends.memory import DeploymentBackend, connect
 from qmodel.backends.namespace import system_clock
 from qmodel.contract import operations as ops
 from qmodel.contract.routing import Layout, shard_tag
 from qmodel.errors import ByShard, ConnectError, CrossShard, SplitLimit, Untagged
 from tests.backends.test_memory import wait_until
+from tests.servers import Server
 
 LAYOUT = Layout(8, frozenset({"alone"}))
 
@@ -28,8 +30,16 @@ def namespace() -> DeploymentNamespace:
 
 
 @pytest.fixture
-def client(namespace: DeploymentNamespace) -> Iterator[Client]:
-    with Client(MemoryBackend(namespace), worker="w") as made:
+def url(place: Server) -> str:
+    """The URL of a deployment that nobody else has: in memory, and on a server."""
+    name = uuid.uuid4().hex
+    options = "shards=8&single=alone"
+    return f"memory://{name}?{options}" if place.name == "memory" else f"{place.url}?name={name}&{options}"
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url, worker="w") as made:
         yield made
 
 
@@ -75,9 +85,9 @@ def test_another_layout_than_that_of_the_deployment_is_refused() -> None:
         connect("memory://plain?shards=2")
 
 
-def test_a_deployment_has_no_store_of_its_own(client: Client, namespace: DeploymentNamespace) -> None:
+def test_a_deployment_has_no_store_of_its_own(namespace: DeploymentNamespace) -> None:
     with pytest.raises(ConnectError, match="stores"):
-        client.backend.store  # type: ignore[attr-defined]  # noqa: B018
+        DeploymentBackend(namespace).store  # noqa: B018
     assert len(namespace.stores) == 8
 
 
@@ -170,12 +180,31 @@ def test_a_message_becomes_one_job_for_each_subscription(client: Client) -> None
 # ---- waiting
 
 
+def test_a_client_that_waits_is_woken_by_a_job_in_any_shard(client: Client, url: str) -> None:
+    for shard in (0, 3, 7):
+        got: list[str] = []
+
+        def take(got: list[str] = got) -> None:
+            with Client(url, worker="v") as waiting:
+                job = waiting.queues["q"].pop(timeout=60)
+                assert job is not None
+                got.append(job.jid)
+                job.complete()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        jid = f"job-{shard}{{{shard_tag(shard, 8)}}}"
+        client.queues["q"].put("K", jid=jid)
+        thread.join(60)
+        assert got == [jid]
+
+
 def test_one_waiter_is_woken_by_a_job_in_any_shard(namespace: DeploymentNamespace) -> None:
     for shard in range(8):
         got: list[str] = []
 
         def take(got: list[str] = got) -> None:
-            with Client(MemoryBackend(namespace), worker="v") as waiting:
+            with Client(DeploymentBackend(namespace), worker="v") as waiting:
                 job = waiting.queues["q"].pop(timeout=60)
                 if job is not None:
                     got.append(job.jid)
@@ -185,7 +214,7 @@ def test_one_waiter_is_woken_by_a_job_in_any_shard(namespace: DeploymentNamespac
         thread.start()
         wait_until(lambda: namespace._waiting)
         jid = f"job-{shard}{{{shard_tag(shard, 8)}}}"
-        MemoryBackend(namespace).execute(ops.Put("q", jid, "K", "{}"))
+        DeploymentBackend(namespace).execute(ops.Put("q", jid, "K", "{}"))
         thread.join(60)
         assert got == [jid]
 
@@ -194,7 +223,7 @@ def test_as_many_waiters_are_woken_as_jobs_are_put(namespace: DeploymentNamespac
     got: list[str] = []
 
     def take() -> None:
-        with Client(MemoryBackend(namespace)) as waiting:
+        with Client(DeploymentBackend(namespace)) as waiting:
             job = waiting.queues["q"].pop(worker=threading.current_thread().name, timeout=60)
             assert job is not None
             got.append(job.jid)
@@ -203,18 +232,18 @@ def test_as_many_waiters_are_woken_as_jobs_are_put(namespace: DeploymentNamespac
     for thread in threads:
         thread.start()
     wait_until(lambda: len(namespace._waiting.get("q", {})) == 6)
-    with Client(MemoryBackend(namespace)) as client:
+    with Client(DeploymentBackend(namespace)) as client:
         jids = [client.queues["q"].put("K").jid for _ in range(6)]
     for thread in threads:
         thread.join(60)
     assert sorted(got) == sorted(jids)
 
 
-def test_results_and_events_of_all_shards_are_waited_for(client: Client, namespace: DeploymentNamespace) -> None:
+def test_results_and_events_of_all_shards_are_waited_for(client: Client, url: str) -> None:
     jobs = [client.queues["q"].put("K", number) for number in range(20)]
 
     def work() -> None:
-        with Client(MemoryBackend(namespace), worker="v") as other:
+        with Client(url, worker="v") as other:
             for job in other.queues["q"].pop(count=20):
                 job.complete(job.data * 2)
 
@@ -224,7 +253,61 @@ def test_results_and_events_of_all_shards_are_waited_for(client: Client, namespa
     thread.join()
     events = [event for event in client.events() if event.event == "completed"]
     assert {event.facts[0] for event in events} == {job.jid for job in jobs}
-    assert [event.seq for event in client.events()] == list(range(1, client.newest() + 1))
+    assert len(list(client.events())) == client.newest()
+
+
+def test_a_cursor_is_a_place_in_each_shard(client: Client) -> None:
+    cursor, read = Cursor(), []
+    for number in range(40):
+        client.queues["q"].put("K", jid=f"a{number}")
+        if number == 20:
+            read += list(client.events(cursor))
+            cursor = Cursor.read(str(cursor))
+    read += list(client.follow(cursor, timeout=0))
+    put = [event.facts[0] for event in read if event.event == "put"]
+    assert sorted(put) == sorted(f"a{number}" for number in range(40))
+    second = [event for event in read if event.event == "put"][21:]
+    assert [event.at for event in second] == sorted(event.at for event in second)
+    assert [place.seq for place in client.cursor().places] == [place.seq for place in cursor.places]
+    assert list(client.events(client.cursor())) == []
+
+
+def test_who_follows_is_woken_by_any_shard(client: Client, url: str) -> None:
+    got: list[str] = []
+    begun = threading.Event()
+
+    def follow() -> None:
+        with Client(url) as other:
+            cursor = other.cursor()
+            begun.set()
+            for event in other.follow(cursor, timeout=60):
+                got.extend(str(fact) for fact in event.facts[:1] if event.event == "put")
+                if len(got) == 3:
+                    return
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    assert begun.wait(60)
+    jids = [f"j{{{shard_tag(shard, 8)}}}" for shard in (1, 5, 7)]
+    for jid in jids:
+        client.queues["q"].put("K", jid=jid)
+    thread.join(60)
+    assert sorted(got) == sorted(jids)
+
+
+@pytest.mark.parametrize("text", ["1", "1.2,x", "1.2;3.4", "-1.2"])
+def test_a_text_that_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a cursor"):
+        Cursor.read(text)
+
+
+def test_a_cursor_of_another_deployment_and_a_number_are_refused(client: Client) -> None:
+    with pytest.raises(ValueError, match="of 2 shards; this one has 8"):
+        list(client.events(Cursor.read("1.2,3.4")))
+    with pytest.raises(TypeError, match="Cursor in place of a number"):
+        list(client.events(7))
+    with Client("memory://") as other, pytest.raises(TypeError, match="pass a number"):
+        list(other.follow(Cursor()))
 
 
 # ---- applications
@@ -267,10 +350,10 @@ def at_work(app: App, **options: object) -> Iterator[Worker]:
 
 
 @pytest.mark.parametrize(
-    "options", [{"concurrency": 4}, {"concurrency": 1}, {"concurrency": 4, "prefetch": 8}], ids=str
+    "options", [{"concurrency": 4}, {"concurrency": 1}, {"concurrency": 4, "runner": "async"}], ids=str
 )
-def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, int]) -> None:
-    app, done = app_on("memory://?shards=8")
+def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, object], url: str) -> None:
+    app, done = app_on(url)
     jobs = app.jobs
     with at_work(app, **options):
         asked = [jobs["double"].put(n) for n in range(40)] + jobs["double"].put_many((n,) for n in range(40, 60))
@@ -282,9 +365,9 @@ def test_an_app_and_its_worker_run_on_a_deployment(options: dict[str, int]) -> N
     assert [one.jid for one in app.client.queues["default"].recurring()] == ["{schedule.nightly}"]
 
 
-def test_an_async_client_runs_on_a_deployment() -> None:
+def test_an_async_client_runs_on_a_deployment(url: str) -> None:
     async def run() -> None:
-        async with AsyncClient("memory://loop?shards=8", worker="w") as client:
+        async with AsyncClient(url, worker="w") as client:
             jobs = [await client.queues["q"].put("K", number) for number in range(10)]
 
             async def work() -> None:
@@ -296,6 +379,13 @@ def test_an_async_client_runs_on_a_deployment() -> None:
             _, found = await asyncio.gather(work(), client.wait(jobs, 60))
             assert found == list(range(10))
             assert await client.queues["q"].length() == 0
+            with pytest.raises(CrossShard):
+                await client.queues["q"].put("K", jid="a", unique="b")
+            assert len(await client.put_many(client.queues["q"].new("K") for _ in range(5))) == 5
+            assert await client.queues["q"].pop(count=9, timeout=60)
+            cursor = Cursor()
+            put = [event async for event in client.events(cursor) if event.event == "put"]
+            assert len(put) == 15 and [event async for event in client.follow(cursor, timeout=0)] == []
 
     asyncio.run(run())
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from qmodel.backends.redis.backend import RedisBackend, connect
+from qmodel.backends.redis.backend import RedisBackend
+from qmodel.backends.redis.connect import connect
 from qmodel.backends.redis.dump import dump_command, dump_of
 from qmodel.backends.redis.raw_keys import decode
 from qmodel.backends.redis.resend import ServerError

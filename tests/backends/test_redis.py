@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from qmodel.backends import bundle, open_async_backend, open_backend
-from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
+from qmodel.backends.redis.backend import RedisBackend
+from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.dump import dump_command, dump_keys, dump_of
 from qmodel.contract.operations import (
     Complete,

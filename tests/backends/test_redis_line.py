@@ -10,7 +10,7 @@ import redis
 from redis import exceptions as raised
 
 from qmodel.backends.redis import round_trip
-from qmodel.backends.redis.backend import connect
+from qmodel.backends.redis.connect import connect
 from qmodel.contract.operations import Complete, Pop, Put
 from tests.servers import Server
 

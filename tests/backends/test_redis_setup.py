@@ -16,7 +16,8 @@ from redis import exceptions as raised
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import setup
-from qmodel.backends.redis.backend import RedisBackend, connect, connect_async
+from qmodel.backends.redis.backend import RedisBackend
+from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.setup import Dialect, ForeignLibrary, diagnose, is_hopeless
 from qmodel.backends.redis.url import options_of
 from qmodel.contract.operations import Length, Put

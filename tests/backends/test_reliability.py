@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from redis._parsers.base import BaseParser
 
-from qmodel.backends.redis.backend import connect, connect_async
+from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.resend import FIRST_DELAY, LONGEST_DELAY, Attempts, ServerError, may_pass
 from qmodel.client.sync import Client
 from qmodel.contract.operations import (

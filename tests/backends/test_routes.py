@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.backends.redis import route
-from qmodel.backends.redis.backend import connect
 from qmodel.backends.redis.confirm import Confirm, check_confirm
+from qmodel.backends.redis.connect import connect
 from qmodel.backends.redis.resend import AT_ONCE, Attempts
 from qmodel.backends.redis.route import Route
 from qmodel.backends.redis.take_snapshot import taken
@@ -34,21 +34,13 @@ from qmodel.errors import ConnectError, JobNotFound, LockLost, NotConfirmed
 from tests.backends.conftest import PROGRAMS
 from tests.backends.helpers import Starter
 from tests.backends.test_reliability import opened
-from tests.clusters import Cluster, Node, Watched, cluster, free_port, wait_until, watched
+from tests.clusters import Cluster, Node, Watched, free_port, wait_until, watched
 from tests.servers import NOTHING_FOUND
 
 KINDS = pytest.mark.parametrize("kind", ["sync", "async"])
 SERVER = pytest.mark.server
 CLUSTER = pytest.mark.xdist_group("cluster")
-"""One process runs these tests, with one cluster."""
-
-
-@pytest.fixture(scope="module", params=PROGRAMS or [None], ids=lambda found: found.name if found else "none")
-def nodes(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    if request.param is None:
-        pytest.skip(NOTHING_FOUND)
-    with cluster(request.param.program) as made:
-        yield made
+"""One process runs these tests and those of test_redis_deployment.py, with one cluster."""
 
 
 @pytest.fixture(scope="module", params=PROGRAMS or [None], ids=lambda found: found.name if found else "none")

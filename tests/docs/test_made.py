@@ -94,7 +94,7 @@ def test_the_picture_shows_every_state_that_can_be_reached_within_its_frame() ->
 
 
 def test_the_commands_of_the_wire_page_have_the_shown_replies_on_a_server(server: Server) -> None:
-    from qmodel.backends.redis.backend import connect
+    from qmodel.backends.redis.connect import connect
 
     connect(f"{server.url}?prefix=wire:").close()
     world = World()

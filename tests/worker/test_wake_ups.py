@@ -13,18 +13,18 @@ import qmodel
 from qmodel import runtime
 from qmodel.contract.operations import Operation
 from qmodel.worker.connection import Connection
+from qmodel.worker.next_job import NextJob
 from qmodel.worker.wake_ups import WakeUps
 
 
 def test_the_servers_time_goes_on_between_two_notes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server writes once a second when it saw a worker, so a read in between gives a time up to a second old."""
-    nothing: Any = None
-    wake_ups = WakeUps(nothing, ["q"], "me", lambda: None)
+    next_job = NextJob(["q"])
     told = [(0.0, 5000), (0.4, 5000), (1.1, 6050), (1.9, 6050), (2.0, 6050), (3.0, 905_000), (4.0, 7000)]
     found = []
     for passed, seen_at in told:
         monkeypatch.setattr(runtime, "monotonic", lambda passed=passed: 100 + passed)
-        found.append(round(wake_ups._now(seen_at)))
+        found.append(round(next_job.now(seen_at)))
     assert found == [5000, 5400, 6100, 6900, 7000, 905_000, 7000]
 
 

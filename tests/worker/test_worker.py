@@ -208,7 +208,7 @@ def test_a_job_of_several_queues_is_found_whatever_the_order(app: App) -> None:
 
 
 def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
+    monkeypatch.setattr("qmodel.worker.next_job.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
     with working(app):
         assert jobs.add.options(delay=0.5).put(1).wait(timeout=PATIENCE) == 1
 
@@ -216,7 +216,7 @@ def test_a_delayed_job_begins_by_itself(app: App, monkeypatch: pytest.MonkeyPatc
 def test_what_recurs_and_what_is_throttled_needs_no_other_process(
     url: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmodel.worker.wake_ups.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
+    monkeypatch.setattr("qmodel.worker.next_job.LONGEST_SLEEP", 1000.0)  # so that it never looks by itself
     app = App(url)
     runs: list[str] = []
 

@@ -21,9 +21,9 @@ from typing import Any
 from qmodel.contract.arguments import TIME_END
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.contract.routing import ROUTES, Layout
+from qmodel.contract.routing import Layout
 from qmodel.model import engine
-from qmodel.model.deployment.plans import Call, for_shard, plan
+from qmodel.model.deployment.plans import Call, Turns, carry_out, for_shard
 from qmodel.model.state.store import Store
 
 
@@ -35,27 +35,19 @@ class Deployment:
         self.stores = [Store() for _ in range(layout.shards)]
         self.accepted: list[Operation] = []
         self.executed = [0] * layout.shards
-        self.turn = 0
-        """The shard that is asked first for the next job."""
+        self.turns = Turns(layout.shards)
 
 
 def step(deployment: Deployment, now: int, op: Any) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
     if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    bad = engine.fault(op)
-    if bad is not None:
-        return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
-    if ROUTES[op.spec.name].otherwise == "turn" or op.spec.name == "complete_and_pop":
-        deployment.turn = (deployment.turn + 1) % deployment.layout.shards
-    going = plan(deployment.layout, op, deployment.turn)
-    try:
-        calls = next(going)
-        while True:
-            calls = going.send([execute(deployment, now, call, op) for call in calls])
-    except StopIteration as end:
-        _forget_executed(deployment)
-        return end.value
+    first = deployment.turns.next(op)
+    reply = carry_out(
+        deployment.layout, op, first, lambda calls: [execute(deployment, now, call, op) for call in calls]
+    )
+    _forget_executed(deployment)
+    return reply
 
 
 def _forget_executed(deployment: Deployment) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from qmodel.contract.replies import (
     Job,
     Minute,
+    Newest,
     QueueCounts,
     Sample,
     Stats,
@@ -155,6 +156,11 @@ def stats(replies: Iterable[Stats]) -> Stats:
         )
 
     return reduce(add, replies)
+
+
+def newest(replies: list[Newest]) -> Newest:
+    """Count the events of all shards. No event has this number, and there is no common epoch."""
+    return replies[0] if len(replies) == 1 else Newest(sum(one.seq for one in replies), 0)
 
 
 def metrics(replies: Iterable[tuple[Minute, ...]]) -> tuple[Minute, ...]:

@@ -16,7 +16,8 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import CompleteAndPop, Forget, Length, Operation, Pop, Subscribe, ThrottleSet
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Bulk, Drained, Page
-from qmodel.contract.routing import Layout, shard_tag
+from qmodel.contract.routing import ROUTES, Layout, Otherwise, shard_tag
+from qmodel.model import engine
 from qmodel.model.deployment import merging
 
 
@@ -28,6 +29,52 @@ class Call(NamedTuple):
 
 
 Plan = Generator[list[Call], list[Any], Any]
+
+
+class Turns:
+    """The shard that is asked first for the next job: each time another one."""
+
+    def __init__(self, shards: int, first: int = 0) -> None:
+        self._shards = shards
+        self._turn = first
+
+    def next(self, op: Operation) -> int:
+        """Give the shard that is asked first by an operation; one that takes jobs lets the next one begin further."""
+        if ROUTES[op.spec.name].otherwise == "turn" or type(op) is CompleteAndPop:
+            self._turn = (self._turn + 1) % self._shards
+        return self._turn
+
+
+def destination(layout: Layout, op: Any) -> int | Otherwise | Refusal:
+    """Find the shard that executes the whole of an operation; otherwise what happens with it, or a refusal."""
+    bad = engine.fault(op)
+    if bad is not None:
+        return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
+    to = layout.route(op)
+    if to == "first":
+        return 0
+    goes_on = type(op) is CompleteAndPop and layout.shards > 1 and op.queue not in layout.single
+    return "turn" if goes_on and isinstance(to, int) else to
+
+
+def begun(layout: Layout, op: Any, first: int) -> Plan | Refusal:
+    """Begin to carry out an operation, unless its arguments or its names are refused."""
+    to = destination(layout, op)
+    return to if isinstance(to, Refusal) else plan(layout, op, first)
+
+
+def carry_out(layout: Layout, op: Any, first: int, execute: Callable[[list[Call]], list[Any]]) -> Any:
+    """Carry out a plan with a function that executes calls; give the reply of the deployment."""
+    going = begun(layout, op, first)
+    if isinstance(going, Refusal):
+        return going
+    try:
+        calls = next(going)
+        while True:
+            calls = going.send(execute(calls))
+    except StopIteration as end:
+        return end.value
+
 
 _CURSOR = re.compile(r"(0|[1-9]\d{0,3}):(.*)", re.DOTALL)
 _LIMITS: Final = ("concurrency", "rate", "capacity", "refill")
@@ -313,6 +360,7 @@ _MERGES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "throttle_get": lambda op, replies: merging.throttle(replies),
     "subscription_get": lambda op, replies: merging.subscription(replies),
     "stats": lambda op, replies: merging.stats(replies),
+    "newest": lambda op, replies: merging.newest(replies),
     "metrics": lambda op, replies: merging.metrics(replies),
 }
 """How the other replies are merged."""

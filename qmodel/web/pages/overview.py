@@ -14,6 +14,9 @@ from qmodel.web.site import Site, site_of
 BUSIEST = 30
 """The number of queues in the list and in the chart."""
 
+LATEST = 12
+"""The number of events."""
+
 SPANS = (60, 180, 720)
 """The lengths of the chart, in minutes."""
 
@@ -25,9 +28,11 @@ def show(request: Request) -> Response:
     queues, groups = site.source.all_queues(), site.source.all_groups()
     workers, newest = site.source.ask_all([ops.Workers(0, 9), ops.Newest()])
     busiest = sorted(queues, key=_size, reverse=True)[:BUSIEST]
-    *metrics, events = site.source.ask_all(
-        [*(ops.Metrics(queue.name, None, span) for queue in busiest), ops.Events(max(newest.seq - 12, 0), 12)]
-    )
+    asked: list[ops.Operation] = [ops.Metrics(queue.name, None, span) for queue in busiest]
+    if site.source.client.shards:
+        metrics, events = site.source.ask_all(asked), site.source.latest(LATEST)
+    else:
+        *metrics, events = site.source.ask_all([*asked, ops.Events(max(newest.seq - LATEST, 0), LATEST)])
     totals = {state: sum(getattr(queue, state) for queue in queues) for state in COUNTED}
     totals["failed"] = sum(group.jobs for group in groups)
     return site.page(

@@ -1,0 +1,40 @@
+"""The layout of a deployment in the options of a URL: `shards=64&single=payments,mails&split=api`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from qmodel.contract.routing import MOST_SHARDS, Layout
+from qmodel.errors import ConnectError
+
+LAYOUT: Final = ("shards", "single", "split")
+"""The options of a URL that are the layout."""
+
+
+def read_layout(options: Mapping[str, str]) -> Layout:
+    """Read a layout from the options of a URL. Raises ConnectError if they are bad."""
+    shards = options.get("shards", "")
+    if not shards.isdecimal() or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
+        raise ConnectError(
+            f"A deployment cannot have {shards or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."
+        )
+    single, split = (frozenset(filter(None, options.get(name, "").split(","))) for name in LAYOUT[1:])
+    return Layout(int(shards), single, split)
+
+
+def written(layout: Layout | None) -> str:
+    """Write a layout as it stands in a URL."""
+    if layout is None:
+        return "no shards"
+    given = (("shards", str(layout.shards)), ("single", ",".join(sorted(layout.single))),
+             ("split", ",".join(sorted(layout.split))))  # fmt: skip
+    return "&".join(f"{name}={value}" for name, value in given if value)
+
+
+def differs(what: str, there: Layout | None) -> ConnectError:
+    """Make the error for a URL with another layout than that of the deployment."""
+    return ConnectError(
+        f"{what} exists already, with another layout: {written(there)}.",
+        "Open it with the same options, or without any.",
+    )

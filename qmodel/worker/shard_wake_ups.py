@@ -1,0 +1,266 @@
+"""Wait for wake-ups of the shards of a deployment, and look at shards for what wakes nobody.
+
+One thread waits for all armed shards: a BLPOP on a connection for each, and one selector. A wake-up is for one worker.
+One that reaches a worker without a free slot is kept for `HELD` seconds, in which a job may end; then it is pushed back
+for another worker. A worker that is quiet or stops pushes it back at once.
+
+Another thread looks at shards. What becomes ready by itself, because a delay or a lease ends, wakes nobody. Of all
+workers, one looks after each shard, by its name and theirs, so that the looks do not grow with the number of workers;
+it looks every second, and at the moment at which a job is known to become ready. And the thread looks whether nodes
+that were away answer again, so that the worker itself never waits for one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import zlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from qmodel import runtime
+from qmodel.contract.operations import Multiget, Newest, Workers
+from qmodel.errors import ConnectError
+from qmodel.model.deployment.plans import Call
+from qmodel.worker.next_job import LONGEST_SLEEP, NextJob
+
+log = logging.getLogger("qmodel.worker")
+
+HELD: Final = 0.02
+"""Seconds for which a worker without a free slot keeps a wake-up."""
+
+PATIENCE: Final = 1.0
+"""Seconds after which a node that does not answer is away."""
+
+_KNOWN: Final = 5.0
+"""Seconds between two reads of the list of workers."""
+
+_GONE: Final = 15_000
+"""Milliseconds after which a worker that was not seen looks after no shard any more."""
+
+_JOIN: Final = 1.5
+"""Maximum seconds to wait for the threads at the end."""
+
+_AWAY: Final = 0.5
+"""Seconds between two looks at a node that is away."""
+
+
+class ShardWakeUps:
+    """Calls `on_wake_up` with a shard that may have a job, once after each `arm`, and `on_return` with one that was
+    away.
+    """
+
+    def __init__(
+        self,
+        backend: Any,
+        queues: Sequence[str],
+        worker: str,
+        on_wake_up: Callable[[int], None],
+        on_return: Callable[[int], None],
+        is_busy: Callable[[], bool],
+    ) -> None:
+        self.closed = self.paused = False
+        self._is_busy = is_busy
+        self._backend, self._queues, self._worker = backend, tuple(queues), worker
+        self._on_wake_up, self._on_return = on_wake_up, on_return
+        self._to_arm: deque[int] = deque()
+        self._armed: set[int] = set()
+        self._held: dict[int, tuple[float, Any]] = {}
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._away: set[int] = set()
+        self._looks: set[int] = set()
+        self._next: dict[int, NextJob] = {}
+        self._due: dict[int, float] = {}
+        self._workers: tuple[str, ...] = ()
+        self._workers_at = self._looked_at = -_KNOWN
+        self._poke = runtime.Event()
+        self._threads = [
+            runtime.Thread(target=run, name=name, daemon=True)
+            for name, run in (("qmodel-wake-ups", self._run), ("qmodel-looks", self._run_looks))
+        ]
+
+    # ---- what the worker calls
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def arm(self, shard: int, look: bool) -> None:
+        """Ask for a wake-up of a shard; `look` also finds out when a job becomes ready there."""
+        self._armed.add(shard)
+        self._to_arm.append(shard)
+        if look:
+            self._looks.add(shard)
+            self._poke.set()
+        self._stir()
+
+    def use(self, shard: int) -> None:
+        """Note that the worker asks a shard for jobs: it uses the wake-up that it got."""
+        self._held.pop(shard, None)
+
+    def watch(self, shard: int) -> None:
+        """Find out when the node of a shard answers again."""
+        self._away.add(shard)
+        self._poke.set()
+
+    def close(self) -> None:
+        """Stop waiting, and push back wake-ups that come."""
+        self.closed = True
+        self._poke.set()
+        self._stir()
+
+    def join(self, gives_back: bool) -> None:
+        """Close, and wait until no wake-up can arrive if the worker then gives jobs back: it would wake itself."""
+        self.close()
+        if gives_back:
+            self._wait_for_threads()
+
+    def finish(self) -> None:
+        """Wait until nothing is awaited any more."""
+        self._wait_for_threads()
+
+    def _wait_for_threads(self) -> None:
+        for thread in self._threads:
+            if thread is not runtime.current_thread() and thread.is_alive():
+                thread.join(_JOIN)
+
+    def _stir(self) -> None:
+        with contextlib.suppress(OSError):
+            self._writer.send(b"x")
+
+    # ---- wake-ups
+
+    def _run(self) -> None:
+        armed = self._backend.armed()
+        armed.watch(self._reader)
+        while not self.closed:
+            try:
+                for shard, reply in armed.ring(HELD / 2 if self._held else LONGEST_SLEEP * 5):
+                    self._rung(armed, shard, reply)
+                self._arm(armed)
+                self._pass_on(armed)
+            except Exception:  # a worker without wake-ups would never work again
+                if not self.closed:
+                    log.exception("Waiting for wake-ups failed; the worker looks for jobs instead.")
+                    runtime.sleep(_AWAY)
+        for shard, (_, reply) in self._held.items():
+            armed.give_back(shard, reply)
+        armed.disarm()
+        self._reader.close()
+        self._writer.close()
+
+    def _arm(self, armed: Any) -> None:
+        while self._to_arm:
+            shard = self._to_arm.popleft()
+            if shard not in armed.pending and not armed.arm(shard, self._backend.wake_command(shard, self._queues)):
+                self._wake(shard)  # the worker finds out that the node is away
+
+    def _rung(self, armed: Any, shard: int, reply: Any) -> None:
+        if isinstance(reply, list):
+            if shard in self._next:
+                self._next[shard].woken()
+            if self.paused or self.closed:
+                armed.give_back(shard, reply)
+            elif self._is_busy():
+                self._held[shard] = runtime.monotonic() + HELD, reply
+        self._wake(shard)
+
+    def _pass_on(self, armed: Any) -> None:
+        now = runtime.monotonic()
+        for shard, (until, _) in list(self._held.items()):
+            if now >= until and (kept := self._held.pop(shard, None)) is not None and self._is_busy():
+                armed.give_back(shard, kept[1])
+
+    def _wake(self, shard: int) -> None:
+        self._armed.discard(shard)
+        self._due.pop(shard, None)
+        self._on_wake_up(shard)
+
+    # ---- looks
+
+    def _run_looks(self) -> None:
+        while not self.closed:
+            self._poke.wait(self._until_next_look())
+            self._poke.clear()
+            if self.closed:
+                return
+            try:
+                self._look()
+            except Exception:
+                if not self.closed:
+                    log.exception("Looking at the shards failed; it will be repeated.")
+                    runtime.sleep(_AWAY)
+
+    def _until_next_look(self) -> float:
+        now = runtime.monotonic()
+        times = [self._looked_at + (_AWAY if self._away else LONGEST_SLEEP), *list(self._due.values())]
+        return max(min(times) - now, 0.001)
+
+    def _look(self) -> None:
+        now = runtime.monotonic()
+        for shard, due in list(self._due.items()):
+            if due <= now and shard in self._armed:
+                self._wake(shard)
+        looks, self._looks = self._looks, set()
+        if now - self._looked_at >= _AWAY:
+            self._look_at_nodes()
+        if now - self._looked_at >= LONGEST_SLEEP:
+            self._looked_at = now
+            self._read_workers(now)
+            looks |= {shard for shard in list(self._armed) if self._is_mine(shard)}
+        self._look_at((looks & self._armed) - self._away)
+
+    def _look_at(self, shards: set[int]) -> None:
+        """Find out when a job becomes ready in some armed shards."""
+        if not shards or self.paused:
+            return
+        order = sorted(shards)
+        asked = {shard: self._next.setdefault(shard, NextJob(self._queues)) for shard in order}
+        found = self._read([(shard, op) for shard in order for op in asked[shard].asked])
+        running = [(shard, jids) for shard in order if (jids := asked[shard].running(found.get(shard, ())))]
+        jobs = self._read([(shard, Multiget(jids)) for shard, jids in running])
+        for shard in order:
+            if shard in found and shard in self._armed:
+                seconds = asked[shard].seconds(found[shard], [job for some in jobs.get(shard, ()) for job in some])
+                if seconds < LONGEST_SLEEP or self._is_mine(shard):
+                    self._due[shard] = runtime.monotonic() + seconds
+
+    def _read(self, asked: Sequence[tuple[int, Any]]) -> dict[int, list[Any]]:
+        """Read in several shards; those that do not answer are left out."""
+        found: dict[int, list[Any]] = {}
+        replies = self._backend.try_calls([Call(shard, op) for shard, op in asked], PATIENCE) if asked else []
+        for (shard, _), reply in zip(asked, replies, strict=True):
+            found.setdefault(shard, []).append(reply)
+        return {shard: some for shard, some in found.items() if not any(isinstance(one, ConnectError) for one in some)}
+
+    def _look_at_nodes(self) -> None:
+        """Find out which nodes that were away answer again; one shard of each is asked."""
+        self._looked_at = max(self._looked_at, runtime.monotonic() - LONGEST_SLEEP + _AWAY)
+        for shard in list(self._away):
+            if shard in self._away and self._read([(shard, Newest())]):
+                for back in self._backend.neighbours(shard):
+                    if back in self._away:
+                        self._away.discard(back)
+                        self._on_return(back)
+
+    def _read_workers(self, now: float) -> None:
+        if now - self._workers_at < _KNOWN:
+            return
+        self._workers_at = now
+        shards = [shard for shard in sorted(self._armed) if shard not in self._away]
+        listed = self._read([(shards[0], Workers(0, 1000))])[shards[0]][0] if shards else ()
+        seen = max((one.seen_at for one in listed), default=0)
+        self._workers = tuple(one.name for one in listed if one.seen_at >= seen - _GONE)
+
+    def _is_mine(self, shard: int) -> bool:
+        """Whether this worker looks after a shard."""
+        ours = _weight(self._worker, shard)
+        return all(_weight(name, shard) <= ours for name in self._workers)
+
+
+def _weight(worker: str, shard: int) -> tuple[int, str]:
+    return zlib.crc32(f"{worker} {shard}".encode()), worker

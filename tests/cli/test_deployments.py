@@ -1,0 +1,166 @@
+"""The command line and the faces on a deployment: what works does, and what does not is refused with a next step."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from qmodel import Client
+from qmodel.cli import cli
+from qmodel.telemetry.collector import EngineCollector
+from tests.servers import Server
+
+VIEWS = 6
+
+
+@pytest.fixture
+def url(place: Server) -> str:
+    name = uuid.uuid4().hex
+    return f"memory://{name}?shards=4" if place.name == "memory" else f"{place.url}?name={name}&shards=4"
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url, worker="w") as made:
+        yield made
+
+
+@pytest.fixture
+def full(client: Client) -> Client:
+    """A deployment with jobs in several shards and states."""
+    queue = client.queues["emails"]
+    for number in range(20):
+        queue.put("Send", {"n": number}, tags=["red"])
+    queue.pop().fail("boom", "it broke")  # type: ignore[union-attr]
+    queue.pop().complete()  # type: ignore[union-attr]
+    assert queue.pop() is not None
+    client.queues["later"].put("Send", delay=60)
+    return client
+
+
+def run(url: str, *arguments: str) -> Result:
+    result = CliRunner().invoke(cli, ["--url", url, *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_jobs_are_put_and_shown(url: str, client: Client) -> None:
+    jid = run(url, "put", "emails", "Send", "{}").stdout.split()[-1]
+    assert client.jobs[jid].klass == "Send"
+    assert "emails" in run(url, "queues").stdout
+    assert jid in run(url, "get", jid).stdout
+    assert jid in run(url, "search", "--queue", "emails").stdout
+    refused = run(url, "put", "emails", "Send", "{}", "--jid", "a", "--unique", "b")
+    assert refused.exit_code and "CROSS_SHARD" in refused.output and "Write the same tag" in refused.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["queues", "queue emails", "workers", "failures", "stats emails", "config", "op tracked", "op metrics emails"],
+)
+def test_reads_of_all_shards_are_merged(command: str, url: str, full: Client) -> None:
+    assert run(url, *command.split()).exit_code == 0
+
+
+def test_events_of_all_shards_are_printed(url: str, full: Client) -> None:
+    assert run(url, "events").stdout.count("completed") == 1
+    refused = run(url, "events", "--after", "7")
+    assert refused.exit_code == 2 and "--url of one shard" in " ".join(refused.output.split())
+
+
+@pytest.mark.parametrize("command", ["op journal", "op messages", "op begin-epoch 9"])
+def test_what_each_shard_has_is_refused_with_a_next_step(command: str, url: str, full: Client) -> None:
+    refused = run(url, *command.split())
+    assert refused.exit_code == 1 and "BY_SHARD" in refused.output and "qmodel doctor" in refused.output
+
+
+def test_the_doctor_checks_every_shard_and_node(url: str, full: Client) -> None:
+    found = run(url, "doctor", "--keys").stdout
+    assert "each shard: every invariant holds" in found
+    assert "4 shards" in found and "FAIL" not in found and "Please report" not in found
+    if not url.startswith("memory"):
+        assert found.count(":") > 4 and all(shard.options.prefix in found for shard in full.backend.shards)  # type: ignore[attr-defined]
+
+
+def test_the_doctor_names_a_damaged_shard(url: str, full: Client) -> None:
+    if url.startswith("memory"):
+        pytest.skip("no keys")
+    from redis import Redis
+
+    shard = full.backend.shards[2]  # type: ignore[attr-defined]
+    with Redis.from_url(url.partition("?")[0]) as raw:
+        raw.set(f"{shard.options.prefix}tracked", "x")
+    found = run(url, "doctor").stdout
+    assert re.search(r"shard 2: .*tracked is a string", found), found
+    assert "resolved" in run(url, "doctor", "--resolve").stdout
+    assert "each shard: no key is damaged" in run(url, "doctor").stdout
+
+
+@pytest.mark.parametrize("command", ["journals", "audit"])
+def test_commands_of_one_namespace_say_what_to_give(command: str, url: str, full: Client, tmp_path: Any) -> None:
+    arguments = {"journals": [str(tmp_path / "archive"), "--add"], "audit": [str(tmp_path / "archive")]}[command]
+    refused = run(url, command, *arguments)
+    assert refused.exit_code != 0 and refused.output
+
+
+def test_the_exporter_adds_up_all_shards(full: Client) -> None:
+    metrics = {one.name: one for one in EngineCollector(full).collect()}
+    assert metrics["qmodel_up"].samples[0].value == 1
+    jobs = {tuple(one.labels.values()): one.value for one in metrics["qmodel_queue_jobs"].samples}
+    assert jobs["emails", "waiting"] == 17
+
+
+def test_every_page_of_the_web_is_shown(full: Client) -> None:
+    from starlette.testclient import TestClient
+
+    from qmodel.web import create
+
+    with TestClient(create(full), base_url="http://127.0.0.1:8080") as pages:
+        seen, left = set(), ["/"]
+        while left and len(seen) < 40:
+            path = left.pop()
+            found = pages.get(path)
+            assert found.status_code == 200, (path, found.text[:300])
+            assert "BY_SHARD" not in found.text, path
+            seen.add(path)
+            links = (one.replace("&amp;", "&") for one in re.findall(r'href="(/[^"#]*)"', found.text))
+            left += [one for one in dict.fromkeys(links) if one not in seen and "static" not in one and one not in left]
+    assert len(seen) > 15
+
+
+def test_the_http_interface_serves_a_deployment_and_refuses_the_stream(full: Client) -> None:
+    from starlette.testclient import TestClient
+
+    from qmodel.http import create
+
+    with TestClient(create(full), base_url="http://127.0.0.1:8080") as api:
+        found = api.get("/v1/queues")
+        assert found.status_code == 200 and "emails" in found.text
+        done = full.jobs.completed(count=1)[0]
+        assert api.get(f"/v1/jobs/{done.jid}/wait").status_code == 200
+        assert api.get("/health").status_code == 200
+        refused = api.get("/v1/events")
+        assert refused.status_code == 400 and refused.json()["code"] == "BY_SHARD"
+
+
+def test_top_shows_every_view(url: str, full: Client) -> None:
+    from qmodel.top.app import Top
+
+    async def show() -> int:
+        from qmodel.client.aio import AsyncClient
+
+        async with AsyncClient(url) as client:
+            app = Top(client, url, interval=3600)
+            async with app.run_test(size=(140, 40)) as pilot:
+                for number in range(1, VIEWS + 1):
+                    await pilot.press(str(number))
+                    await pilot.pause()
+                return app.drawn
+
+    assert asyncio.run(show()) > 0
