@@ -56,8 +56,8 @@ class EventsGone(QmodelError):
 
     def __str__(self) -> str:
         return (
-            f"Events {named(self.gaps)} are gone: more came meanwhile than max-events keeps. Read more often, or keep more of "
-            f"them; to go on without them, give a list for the gaps."
+            f"Events {named(self.gaps)} are gone: more came meanwhile than max-events keeps. Read more often, or keep "
+            f"more of them; to go on without them, give a list for the gaps."
         )
 
 

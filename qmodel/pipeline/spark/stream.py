@@ -33,7 +33,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.events.gaps import Gap, SequenceWentBack, joined
+from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack, joined
 from qmodel.pipeline.events.histories import (
     KEEP,
     STOP,
@@ -161,8 +161,8 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Give the end of the next batch.
 
-        Raises StreamForked if the server lost events that were read, and SequenceWentBack if the newest event is older
-        than `start` but of the same epoch.
+        Raises StreamForked if the server lost events that were read, SequenceWentBack if the newest event is older
+        than `start` but of the same epoch, and EventsGone if the next events are not kept.
         """
         newest = self._newest()
         begin, common = self._joined(start, newest)
@@ -181,11 +181,15 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**_offset(end, [*spans, *added]), **common, **self._gaps(start, begin.number, until)}
 
     def _gaps(self, start: Offset, after: int, until: int) -> Offset:
-        """Give what the query did not read because the server no longer kept it, up to the end of the next batch."""
-        if self.what.fail_on_data_loss:
-            return {}
+        """Give what the query did not read because the server no longer kept it, up to the end of the next batch.
+
+        Raises EventsGone if nothing may be lost: before Spark notes the batch in the checkpoint, without its gaps.
+        """
+        new = gone(self._asked(), after, until)
+        if new and self.what.fail_on_data_loss:
+            raise EventsGone(new)
         known = [Gap(*gap) for gap in start.get("gaps", ()) if gap[1] <= after]
-        gaps = joined([*known, *gone(self._asked(), after, until)])
+        gaps = joined([*known, *new])
         lost = start.get("lost", 0) - sum(map(len, known)) + sum(map(len, gaps))
         return {"lost": lost, "gaps": [list(gap) for gap in gaps[-GAPS:]]} if lost else {}
 
