@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap, prove
@@ -24,7 +25,7 @@ def read(
     Raises ArchiveError before a table that follows missing events; with a list for `gaps`, adds them to that list
     instead.
     """
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     files = archive.files(namespace, after=after, last=last)
     if last is None:
         last = max([after, *(file.last for file in files)])
