@@ -68,7 +68,11 @@ function plain_put.put(now, moment, args, simulated)
     return nil
   end
 
-  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  local said = moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
+  if tags_ and tags_[1] then
+    said = said .. '\t' .. table.concat(tags_, tags.BETWEEN_TAGS)
+  end
+  local _, id = store.tell(said)
   if tags_ then
     rare = plain_records.rare(table.concat(tags_, BETWEEN), option, of)
     enter_extras(moment, jid, id, tags_, option, of, request)
