@@ -58,3 +58,23 @@ def test_a_new_archive_has_a_folder_for_its_kind_if_asked(tmp_path: Path) -> Non
     root = str(tmp_path)
     assert kinds.opened(root, kinds.EVENTS).root == root
     assert kinds.opened(root, kinds.EVENTS, apart=True).root == f"{root}/events"
+
+
+def test_one_set_of_commands_keeps_events_and_journal_in_one_root(server: Server, tmp_path: Path) -> None:
+    root = str(tmp_path / "shop")
+    url = filled(server, str(tmp_path / "e"), str(tmp_path / "j"))
+
+    def said(*arguments: str) -> str:
+        found = CliRunner().invoke(cli, ["--url", url, *arguments])
+        assert found.exit_code == 0, (found.output, found.exception)
+        return found.output
+
+    assert "entries of the journal added" in said("archive", "run", root, "--journal")
+    assert sorted(path.name for path in Path(root).iterdir()) == ["events", "journal"]
+    assert "each is there once" in said("archive", "verify", root)
+    day = next(Path(root).glob("events/*/day=*")).name.removeprefix("day=")
+    assert "Nothing to merge" in said("archive", "compact", root, "--day", day)
+    assert "waits" in said("statistics", root)
+    assert "0 differences" in said("reconcile", root)
+    assert "completed" in said("query", root, "select outcome, count(*) from jobs group by all")
+    assert "0 differ" in said("journals", root)

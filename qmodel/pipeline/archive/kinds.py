@@ -21,6 +21,7 @@ EVENTS, JOURNAL = "events", "journal"
 _KEYS = {VERSION_KEY: EVENTS, b"qmodel.journal": JOURNAL}
 _SAID = {EVENTS: "events", JOURNAL: "entries of the journal"}
 _FILLED = {EVENTS: "qmodel archive run", JOURNAL: "qmodel archive run --journal"}
+"""The commands that fill each."""
 
 
 def opened(root: str, kind: str, *, apart: bool = False) -> Archive:

@@ -48,6 +48,7 @@ class Dialect(NamedTuple):
     last: str  # the last value that is not null
     escape: str  # what escapes a quote in a text, and itself
     each: str  # the function that makes a row of each element of a list
+    moment: str  # a timestamp of milliseconds since 1970
 
     def name(self, name: str) -> str:
         """Quote a name."""
@@ -59,8 +60,8 @@ class Dialect(NamedTuple):
         return "'" + (doubled if self.escape == "'" else doubled.replace("'", f"{self.escape}'")) + "'"
 
 
-DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'", "unnest")
-SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\", "explode")
+DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'", "unnest", "epoch_ms(cast({0} as bigint))")
+SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\", "explode", "timestamp_millis({0})")
 
 
 def slim(relation: str, ranges: str, dialect: Dialect) -> str:
