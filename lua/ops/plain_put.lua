@@ -50,6 +50,11 @@ local function is_known(request, name, jid, klass, data)
     and (request == '' or arguments.is_id(request, 64))
 end
 
+-- The fact of the tags for the event, with a tab before it; empty if there are none.
+local function fact_of(found)
+  return found and found[1] and '\t' .. table.concat(found, tags.BETWEEN_TAGS) or ''
+end
+
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
@@ -68,11 +73,7 @@ function plain_put.put(now, moment, args, simulated)
     return nil
   end
 
-  local said = moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
-  if tags_ and tags_[1] then
-    said = said .. '\t' .. table.concat(tags_, tags.BETWEEN_TAGS)
-  end
-  local _, id = store.tell(said)
+  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact_of(tags_))
   if tags_ then
     rare = plain_records.rare(table.concat(tags_, BETWEEN), option, of)
     enter_extras(moment, jid, id, tags_, option, of, request)

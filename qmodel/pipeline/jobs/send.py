@@ -99,7 +99,7 @@ def _created(client: Client, under_way: _UnderWay | None, make: Step, check: Che
 
 
 def _known(client: Client, step: tuple[ops.Put, ...]) -> Iterator[tuple[ops.Put, replies.Job]]:
-    """Give the jobs that have the ids of rows; a row whose deduplication key is held has none."""
+    """Give the jobs that have the ids of rows; none, if another job holds the deduplication key."""
     found = client.multiget([op.jid for op in step])
     jobs = {job.jid: job for job in found}
     return ((op, jobs[op.jid]) for op in step if op.jid in jobs)

@@ -1,6 +1,6 @@
 """Keep tables of jobs and attempts beside an archive; each run adds the rows of new events.
 
-    <out>/runs/000001/jobs/        the jobs whose life was closed in this run
+    <out>/runs/000001/jobs/        the jobs that ended in this run
                       attempts/    their attempts
                       carried/     the events of open lives; kept for the last run only
 
