@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
+from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import VERSION_KEY
 
 EVENTS, JOURNAL = "events", "journal"
@@ -40,8 +41,7 @@ def opened(root: str, kind: str, *, apart: bool = False) -> Archive:
 
 def check(archive: Archive, kind: str) -> None:
     """Refuse an archive with the other kind of rows. Raises ArchiveError."""
-    found = next(iter(archive.files()), None)
-    there = kind_of(archive, found) if found else kind
+    there = next((found for file in archive.files() if (found := kind_of(archive, file)) is not None), kind)
     if there != kind:
         raise ArchiveError(
             f"{archive.root} has {_SAID.get(there, 'other rows')}, and this needs {_SAID[kind]}. Nothing was done. "
@@ -49,10 +49,13 @@ def check(archive: Archive, kind: str) -> None:
         )
 
 
-def kind_of(archive: Archive, file: File) -> str:
-    """Give the kind of a file's rows; empty if they are of neither."""
-    with archive.fs.open_input_file(file.path) as opened:
-        metadata = pq.ParquetFile(opened).schema_arrow.metadata or {}
+def kind_of(archive: Archive, file: File) -> str | None:
+    """Give the kind of a file's rows; empty if they are of neither, None if the file was merged or is damaged."""
+    try:
+        with archive.fs.open_input_file(file.path) as opened:
+            metadata = pq.ParquetFile(opened).schema_arrow.metadata or {}
+    except (OSError, pa.ArrowInvalid):
+        return None
     return next((kind for key, kind in _KEYS.items() if key in metadata), "")
 
 
