@@ -56,6 +56,11 @@ local function is_listed(queue)
   return queue.first_seen ~= '' and queue.idle == '0'
 end
 
+-- The fact of the tags for the event, with a tab before it; empty if there are none.
+local function fact_of(found)
+  return found and found[1] and '\t' .. table.concat(found, tags.BETWEEN_TAGS) or ''
+end
+
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
@@ -74,7 +79,7 @@ function plain_put.put(now, moment, args, simulated)
     return nil
   end
 
-  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact_of(tags_))
   if tags_ then
     rare = plain_records.rare(table.concat(tags_, BETWEEN), option, of)
     enter_extras(moment, jid, id, tags_, option, of, request)

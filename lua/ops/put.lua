@@ -55,7 +55,7 @@ function put.put_one(now, op, edges, request, of)
     bind(now, job, op, edges)
   end
   local state = stages.enter(now, job, op.queue, op.delay_ms)
-  store.emit(now, 'put', job.jid, op.queue, op.klass, state)
+  store.emit(now, 'put', job.jid, op.queue, op.klass, state, tags.fact(job, op.tags))
   if op.tags then
     tags.assign(job, op.tags)
   end

@@ -38,7 +38,7 @@ local function write_letter(now, job)
   copy(job, letter_job)
   queues.register(now, to)
   local state = stages.enter(now, letter_job, to, 0)
-  store.emit(now, 'put', jid, to, job.klass, state)
+  store.emit(now, 'put', jid, to, job.klass, state, tags.fact(job, nil))
   tags.assign(letter_job, tags.of(job))
   jobs.place(letter_job, state)
 end

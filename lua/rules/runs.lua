@@ -38,7 +38,7 @@ function runs.make(now, run)
   store.emit(now, 'fired', schedule.jid, schedule.queue, run.jid, run.due_at)
   local job = jobs.create(run.jid)
   local state = begin(job, run)
-  store.emit(now, 'put', run.jid, schedule.queue, schedule.klass, state)
+  store.emit(now, 'put', run.jid, schedule.queue, schedule.klass, state, tags.fact(job, schedule.tags))
   tags.assign(job, schedule.tags)
   jobs.place(job, state)
 end

@@ -5,6 +5,8 @@ local tags = {}
 
 local BETWEEN = '\255'
 
+tags.BETWEEN_TAGS = '\31' -- in the fact of an event; no tag has a control character
+
 -- A job's tags, in order.
 function tags.of(job)
   local found = {}
@@ -112,6 +114,21 @@ function tags.assign(job, list)
     end
   end
   job.tags = table.concat(order, BETWEEN)
+end
+
+-- Give the tags of a job that is put, for the event: those that the put says, or else those that it had.
+function tags.fact(job, given)
+  if not given then
+    return job.tags ~= '' and string.gsub(job.tags, BETWEEN, tags.BETWEEN_TAGS) or nil
+  end
+  local wanted, order = {}, {}
+  for _, tag in ipairs(given) do
+    if not wanted[tag] then
+      wanted[tag] = true
+      order[#order + 1] = tag
+    end
+  end
+  return order[1] and table.concat(order, tags.BETWEEN_TAGS) or nil
 end
 
 -- Give these tags to a job that is only shown; no tag will list it.

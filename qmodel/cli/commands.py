@@ -52,7 +52,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "serve": "Serve jobs over the Redis protocol, without Redis.",
     },
     "Pipeline": {
+        "archive": "Keep all events, and the journal, in Parquet.",
         "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
+        "query": "Answer SQL about the jobs and attempts of an archive.",
         "plan": "Simulate the queue: how many workers are enough, and how long will jobs wait?",
         "spark": "Archive, count, check and simulate jobs on Spark.",
     },

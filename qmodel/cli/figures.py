@@ -88,11 +88,11 @@ def asked(
 
 def answer(engine: Engine, what: Asked) -> None:
     """Count, and show the figures."""
-    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.archive.kinds import EVENTS, opened
     from qmodel.pipeline.statistics.count import collect, count
 
     at = session()
-    new = count(engine, Archive(what.archive), what.out, what.namespace)
+    new = count(engine, opened(what.archive, EVENTS), what.out, what.namespace)
     found = collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
     if what.out:
         from qmodel.pipeline.statistics.tables import publish

@@ -35,8 +35,10 @@ def command(root: str, add: bool, take: bool, on_fork: str, namespace: str | Non
     """
     need("pyarrow", "arrow", "journals")
     at = session()
+    from qmodel.pipeline.archive.kinds import JOURNAL, opened
     from qmodel.pipeline.journal import archive
 
+    root = opened(root, JOURNAL).root
     if not (add or take):
         _audit(root, **auditing)
         return

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 def answer(engine: OrderedEngine, root: str, namespace: str | None) -> None:
     """Compare an archive with the engine's statistics, and show the differences; exit with 1 if there are any."""
-    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.archive.kinds import EVENTS, opened
     from qmodel.pipeline.archive.write import namespace_of
     from qmodel.pipeline.events.gaps import EventsGone
     from qmodel.pipeline.statistics.ordered import fold_of
     from qmodel.pipeline.statistics.reconcile import kept_since, reconcile
 
     at = session()
-    fold = fold_of(engine, Archive(root), namespace or namespace_of(at.client), kept_since(at.client))
+    archive, name = opened(root, EVENTS), namespace or namespace_of(at.client)
+    fold = fold_of(engine, archive, name, kept_since(at.client))
     try:
         report = reconcile(at.client, fold)
     except EventsGone as gone:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 EVENTS: dict[str, tuple[str, ...]] = {
     # a job enters a state
-    "put": ("jid", "queue", "klass", "state"),
+    "put": ("jid", "queue", "klass", "state", "tags"),  # all tags of the job; none, and the fact is left out
     "promoted": ("jid", "queue"),
     "unblocked": ("jid", "queue", "state"),
     "deduplicated": ("jid", "queue", "unique", "mode", "state"),  # the job that holds the key; no job was put
@@ -96,7 +96,19 @@ WHOLE = frozenset(
 )  # fmt: skip
 """The facts of events and stages that are whole numbers."""
 
+OPTIONAL: dict[str, int] = {"put": 1}
+"""How many of an event's last facts may be left out: a put has no `tags` if its job has none."""
+
+BETWEEN_TAGS = "\x1f"
+"""What stands between tags in a fact; no tag has a control character."""
+
 Fact = str | int
+
+
+def is_whole(event: str, count: int) -> bool:
+    """Say whether an event may have so many facts."""
+    names = EVENTS.get(event, ())
+    return bool(names) and len(names) - OPTIONAL.get(event, 0) <= count <= len(names)
 
 
 class Event(NamedTuple):
@@ -111,4 +123,5 @@ class Event(NamedTuple):
     @property
     def named(self) -> dict[str, Fact]:
         """Give the facts by name."""
-        return dict(zip(EVENTS[self.event], self.facts, strict=True))
+        names = EVENTS[self.event]
+        return dict(zip(names, self.facts, strict=self.event not in OPTIONAL))

@@ -24,7 +24,7 @@ from qmodel.contract.arguments import (
     Text,
     Whole,
 )
-from qmodel.contract.events import EVENTS, WHOLE
+from qmodel.contract.events import EVENTS, OPTIONAL, WHOLE
 from qmodel.contract.operations import CATALOGUE, Argument, Spec
 from qmodel.contract.refusals import EVERY_REASON
 from qmodel.http.problems import OWN
@@ -181,7 +181,9 @@ def _job(job: Schema) -> Schema:
 def _event(event: str) -> Schema:
     facts = {name: {"type": "integer"} if name in WHOLE else TEXT for name in EVENTS[event]}
     facts |= {"token": DIGITS} if "token" in facts else {}
-    properties = {"seq": COUNT, "at": COUNT, "event": {"const": event}, "facts": record(facts), "epoch": COUNT}
+    optional = EVENTS[event][len(facts) - OPTIONAL.get(event, 0) :]
+    said = record(facts, optional)
+    properties = {"seq": COUNT, "at": COUNT, "event": {"const": event}, "facts": said, "epoch": COUNT}
     return record(properties)
 
 

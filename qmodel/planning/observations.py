@@ -104,10 +104,10 @@ def archived(root: str, namespace: str | None = None) -> list[Observed]:
     """Observe a namespace of an archive; `namespace` is required if it has several. Raises QmodelError."""
     from pyarrow import parquet
 
-    from qmodel.pipeline.archive.layout import Archive
+    from qmodel.pipeline.archive.kinds import EVENTS, opened
     from qmodel.pipeline.events.decode import events_of
 
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     there = archive.namespaces()
     if namespace is None and len(there) > 1:
         raise QmodelError(f"The archive {root} has several namespaces. Choose one: {', '.join(there)}.")

@@ -261,3 +261,26 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     assert run("verify")[0] == 1
     assert "Run `qmodel spark verify" in run("archive")[2]
     assert CliRunner().invoke(cli, ["spark", "archive", "--to", root]).exit_code == 1
+
+
+def test_a_reader_beside_a_compactor_reads_each_event_once(client: Client, url: str, tmp_path: Path) -> None:
+    for _ in range(5):
+        put(client, 20)
+        list(archive(url, str(tmp_path)))
+    tables = read.read(str(tmp_path), "spark:")
+    found = next(tables).column("seq").to_pylist()
+    assert [one.before for one in compact(str(tmp_path), days=["2024-10-04"])] == [5]
+    for table in tables:
+        found += table.column("seq").to_pylist()
+    assert found == list(range(1, client.newest() + 1))
+
+
+def test_a_file_that_is_listed_and_never_there_is_an_error_with_its_name(
+    client: Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(client, 5)
+    list(archive(url, str(tmp_path)))
+    (file,) = layout.files(str(tmp_path), "spark:")
+    monkeypatch.setattr(Archive, "files", lambda *_, **__: [file._replace(path=f"{file.path}-gone")])
+    with pytest.raises(ArchiveError, match=f"{file.name} in .* is listed, and is not there"):
+        list(read.read(str(tmp_path), "spark:"))

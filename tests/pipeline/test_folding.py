@@ -117,14 +117,21 @@ def test_figures_are_by_klass_worker_and_tag_too() -> None:
     assert {key.by for key in fold.tallies} == {"queue", "klass", "worker", "tag"}
 
 
-def test_tags_of_a_put_are_those_that_a_fold_is_told() -> None:
+def test_tags_of_a_put_are_in_its_event_and_those_of_an_older_one_are_told() -> None:
     watched = Watched()
-    watched.step(0, ops.Put("q", "a", "Send", "", tags=("big",)))
+    watched.step(0, ops.Put("q", "a", "Send", "", tags=("big", "eu", "big")))
+    watched.step(1, ops.Put("q", "b", "Send", ""))
+    put, other = (event for event in watched.events if event.event == "put")
+    assert put.named["tags"] == "big\x1feu"
+    assert "tags" not in other.named
+    watched.step(2, ops.Put("q", "a", "Send", ""))  # it keeps its tags, and the event says so
+    assert watched.events[-1].named["tags"] == "big\x1feu"
     fold = folded(watched)
-    fold.know("a", "Send", ["big"])
-    watched.step(7, ops.Pop("q", "w"))
+    fold.know("b", "Send", ["old"])
+    for at in (8, 9):
+        watched.step(at, ops.Pop("q", "w"))
     fold.add(watched.events[fold.last :])
-    assert fold.tally("tag", "big", 0).wait.mean == 7
+    assert {tag: fold.tally("tag", tag, 0).wait.count for tag in ("big", "eu", "old")} == {"big": 1, "eu": 1, "old": 1}
 
 
 def test_a_fold_from_the_middle_counts_older_jobs_without_a_klass() -> None:

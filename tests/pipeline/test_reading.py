@@ -58,7 +58,7 @@ def test_a_version_has_just_these_columns() -> None:
         "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
         "left letter limit messages mode next_at option outcome previous priority queue rate rate_ms ready_at reason "
         "refill refill_ms remaining request run run_ms runs schedule state subject subscription subscriptions tag "
-        "throttle times to token unique until value wait_ms worker"
+        "tags throttle times to token unique until value wait_ms worker"
     )
 
 
@@ -66,7 +66,8 @@ def test_columns_have_the_facts_types_and_hide_none_of_the_first_four() -> None:
     assert not {"seq", "at", "event", "epoch"} & set(schema.FACTS)
     for fact in schema.FACTS:
         whole = schema.TOKEN if fact == "token" else pa.int64()
-        assert schema.SCHEMA.field(fact).type == (whole if fact in WHOLE else pa.string())
+        text = pa.list_(pa.string()) if fact == "tags" else pa.string()
+        assert schema.SCHEMA.field(fact).type == (whole if fact in WHOLE else text)
 
 
 def test_the_longest_token_fits_and_a_table_of_version_1_is_of_epoch_0() -> None:

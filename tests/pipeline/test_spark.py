@@ -54,7 +54,22 @@ def test_a_read_fails_where_events_are_gone_unless_it_may_lose_some(spark: Any, 
     source = spark.read.format("qmodel").option("url", url)
     with pytest.raises(Exception, match=f"Events 1 to {kept - 1} are gone"):
         source.load().count()
-    assert source.option("failOnDataLoss", "false").load().count() == newest - kept + 1
+    gaps = source.option("table", "gaps")
+    assert [tuple(row) for row in gaps.load().collect()] == [(1, kept - 1, kept - 1)]
+    assert gaps.option("after", str(kept - 1)).load().collect() == []
+    assert source.option("table", "events").option("failOnDataLoss", "false").load().count() == newest - kept + 1
+
+
+def test_a_task_names_the_events_that_it_did_not_read(
+    client: Client, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.config.set("max-events", 100)
+    kept = next(client.events()).seq
+    what = EventsReader(wanted({"url": url, "failOnDataLoss": "false"}))
+    assert sum(batch.num_rows for batch in what.read(*what.partitions())) == client.newest() - kept + 1
+    assert caplog.messages == [
+        f"Events 1 to {kept - 1} are gone from the server and were not read: failOnDataLoss is false."
+    ]
 
 
 def test_ranges_are_read_without_spark_too(client: Client, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,14 @@ from tests.pipeline.sparking import needed
 pytestmark = pytest.mark.spark
 needed()
 
+import pyarrow as pa  # noqa: E402
 from pyspark import TaskContext  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
+from pyspark.sql import types  # noqa: E402
 
 from qmodel.pipeline.spark.writer import JobsWriter, target  # noqa: E402
+
+NUMBERS = types.StructType().add("n", "long")
 
 
 @pytest.fixture
@@ -92,6 +97,75 @@ def test_a_stream_that_does_a_batch_again_writes_each_row_once(
         kept.unlink()  # as if it had died before it could note that the batch was written
     once()
     assert client.queues["q"].counts.waiting == 500
+
+
+def test_a_second_write_says_how_many_rows_were_known(
+    spark: Any, client: Client, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = JobsWriter(target({"url": url, "queue": "q", "klass": "Send", "idColumns": "n"}, NUMBERS))
+    rows = pa.record_batch({"n": pa.array(range(100), pa.int64())})
+    with caplog.at_level("INFO", "qmodel.pipeline"):
+        writer.commit([writer.write(iter([rows]))])
+        writer.commit([writer.write(iter([rows])), None])
+    assert caplog.messages == [
+        "100 rows written to queue q: 100 new jobs, 0 known and not put again.",
+        "100 rows written to queue q: 0 new jobs, 100 known and not put again.",
+    ]
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+def test_values_of_all_types_that_json_has_are_written(spark: Any, client: Client, url: str) -> None:
+    values = spark.sql(
+        """select named_struct('text', 'a', 'flag', true, 'byte', 1Y, 'short', 2S, 'int', 3, 'long', 4L, 'float', 0.5F,
+        'double', 0.25D, 'sum', 1.50, 'day', date '2026-11-21', 'at', timestamp '2026-11-21 08:00:00', 'local',
+        timestamp_ntz '2026-11-21 08:00:00', 'none', null, 'list', array(1, null), 'map', map('a', 1), 'clock',
+        time '08:30:00') as data, timestamp '2026-11-21 08:00:00' as at"""
+    )
+    to(values, url, idColumns="at").save()
+    (job,) = client.jobs.search("q")
+    assert job.data == {
+        "text": "a", "flag": True, "byte": 1, "short": 2, "int": 3, "long": 4, "float": 0.5, "double": 0.25,
+        "sum": "1.50", "day": "2026-11-21", "at": "2026-11-21T08:00:00+00:00", "local": "2026-11-21T08:00:00",
+        "none": None, "list": [1, None], "map": {"a": 1}, "clock": "08:30:00",
+    }  # fmt: skip
+
+
+def every_type(of: type[types.DataType]) -> Iterator[type[types.DataType]]:
+    for one in of.__subclasses__():
+        if one.__module__ == types.__name__:
+            yield one
+            yield from every_type(one)
+
+
+KINDS = {
+    types.AnsiIntervalType, types.AnyTimeType, types.AtomicType, types.DatetimeType, types.FractionalType,
+    types.IntegralType, types.NumericType, types.SpatialType, types.StructField,
+}  # fmt: skip
+"""What types have in common; no column has one."""
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "CharType": (3,), "VarcharType": (3,), "GeometryType": (4326,), "GeographyType": (4326,),
+    "ArrayType": (types.TimestampType(),), "MapType": (types.DateType(), types.LongType()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("of", sorted({*every_type(types.DataType)} - KINDS, key=lambda one: one.__name__))
+def test_every_type_of_spark_is_written_or_refused_by_its_name(of: type[types.DataType]) -> None:
+    given = {"url": "redis://h", "queue": "q", "klass": "Send"}
+    for make in (lambda one: one, types.ArrayType, lambda one: types.StructType().add("x", one)):
+        one = of(*ARGUMENTS.get(of.__name__, ()))
+        schema = types.StructType().add("data", make(one))
+        if of.__name__ in REFUSED:
+            with pytest.raises(ValueError, match=f"has the Spark type {re.escape(one.simpleString())}.*Write "):
+                target(given, schema)
+        else:
+            target(given, schema)
+
+
+REFUSED = {
+    "BinaryType", "CalendarIntervalType", "DayTimeIntervalType", "GeographyType", "GeometryType", "UserDefinedType",
+    "VariantType", "YearMonthIntervalType",
+}  # fmt: skip
 
 
 def test_other_modes_are_refused_with_what_to_do(spark: Any, url: str) -> None:

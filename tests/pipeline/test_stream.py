@@ -13,7 +13,7 @@ import pytest
 from qmodel import Client, connect
 from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.errors import Forked
-from qmodel.pipeline.events.gaps import SequenceWentBack
+from qmodel.pipeline.events.gaps import EventsGone, SequenceWentBack
 from tests.pipeline.forks import jobs, restored
 from tests.pipeline.sparking import needed
 from tests.servers import Server
@@ -80,8 +80,28 @@ def test_a_query_fails_where_events_are_gone_that_it_did_not_read(
     put(client, 60)
     with pytest.raises(Exception, match=f"Events {last + 1} to"):
         run(spark, url, tmp_path)
-    seqs, _ = run(spark, url, tmp_path, failOnDataLoss="false")
-    assert seqs == [*range(1, last + 1), *range(client.newest() - 19, client.newest() + 1)]
+    seqs, progress = run(spark, url, tmp_path, failOnDataLoss="false", maxOffsetsPerTrigger="50")
+    first = client.newest() - 19
+    assert seqs == [*range(1, last + 1), *range(first, client.newest() + 1)]
+    end = json.loads(progress[-1].sources[0].endOffset)
+    assert (end["lost"], end["gaps"]) == (first - last - 1, [[last + 1, first - 1]])
+
+
+def test_a_stream_that_may_lose_events_names_all_of_them(client: Client, url: str) -> None:
+    stream = reader(url, failOnDataLoss="false")
+    at = stream.initialOffset()
+    for _ in range(2):
+        client.config.set("max-events", 20)
+        put(client, 60)
+        at = stream.latestOffset(at, ReadMaxRows(40))
+        at = stream.latestOffset(at, ReadAllAvailable())
+        assert at["gaps"][-1][1] == client.newest() - 20
+    assert at["lost"] == sum(last - first + 1 for first, last in at["gaps"])
+    assert len(at["gaps"]) == 2
+    with pytest.raises(EventsGone, match=f"Events 1 to {client.newest() - 20} are gone"):
+        reader(url).latestOffset({"seq": 0, "epoch": 0}, ReadAllAvailable())
+    assert "gaps" not in reader(url).latestOffset({"seq": client.newest() - 1, "epoch": None}, ReadAllAvailable())
+    stream.stop()
 
 
 def test_where_a_query_begins(client: Client, url: str) -> None:

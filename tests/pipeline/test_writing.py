@@ -103,6 +103,49 @@ def test_keys_tell_rows_apart(client: Client) -> None:
     assert waiting(client) == 4
 
 
+@pytest.mark.parametrize("other", [{"queue": "crm"}, {"klass": "Sync"}, {"run": "tuesday"}, {"keys": ("customer",)}])
+def test_equal_values_of_another_queue_type_run_or_column_are_other_jobs(client: Client, other: Any) -> None:
+    what = EMAILS._replace(keys=("invoice",))
+    numbers = list(range(100))
+    assert put(client, puts(batch(invoice=numbers), what)) == (100, 100)
+    another = what._replace(**other)
+    assert put(client, puts(batch(**{another.keys[0]: numbers}), another)) == (100, 100)
+    assert put(client, puts(batch(invoice=numbers), what)).known == 100
+
+
+def test_rows_without_keys_are_jobs_of_their_queue_and_type(client: Client) -> None:
+    for what in (EMAILS, EMAILS._replace(queue="crm"), EMAILS._replace(klass="Sync")):
+        assert put(client, puts(batch(data=[1, 2]), what)) == (2, 2)
+
+
+def test_a_jid_of_another_job_is_an_error_that_names_both(client: Client) -> None:
+    put(client, puts(batch(jid=["a", "b"])))
+    for what, said in ((EMAILS._replace(queue="crm"), "for queue crm"), (EMAILS._replace(klass="Sync"), "type Sync")):
+        with pytest.raises(RowRefused, match=f"type Send in queue emails has this id, and the row is .*{said}"):
+            put(client, puts(batch(jid=["b", "a"]), what))
+
+
+def test_a_job_that_moved_to_another_queue_is_known(client: Client) -> None:
+    put(client, puts(batch(jid=["a"])))
+    job = client.queues["emails"].pop()
+    assert job is not None
+    job.complete(next="archive")
+    assert put(client, puts(batch(jid=["a"]))) == (1, 0)
+
+
+def test_a_moment_is_the_same_in_every_time_zone() -> None:
+    moment = datetime(2026, 11, 21, 8, tzinfo=UTC)
+    zones = [pa.struct([("at", pa.timestamp("us", zone))]) for zone in ("UTC", "Asia/Tokyo")]
+    first, other = (puts(batch(data=pa.array([{"at": moment}], zone)))[0] for zone in zones)
+    assert first == other
+    assert first.data == '{"at":"2026-11-21T08:00:00+00:00"}'
+
+
+def test_numbers_that_json_does_not_have_are_refused_with_their_place() -> None:
+    with pytest.raises(ValueError, match=r"data\.sums\[\] is nan, which JSON does not have"):
+        puts(batch(data=[{"sums": [1.5, float("nan")]}]))
+
+
 def test_a_jid_that_is_taken_is_passed_over_whoever_took_it(client: Client) -> None:
     rows = batch(jid=["a", "a", "b"])
     client.queues["emails"].put("Send", jid="b")
@@ -196,7 +239,8 @@ def test_two_that_write_the_same_at_a_time_make_each_job_once(spark_server: Serv
         ({"priority": ["high"]}, EMAILS, "'priority' must contain whole numbers, not string"),
         ({"tags": ["a,b"]}, EMAILS, "'tags' must contain a list of texts, not string"),
         ({"lifo": [1]}, EMAILS, "'lifo' must contain true or false"),
-        ({"data": [b"x"]}, EMAILS, "'data' has binary, which is not a type of JSON"),
+        ({"data": [b"x"]}, EMAILS, "data has the type binary, which JSON does not have"),
+        ({"data": [{"a": [b"x"]}]}, EMAILS, r"data\.a\[\] has the type binary"),
         ({"jid": ["a"], "n": [1]}, EMAILS._replace(keys=("n",)), "use one of them"),
         ({"n": [1]}, EMAILS._replace(keys=("m",)), "idColumns has 'm', and the rows have n"),
         ({"priority": [1]}, EMAILS._replace(request="r"), "no 'priority' of its own"),

@@ -16,7 +16,7 @@ from qmodel.errors import ConnectError, QmodelError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from qmodel.pipeline.archive.write import Progress
     from qmodel.processes import Run
@@ -50,6 +50,21 @@ def command(
         qmodel --url redis://host spark archive --to /data/events --every 1m
         qmodel --url redis://host spark archive --to /data/events --local 2
     """
+    add(root, namespace, local, every, skip_gaps=skip_gaps, on_fork=on_fork, rows=rows)
+
+
+def add(
+    root: str,
+    namespace: str | None,
+    local: int | None,
+    every: int | None,
+    *,
+    skip_gaps: bool,
+    on_fork: str,
+    rows: int | None,
+    more: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Add new events, once or in an interval (ms), on Spark or in `local` processes; `more` is called after them."""
     url = session().url
     if url.startswith("memory:"):
         raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
@@ -63,6 +78,7 @@ def command(
         while True:
             try:
                 _once(url, root, namespace or "", run, skip_gaps, on_fork, rows)
+                more(url)
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise

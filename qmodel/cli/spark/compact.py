@@ -23,6 +23,11 @@ def command(root: str, namespace: str | None, local: int | None, days: tuple[str
     \b
         qmodel spark compact --to /data/events
     """
+    merge(root, namespace, local, days, rows)
+
+
+def merge(root: str, namespace: str | None, local: int | None, days: tuple[str, ...], rows: int | None) -> None:
+    """Merge files, on Spark or in `local` processes, and print the days with merged files."""
     at = session()
     with performing("compact", local) as run:
         from qmodel.pipeline.archive.compact import MOST, compact

@@ -26,6 +26,11 @@ def command(root: str, namespace: str | None, local: int | None, record_missing:
     \b
         qmodel spark verify --to /data/events
     """
+    check(root, namespace, local, record_missing)
+
+
+def check(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
+    """Verify an archive, on Spark or in `local` processes; exit with 1 if it is not whole."""
     whole = True
     with performing("verify", local) as run:
         from qmodel.pipeline.archive.verify import record_missing as record

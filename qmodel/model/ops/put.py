@@ -198,7 +198,7 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
     if op.named:
         _bind(store, now, job, op, edges)
     state = enter(store, now, job, op.queue, op.delay_ms)
-    emit(store, now, "put", job.jid, op.queue, op.klass, state)
+    emit(store, now, "put", job.jid, op.queue, op.klass, state, *tags.fact(job, op.tags))
     if op.tags is not None:
         tags.assign(store, job, op.tags)
     place(store, now, job, state)

@@ -33,7 +33,7 @@ def make(store: Store, now: int, run: Run) -> None:
     emit(store, now, "fired", schedule.jid, schedule.queue, run.jid, run.due_at)
     job = jobs.create(store, run.jid)
     state = _begin(store, job, run)
-    emit(store, now, "put", run.jid, schedule.queue, schedule.klass, state)
+    emit(store, now, "put", run.jid, schedule.queue, schedule.klass, state, *tags.fact(job, schedule.tags))
     tags.assign(store, job, schedule.tags)
     jobs.place(store, job, state)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmodel.contract.arguments import MOST
+from qmodel.contract.events import BETWEEN_TAGS
 from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.records import Job
@@ -45,6 +46,12 @@ def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
         if tag not in job.tags:
             add(store, job, tag)
     job.tags = {tag: job.tags[tag] for tag in wanted}
+
+
+def fact(job: Job, given: Iterable[str] | None) -> tuple[str, ...]:
+    """Give the tags of a job that is put, for the event: those that the put says, or else those that it had."""
+    wanted = dict.fromkeys((job.tags or ()) if given is None else given)
+    return (BETWEEN_TAGS.join(wanted),) if wanted else ()
 
 
 def pretend(job: Job, tags: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from qmodel.pipeline.archive.commit import explained, writing
+from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archive.write import write_file
 from qmodel.pipeline.arrow import pa
@@ -55,7 +56,7 @@ def compact(
     Each day is merged whole or not at all. Yields the days with merged files. Raises ArchiveError if another process
     writes to the archive, or if files changed meanwhile.
     """
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     for space in archive.namespaces() if namespace is None else [namespace]:
         with explained(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):

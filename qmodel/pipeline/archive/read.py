@@ -10,10 +10,14 @@ from collections.abc import Iterator, Sequence
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap, prove
 from qmodel.pipeline.events.schema import SCHEMA, current
+
+TRIES = 5
+"""The number of times that files are listed without one of them being read."""
 
 
 def read(
@@ -22,14 +26,26 @@ def read(
     """Yield the events of a namespace after a sequence, up to `last` or the end, in tables of some files each.
 
     Raises ArchiveError before a table that follows missing events; with a list for `gaps`, adds them to that list
-    instead.
+    instead. Files that a compaction replaces meanwhile are listed again, from the last event that was read.
     """
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     files = archive.files(namespace, after=after, last=last)
     if last is None:
         last = max([after, *(file.last for file in files)])
-    for group in together(files):
-        table = _table(archive, group).filter((pc.field("seq") > after) & (pc.field("seq") <= last))
+    groups, tries = together(files), 0
+    while group := next(groups, None):
+        try:
+            table = _table(archive, group).filter((pc.field("seq") > after) & (pc.field("seq") <= last))
+        except FileNotFoundError as error:
+            tries += 1
+            if tries == TRIES:
+                raise ArchiveError(
+                    f"{group[0].name} in {archive.root} is listed, and is not there: {error}. Run `qmodel archive "
+                    f"verify {archive.root}`."
+                ) from None
+            groups = together(archive.files(namespace, after=after, last=last))
+            continue
+        tries = 0
         until = table.column("seq")[-1].as_py() if table.num_rows else after
         _prove(archive, table.column("seq").to_pylist(), after, until, gaps)
         after = until

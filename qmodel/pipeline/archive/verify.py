@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qmodel.pipeline.archive.commit import writing
+from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, Commit, File, Lost
 from qmodel.pipeline.archive.write import day_of
 from qmodel.pipeline.arrow import pa
@@ -65,7 +66,7 @@ class Verdict(NamedTuple):
 
 def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterator[Verdict]:
     """Read all files of one namespace or of all; `run` calls a function for each file."""
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     for space in archive.namespaces() if namespace is None else [namespace]:
         for tries in range(TRIES):
             contents: list[Content] = list(run(inspect, [(archive.place, file) for file in archive.files(space)]))
@@ -166,6 +167,6 @@ def _faults(file: File, version: int, seqs: Sequence[int], table: pa.Table, begi
 
 def record_missing(root: str, verdict: Verdict) -> None:
     """Record missing events as holes, so that the archiver continues behind them."""
-    archive = Archive(root)
+    archive = opened(root, EVENTS)
     with writing(archive, verdict.namespace) as writer:
         writer.commit(writer.begin(), Commit(holes=verdict.missing))

@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.errors import Forked
+from qmodel.pipeline.archive import kinds
 from qmodel.pipeline.archive.commit import Writer, explained, sync, writing
 from qmodel.pipeline.archive.forks import Rows, joined
+from qmodel.pipeline.archive.kinds import opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, Lost
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import events_of, read, tables
@@ -161,7 +163,7 @@ def archive(
         kept = int(client.execute(ops.ConfigGet("max-events")))
         if not namespace:
             raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
-        with explained(root), writing(Archive(root), namespace) as writer:
+        with explained(root), writing(opened(root, kinds.EVENTS), namespace) as writer:
             plan = Plan(url, client, writer, namespace, kept, run, rows, together, skip_gaps, on_fork)
             for tries in range(TRIES):
                 try:

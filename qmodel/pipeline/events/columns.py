@@ -10,9 +10,12 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from qmodel.contract.events import EVENTS
+from qmodel.contract.events import BETWEEN_TAGS, EVENTS, OPTIONAL
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
+
+LEFT_OUT = frozenset(name for kind, count in OPTIONAL.items() for name in EVENTS[kind][-count:])
+"""The facts that an event may lack."""
 
 
 class UnknownEvent(QmodelError):
@@ -43,7 +46,12 @@ def batch_of(seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes],
     for name in schema.names:
         places = [EVENTS[kind].index(name) + 2 if name in EVENTS[kind] else None for kind in names]
         if name not in found and any(places):
-            found[name] = values.take(pc.add(starts, pa.array(places, pa.int32()).take(kinds.indices)))
+            place = pa.array(places, pa.int32()).take(kinds.indices)
+            if name in LEFT_OUT:
+                place = pc.if_else(pc.greater(pc.list_value_length(words), place), place, None)
+            found[name] = values.take(pc.add(starts, place))
+    if "tags" in found:
+        found["tags"] = pc.split_pattern(found["tags"], BETWEEN_TAGS)
     arrays = [
         found[field.name].cast(field.type) if field.name in found else pa.nulls(len(seqs), field.type)
         for field in schema
@@ -57,8 +65,12 @@ def _kinds(seqs: Sequence[int], text: pa.Array, words: pa.Array) -> pa.Array:
     has = pc.greater_equal(counts, 2)
     second = words.values.take(pc.add(words.offsets[:-1], pc.cast(has, pa.int32())))
     kinds = second.dictionary_encode()
-    wanted = [len(EVENTS[kind]) + 2 if kind in EVENTS else None for kind in kinds.dictionary.to_pylist()]
-    right = pc.equal(counts, pa.array(wanted, pa.int32()).take(kinds.indices)).fill_null(False)
+    names = kinds.dictionary.to_pylist()
+    most = [len(EVENTS[kind]) + 2 if kind in EVENTS else None for kind in names]
+    least = [None if one is None else one - OPTIONAL.get(kind, 0) for one, kind in zip(most, names, strict=True)]
+    at_least = pc.greater_equal(counts, pa.array(least, pa.int32()).take(kinds.indices))
+    at_most = pc.less_equal(counts, pa.array(most, pa.int32()).take(kinds.indices))
+    right = pc.and_(at_least, at_most).fill_null(False)
     if not pc.all(right, min_count=0).as_py():
         bad = right.index(False).as_py()
         raise UnknownEvent(seqs[bad], text[bad].as_py())

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from qmodel.client.sync import Client
-from qmodel.contract.events import EVENTS, WHOLE, Event, Fact
+from qmodel.contract.events import BETWEEN_TAGS, EVENTS, OPTIONAL, WHOLE, Event, is_whole
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.events.columns import UnknownEvent, batch_of
+from qmodel.pipeline.events.columns import LEFT_OUT, UnknownEvent, batch_of
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.pages import Page, has_texts, pages, texts
 from qmodel.pipeline.events.schema import HEADS, SCHEMA, VERSION, version_of
@@ -29,10 +31,9 @@ def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
     seq, epoch = map(int, id.split(b"-"))
     text = fields[b"e"].decode()
     at, kind, *facts = text.split("\t")
-    names = EVENTS.get(kind, ())
-    if not names or len(names) != len(facts):
+    if not is_whole(kind, len(facts)):
         raise UnknownEvent(seq, text)
-    pairs = zip(names, facts, strict=True)
+    pairs = zip(EVENTS[kind], facts, strict=kind not in OPTIONAL)
     return Event(seq, int(at), kind, tuple(int(fact) if name in WHOLE else fact for name, fact in pairs), epoch)
 
 
@@ -44,13 +45,16 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
     for row, kind in enumerate(kinds):
         rows[kind].append(row)
     wanted = frozenset(schema.names)
-    columns: dict[str, list[Fact | None]] = defaultdict(lambda: [None] * count)
+    columns: dict[str, list[Any]] = defaultdict(lambda: [None] * count)
     for kind, places in rows.items():  # kind by kind: row by row takes half as long again
-        for name, values in zip(EVENTS[kind], zip(*(facts[row] for row in places), strict=True), strict=True):
+        values_of = zip_longest if kind in OPTIONAL else partial(zip, strict=True)
+        for name, values in zip(EVENTS[kind], values_of(*(facts[row] for row in places)), strict=kind not in OPTIONAL):
             if name in wanted:
                 column = columns[name]
                 for row, value in zip(places, values, strict=True):
                     column[row] = value
+    if "tags" in columns:
+        columns["tags"] = [None if one is None else one.split(BETWEEN_TAGS) for one in columns["tags"]]
     found = columns | dict(zip(HEADS, (seqs, ats, kinds, epochs), strict=True))
     arrays = [
         pa.array(found[field.name], field.type) if field.name in found else pa.nulls(count, field.type)
@@ -71,9 +75,12 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     named = [name for name in table.schema.names if table.column(name).null_count < table.num_rows]
     columns = {name: _values(table.column(name)) for name in named}
     epochs = columns.get("epoch") or [0] * table.num_rows
+    absent = [None] * table.num_rows
     for row in range(table.num_rows):
         kind = columns["event"][row]
         names = EVENTS.get(kind, ())
+        if kind in OPTIONAL:
+            names = tuple(name for name in names if name not in LEFT_OUT or columns.get(name, absent)[row] is not None)
         if not names or not columns.keys() >= set(names):
             raise UnknownEvent(columns["seq"][row], kind)
         facts = tuple(columns[name][row] for name in names)
@@ -81,8 +88,10 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 
 
 def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Give the values of a column; decimals are tokens, which are whole numbers."""
+    """Give the values of a column; decimals are tokens, which are whole numbers, and lists are tags."""
     found: list[Any] = column.to_pylist()
+    if pa.types.is_list(column.type):
+        return [None if value is None else BETWEEN_TAGS.join(value) for value in found]
     if pa.types.is_decimal(column.type):
         return [None if value is None else int(value) for value in found]
     return found

@@ -23,6 +23,30 @@ class Gap(NamedTuple):
         return self.last - self.first + 1
 
 
+def named(gaps: Iterable[Gap]) -> str:
+    """Format gaps for a message.
+
+    >>> named([Gap(1, 1), Gap(4, 9)])
+    '1, 4 to 9'
+    """
+    return ", ".join(f"{gap.first} to {gap.last}" if gap.first < gap.last else f"{gap.first}" for gap in gaps)
+
+
+def joined(gaps: Iterable[Gap]) -> list[Gap]:
+    """Join gaps that touch.
+
+    >>> joined([Gap(1, 4), Gap(5, 9), Gap(11, 12)])
+    [Gap(first=1, last=9), Gap(first=11, last=12)]
+    """
+    found: list[Gap] = []
+    for gap in sorted(gaps):
+        if found and found[-1].last + 1 >= gap.first:
+            found[-1] = Gap(found[-1].first, max(found[-1].last, gap.last))
+        else:
+            found.append(gap)
+    return found
+
+
 class EventsGone(QmodelError):
     """Raised when events are no longer kept; `gaps` lists them."""
 
@@ -31,10 +55,9 @@ class EventsGone(QmodelError):
         super().__init__(self.gaps)
 
     def __str__(self) -> str:
-        which = ", ".join(f"{gap.first} to {gap.last}" if gap.first < gap.last else f"{gap.first}" for gap in self.gaps)
         return (
-            f"Events {which} are gone: more came meanwhile than max-events keeps. Read more often, or keep more of "
-            f"them; to go on without them, give a list for the gaps."
+            f"Events {named(self.gaps)} are gone: more came meanwhile than max-events keeps. Read more often, or keep "
+            f"more of them; to go on without them, give a list for the gaps."
         )
 
 

@@ -1,7 +1,7 @@
 """Define the columns of a table of events: four that every event has, and one for each fact of the catalogue.
 
-A column has the name and the type of its fact, and is null for events without that fact. So one table has all events,
-and a query needs no list of kinds. Columns that are entirely null cost next to nothing in Parquet.
+A column has the name and the type of its fact, and is null for events without that fact; `tags` is a list. So one table
+has all events, and a query needs no list of kinds. Columns that are entirely null cost next to nothing in Parquet.
 
 VERSION is written into each table. It rises when a column is removed or changes its type or meaning. A new column does
 not raise it: tables of one version are joined by column name, and missing columns are null.
@@ -31,6 +31,8 @@ TOKEN: pa.DataType = pa.decimal128(38, 0)
 def _type(fact: str) -> pa.DataType:
     if fact == "token":
         return TOKEN
+    if fact == "tags":
+        return pa.list_(pa.string())
     return pa.int64() if fact in WHOLE else pa.string()
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
+from qmodel.contract import replies
 from qmodel.errors import QmodelError, RefusedError
 
 DEPTH = 1000
@@ -23,6 +24,7 @@ STEP = 100
 """The number of jobs in one step of the server."""
 
 Step = Callable[[tuple[ops.Put, ...]], ops.PutNew | ops.RequestAdd]
+Check = Callable[[Client, tuple[ops.Put, ...]], None]
 
 _UnderWay = tuple[Sequence[tuple[ops.Put, ...]], Future[list[Any]]]
 
@@ -32,6 +34,11 @@ class Sent(NamedTuple):
 
     rows: int
     new: int
+
+    @property
+    def known(self) -> int:
+        """Give the number of rows that were jobs already."""
+        return self.rows - self.new
 
 
 class RowRefused(QmodelError):
@@ -46,17 +53,21 @@ class RowRefused(QmodelError):
         return f"The row of job {self.jid} was refused: {self.why}"
 
 
-def put(client: Client, puts: Iterable[ops.Put]) -> Sent:
-    """Put jobs that do not exist yet. Raises RowRefused at the first row that is refused."""
-    return _send(client, puts, ops.PutNew)
+def put(client: Client, puts: Iterable[ops.Put], *, are_digests: bool = False) -> Sent:
+    """Put jobs that do not exist yet. Raises RowRefused at the first row that is refused.
+
+    A row with the id of a job of another queue or type is refused, too. If all ids are digests, no job has another's
+    id, and known jobs are not read.
+    """
+    return _send(client, puts, ops.PutNew, None if are_digests else _check_known)
 
 
 def add(client: Client, request: str, puts: Iterable[ops.Put]) -> Sent:
     """Add sub-requests to an open request. Raises RowRefused at the first row that is refused."""
-    return _send(client, puts, lambda step: ops.RequestAdd(request, step))
+    return _send(client, puts, lambda step: ops.RequestAdd(request, step), _check_type)
 
 
-def _send(client: Client, puts: Iterable[ops.Put], make: Step) -> Sent:
+def _send(client: Client, puts: Iterable[ops.Put], make: Step, check: Check | None) -> Sent:
     """Prepare the next round trip while one is under way, so that the server is always busy.
 
     One thread sends them, so rows are put in their order.
@@ -68,12 +79,12 @@ def _send(client: Client, puts: Iterable[ops.Put], make: Step) -> Sent:
             steps = [tuple({op.jid: op for op in step}.values()) for step in _batches(some, STEP)]
             before, under_way = under_way, (steps, line.submit(client.execute_many, list(map(make, steps))))
             rows += len(some)
-            new += _created(client, before, make)
-        new += _created(client, under_way, make)
+            new += _created(client, before, make, check)
+        new += _created(client, under_way, make, check)
     return Sent(rows, new)
 
 
-def _created(client: Client, under_way: _UnderWay | None, make: Step) -> int:
+def _created(client: Client, under_way: _UnderWay | None, make: Step, check: Check | None) -> int:
     """Wait for a round trip; give the number of jobs that it created."""
     new = 0
     steps, replies = under_way or ((), None)
@@ -81,8 +92,42 @@ def _created(client: Client, under_way: _UnderWay | None, make: Step) -> int:
         if isinstance(reply, RefusedError):
             _refuse(client, step, make, reply)
         else:
+            if check and reply < len(step):
+                check(client, step)
             new += reply
     return new
+
+
+def _known(client: Client, step: tuple[ops.Put, ...]) -> Iterator[tuple[ops.Put, replies.Job]]:
+    """Give the jobs that have the ids of rows; none, if another job holds the deduplication key."""
+    found = client.multiget([op.jid for op in step])
+    jobs = {job.jid: job for job in found}
+    return ((op, jobs[op.jid]) for op in step if op.jid in jobs)
+
+
+def _check_type(client: Client, step: tuple[ops.Put, ...]) -> None:
+    """Refuse a row with the id of a job of another type."""
+    for op, job in _known(client, step):
+        if job.klass != op.klass:
+            raise RowRefused(op.jid, _otherwise(op, job))
+
+
+def _check_known(client: Client, step: tuple[ops.Put, ...]) -> None:
+    """Refuse a row with the id of a job of another type or queue.
+
+    A job that moved on to another queue was put into the row's queue earlier, as its history says.
+    """
+    for op, job in _known(client, step):
+        queues = {job.queue, *(str(stage.facts[0]) for stage in job.history if stage.what == "put")}
+        if job.klass != op.klass or op.queue not in queues:
+            raise RowRefused(op.jid, _otherwise(op, job))
+
+
+def _otherwise(op: ops.Put, job: replies.Job) -> str:
+    return (
+        f"a job of type {job.klass} in queue {job.queue} has this id, and the row is a job of type {op.klass} for "
+        f"queue {op.queue}. Give rows of different jobs different ids, or let idColumns make them."
+    )
 
 
 def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: RefusedError) -> None:

@@ -4,18 +4,23 @@ A distributed write sends some rows more than once: a task is retried, runs twic
 starts again. So the id of a job depends on its row only, never on a clock or on chance.
 
 - A column `jid` has the id; or
-- `keys` name the columns that identify a row: the id is a digest of their values and of the run; or
-- the id is a digest of the whole row, of its part (partition), and of the number of equal rows before it in that part.
-  The order of the rows does not matter, but a part must have the same rows when it is read again.
+- `keys` name the columns that identify a row: the id is a digest of the run, the queue, the job type, and the names and
+  values of these columns; or
+- the id is a digest of the run, the queue, the job type, the whole row, its part (partition), and the number of equal
+  rows before it in that part. The order of the rows does not matter, but a part must have the same rows when it is read
+  again.
 
-A job that exists is not put again (`put_new`), whatever its state. That holds as long as the job is kept. Sub-requests
-of a request (`qmodel.model.state.requests`) are remembered longer, by their request.
+So an invoice 17 in one queue and a customer 17 in another are two jobs. A job that exists is not put again (`put_new`),
+whatever its state. That holds as long as the job is kept. Sub-requests of a request (`qmodel.model.state.requests`) are
+remembered longer, by their request, so only the request and the columns make their ids.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC
+from math import isfinite
 from typing import Any, NamedTuple
 
 from qmodel.client.convert import encode
@@ -45,6 +50,7 @@ class Writing(NamedTuple):
     klass: str = ""
     keys: tuple[str, ...] = ()
     request: str = ""
+    are_digests: bool = False  # no row has a column `jid`
 
 
 # ---- before the first row: the checks that may refuse
@@ -74,6 +80,8 @@ def _check_ids(schema: pa.Schema, what: Writing) -> None:
     for name in what.keys:
         if name not in schema.names:
             raise ValueError(f"idColumns has {name!r}, and the rows have {', '.join(schema.names) or 'no columns'}.")
+        if pa.types.is_nested(schema.field(name).type):
+            _plain(schema.field(name).type, name)
     if what.keys and "jid" in schema.names and "jid" not in what.keys:
         raise ValueError("The rows have a column 'jid' and idColumns is given as well: use one of them.")
 
@@ -101,27 +109,40 @@ def _check_type(name: str, argument: Argument, type: pa.DataType) -> None:
 # ---- data
 
 
-def _plain(type: pa.DataType) -> Callable[[Any], Any]:
-    """Find the function that turns values of this type into JSON values. Raises ValueError for other types."""
+def _plain(type: pa.DataType, path: str = "data") -> Callable[[Any], Any]:
+    """Find the function that turns values of this type into JSON values. Raises ValueError for other types.
+
+    `path` names the value in messages. A moment with a time zone is written in UTC, so that its text does not depend on
+    the session.
+    """
     types = pa.types
     if types.is_map(type):
-        inner = _plain(type.item_type)
-        return lambda value: {str(key): _unless_none(inner, one) for key, one in value}
+        name, inner = _plain(type.key_type, f"a key of {path}"), _plain(type.item_type, f"{path}.*")
+        return lambda value: {str(name(key)): _unless_none(inner, one) for key, one in value}
     if types.is_struct(type):
-        fields = {field.name: _plain(field.type) for field in type}
+        fields = {field.name: _plain(field.type, f"{path}.{field.name}") for field in type}
         return lambda value: {name: _unless_none(fields[name], one) for name, one in value.items()}
     if types.is_list(type) or types.is_large_list(type):
-        item = _plain(type.value_type)
+        item = _plain(type.value_type, f"{path}[]")
         return lambda value: [_unless_none(item, one) for one in value]
-    if types.is_date(type) or types.is_timestamp(type):
+    if types.is_timestamp(type) and type.tz:
+        return lambda value: value.astimezone(UTC).isoformat()
+    if types.is_date(type) or types.is_timestamp(type) or types.is_time(type):
         return lambda value: value.isoformat()
     if types.is_decimal(type):
         return str
-    if _is_text(type) or any(
-        one(type) for one in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
-    ):
+    if types.is_floating(type):
+        return lambda value: _finite(value, path)
+    if _is_text(type) or any(one(type) for one in (types.is_integer, types.is_boolean, types.is_null)):
         return lambda value: value
-    raise ValueError(f"The column 'data' has {type}, which is not a type of JSON: cast it to text first.")
+    raise ValueError(f"{path} has the type {type}, which JSON does not have: cast it to text first.")
+
+
+def _finite(value: float, path: str) -> float:
+    """Give a number that JSON has. Raises ValueError for others."""
+    if not isfinite(value):
+        raise ValueError(f"{path} is {value}, which JSON does not have: replace it, for example with null.")
+    return value
 
 
 def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
@@ -163,7 +184,8 @@ class Rows:
             yield from self._puts(batch.slice(start, TOGETHER))
 
     def _puts(self, batch: pa.RecordBatch) -> list[Put]:
-        jids, queues, klasses = self._jids(batch), self._texts(batch, "queue"), self._texts(batch, "klass")
+        jids = self._jids(batch)
+        queues, klasses = texts_of(batch, "queue", self.what), texts_of(batch, "klass", self.what)
         found = []
         for jid, queue, klass, given in zip(jids, queues, klasses, self._given(batch), strict=True):
             if not jid or not queue or not klass:
@@ -185,12 +207,6 @@ class Rows:
         for row in zip(*columns, strict=True) if columns else ((),) * batch.num_rows:
             yield {name: one for name, one in zip(self._named, row, strict=True) if one is not None}
 
-    def _texts(self, batch: pa.RecordBatch, name: str) -> Sequence[str]:
-        if name in batch.schema.names:
-            values: list[str] = batch.column(name).to_pylist()
-            return values
-        return [getattr(self.what, name)] * batch.num_rows
-
     def _jids(self, batch: pa.RecordBatch) -> list[str]:
         what = self.what
         if "jid" in batch.schema.names and not what.keys:
@@ -198,8 +214,8 @@ class Rows:
         elif what.keys:
             names = keyed(batch, what)
         else:
-            columns = [_comparable(column) for column in batch.columns]
-            names = [self._nth(digest(what.run, self._part, row)) for row in zip(*columns, strict=True)]
+            found = digests(batch, batch.schema.names, what, str(self._part))
+            names = [self._nth(name) for name in found]
         return [f"{what.request}:{name}" if name else name for name in names] if what.request else names
 
     def _nth(self, row: str) -> str:
@@ -209,12 +225,36 @@ class Rows:
 
 
 def keyed(batch: pa.RecordBatch, what: Writing) -> list[str]:
-    """Make the digest of the keys for each row. Equal keys in one run are the same job."""
-    columns = [_comparable(batch.column(name)) for name in what.keys]
-    return [digest(what.run, row) for row in zip(*columns, strict=True)]
+    """Make the digest of the keys for each row. Equal keys in one run, queue and job type are the same job."""
+    return digests(batch, what.keys, what)
+
+
+def digests(batch: pa.RecordBatch, names: Sequence[str], what: Writing, part: str = "") -> list[str]:
+    """Make the digest of some columns for each row, with all else that makes two jobs different."""
+    columns = [_comparable(batch.column(name)) for name in names]
+    rows = zip(*columns, strict=True) if columns else ((),) * batch.num_rows
+    named = tuple(names)
+    if what.request:
+        return [digest(what.run, part, named, row) for row in rows]
+    queues, klasses = texts_of(batch, "queue", what), texts_of(batch, "klass", what)
+    return [
+        digest(what.run, queue, klass, part, named, row)
+        for queue, klass, row in zip(queues, klasses, rows, strict=True)
+    ]
+
+
+def texts_of(batch: pa.RecordBatch, name: str, what: Writing) -> Sequence[str]:
+    """Give the queue or the job type of each row: its column, or the option for all rows."""
+    if name in batch.schema.names:
+        values: list[str] = batch.column(name).to_pylist()
+        return values
+    return [getattr(what, name)] * batch.num_rows
 
 
 def _comparable(column: pa.Array) -> list[Any]:
-    """Give comparable values: a moment becomes a number, which is the same in every time zone of a session."""
+    """Give comparable values: a moment becomes a number, or a text within other values, in every time zone the same."""
     values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    if pa.types.is_nested(column.type):
+        make = _plain(column.type)
+        return [_unless_none(make, value) for value in values]
     return values

@@ -27,6 +27,7 @@ from qmodel.model import restore
 from qmodel.model.snapshot import Snapshot
 from qmodel.pipeline.archive.commit import Writer, sync, writing
 from qmodel.pipeline.archive.forks import Moved, Rows, joined
+from qmodel.pipeline.archive.kinds import JOURNAL, opened
 from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, File, folder_of
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
@@ -77,7 +78,7 @@ def archive(
         namespace = namespace or namespace_of(client)
         if not namespace:
             raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
-        with writing(Archive(root), namespace) as writer:
+        with writing(opened(root, JOURNAL), namespace) as writer:
             (last, epoch), _ = joined(client, ops.Journal, writer, namespace, ENTRIES, on_fork, _states_after)
             until, last_epoch = position(client)
             if until < last:
@@ -220,6 +221,6 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
 
 def all_segments(root: str, after: int = 0) -> list[Segment]:
     """List the segments of all namespaces, the longest first: so parallel workers end at about the same time."""
-    archive = Archive(root)
-    found = [one for namespace in archive.namespaces() for one in segments(root, namespace, after)]
+    archive = opened(root, JOURNAL)
+    found = [one for namespace in archive.namespaces() for one in segments(archive.place, namespace, after)]
     return sorted(found, key=lambda one: (one.last or archive.last(one.namespace)) - one.after, reverse=True)

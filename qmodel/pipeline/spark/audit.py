@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from qmodel.pipeline.archive.layout import Archive
+from qmodel.pipeline.archive.kinds import JOURNAL, opened
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.audit import findings
 from qmodel.pipeline.journal import archive
@@ -24,7 +24,7 @@ def audit(spark: SparkSession, root: str, *, after: int = 0, save: bool = False)
     The audit begins with the first state at or after the entry `after`. With `save`, the last state of each namespace
     is kept. All executors must see `root`. Raises ArchiveError if there is no state to begin with.
     """
-    where, segments = Archive(root).place, archive.all_segments(root, after)
+    where, segments = opened(root, JOURNAL).place, archive.all_segments(root, after)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 
 from pyspark.sql.datasource import (
@@ -13,15 +14,18 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client.sync import Client
+from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import read
-from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.gaps import Gap, joined, named
 from qmodel.pipeline.events.histories import Table, epochs_at
 from qmodel.pipeline.events.schema import SCHEMA
+from qmodel.pipeline.spark.types import arrow_of
+
+LOG = logging.getLogger("qmodel.pipeline")
 
 ROWS = 100_000
 """The default number of events in a task: a task with few rows costs more than its rows."""
@@ -58,7 +62,7 @@ def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
     Entries of the journal have other columns, given as `known`. Raises ValueError for an unknown column or a wrong
     type.
     """
-    asked: pa.Schema = to_arrow_schema(schema)
+    asked = arrow_of(schema)
     where = "docs/catalogue.md has those that they have" if known is SCHEMA else f"they have {', '.join(known.names)}"
     what = "events" if known is SCHEMA else "entries"
     for field in asked:
@@ -97,3 +101,17 @@ def read_range(url: str, part: Range, schema: pa.Schema, *, fail_on_data_loss: b
         yield from read(
             client, part.after, part.last, epoch=part.epoch, last_epoch=part.last_epoch, gaps=gaps, schema=schema
         )
+    warn_of(gaps or (), "Events")
+
+
+def warn_of(gaps: Iterable[Gap], what: str) -> None:
+    """Log what is gone from a range that was read with failOnDataLoss=false."""
+    if some := joined(gaps):
+        LOG.warning("%s %s are gone from the server and were not read: failOnDataLoss is false.", what, named(some))
+
+
+def gone(client: Client, after: int, last: int) -> list[Gap]:
+    """Find the events after a sequence, up to another, that the server no longer keeps: the oldest ones go first."""
+    found = client.execute(ops.Events(after, 1)) if after < last else ()
+    first = min(found[0].seq, last + 1) if found else last + 1
+    return [Gap(after + 1, first - 1)] if first > after + 1 else []

@@ -17,7 +17,7 @@ from qmodel.pipeline.journal.pages import JournalWentBack
 from qmodel.pipeline.journal.tables import SCHEMA
 from qmodel.pipeline.journal.tables import table as as_table
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
-from qmodel.pipeline.spark.ranges import Range
+from qmodel.pipeline.spark.ranges import Range, warn_of
 
 
 class JournalReader(RangeReader):
@@ -48,6 +48,7 @@ class JournalReader(RangeReader):
             ):
                 read = page[-1].number
                 yield from as_table(page).select(self.schema.names).cast(self.schema).to_batches()
+        warn_of(gaps or (), "Entries")
         if read < partition.last and gaps is None:
             raise JournalWentBack(partition.last)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -22,16 +22,20 @@ from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
-from qmodel.pipeline.spark.ranges import Range, chosen, read_range
+from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
 from qmodel.pipeline.spark.stream import EventsStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
-from qmodel.pipeline.spark.wanted import OPTIONS, wanted
+from qmodel.pipeline.spark.wanted import OPTIONS, Wanted, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
 from qmodel.pipeline.tables.live import TABLES
 
-EVENTS, JOURNAL = "events", "journal"
+EVENTS, JOURNAL, GAPS = "events", "journal", "gaps"
 """The tables of what happened, which are read by ranges of numbers; the others are of what there is."""
+
+
+GAPS_SCHEMA: pa.Schema = pa.schema([("first", pa.int64()), ("last", pa.int64()), ("events", pa.int64())])
+"""The columns of the table of gaps: the first event that is gone, the last one, and how many these are."""
 
 
 class EventsSource(DataSource):
@@ -45,14 +49,15 @@ class EventsSource(DataSource):
     def _table(self) -> str:
         """Give the table to read. Raises ValueError for an unknown one."""
         name = self.options.get("table", EVENTS)
-        if name not in (EVENTS, JOURNAL, *TABLES):
-            raise ValueError(f"There is no table {name!r}. The tables are {EVENTS}, {', '.join(TABLES)}, {JOURNAL}.")
+        if name not in (EVENTS, GAPS, JOURNAL, *TABLES):
+            known = ", ".join((EVENTS, GAPS, *TABLES, JOURNAL))
+            raise ValueError(f"There is no table {name!r}. The tables are {known}.")
         return name
 
     def schema(self) -> StructType:
         """Give the columns of `qmodel.pipeline.events.schema`, or of another table."""
         name = self._table()
-        own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA}
+        own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA, GAPS: GAPS_SCHEMA}
         return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -68,6 +73,8 @@ class EventsSource(DataSource):
         if name == EVENTS:
             reader = PushedEventsReader if pushed else EventsReader
             return reader(wanted(self.options), chosen(schema))
+        if name == GAPS:
+            return GapsReader(wanted(self.options))
         what = table_options(name, self.options)
         return PushedTableReader(what) if pushed else TableReader(what)
 
@@ -88,6 +95,20 @@ class EventsSource(DataSource):
         if overwrite:
             raise ValueError('Rows become jobs, and no job is removed: use outputMode("append") or "update".')
         return JobsStreamWriter(target(self.options, schema, streaming=True))
+
+
+class GapsReader(DataSourceReader):
+    """Names the events of a range that the server no longer keeps: those that a read of the range lacks."""
+
+    def __init__(self, what: Wanted) -> None:
+        self.what = what
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the gaps."""
+        with Client(self.what.url) as client:
+            found = gone(client, self.what.after, min(self.what.last, client.newest()))
+        rows = [{"first": gap.first, "last": gap.last, "events": len(gap)} for gap in found]
+        yield pa.RecordBatch.from_pylist(rows, GAPS_SCHEMA)
 
 
 class EventsReader(RangeReader):

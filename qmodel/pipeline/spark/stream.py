@@ -9,6 +9,9 @@ If the server lost events that were read, because it lost the end of its log, th
 `onFork=keep` it goes on: the next offset also has `common`, the newest common event, and its batch begins after that.
 So its first row is of the new history, and the query has to take back its rows after `common` of earlier epochs. An
 offset knows the last epochs with their first events, because only these tell where the histories part.
+
+With `failOnDataLoss=false`, an offset also says which events were never read: `gaps`, and how many these are: `lost`.
+Spark keeps offsets in the checkpoint and shows them in the query's progress.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.events.gaps import SequenceWentBack
+from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack, joined
 from qmodel.pipeline.events.histories import (
     KEEP,
     STOP,
@@ -45,13 +48,16 @@ from qmodel.pipeline.events.histories import (
 )
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import ROWS, Range, cut, pinned, read_range
+from qmodel.pipeline.spark.ranges import ROWS, Range, cut, gone, pinned, read_range
 
 EARLIEST, LATEST = "earliest", "latest"
 
 OPTIONS = (
     "url", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition", "minPartitions", "failOnDataLoss", "onFork",
 )  # fmt: skip
+
+GAPS = 100
+"""The newest gaps that an offset names; it counts the events of all."""
 
 SPANS = 1000
 """The epochs that an offset knows."""
@@ -155,8 +161,8 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Give the end of the next batch.
 
-        Raises StreamForked if the server lost events that were read, and SequenceWentBack if the newest event is older
-        than `start` but of the same epoch.
+        Raises StreamForked if the server lost events that were read, SequenceWentBack if the newest event is older
+        than `start` but of the same epoch, and EventsGone if the next events are not kept.
         """
         newest = self._newest()
         begin, common = self._joined(start, newest)
@@ -172,7 +178,20 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = newest if until == newest.number else self._position_at(until, begin)
         spans = [span for span in _spans(start) if span[0] <= begin.number]
         added = spans_between(self._asked(), ops.Events, begin, end)
-        return {**_offset(end, [*spans, *added]), **common}
+        return {**_offset(end, [*spans, *added]), **common, **self._gaps(start, begin.number, until)}
+
+    def _gaps(self, start: Offset, after: int, until: int) -> Offset:
+        """Give what the query did not read because the server no longer kept it, up to the end of the next batch.
+
+        Raises EventsGone if nothing may be lost: before Spark notes the batch in the checkpoint, without its gaps.
+        """
+        new = gone(self._asked(), after, until)
+        if new and self.what.fail_on_data_loss:
+            raise EventsGone(new)
+        known = [Gap(*gap) for gap in start.get("gaps", ()) if gap[1] <= after]
+        gaps = joined([*known, *new])
+        lost = start.get("lost", 0) - sum(map(len, known)) + sum(map(len, gaps))
+        return {"lost": lost, "gaps": [list(gap) for gap in gaps[-GAPS:]]} if lost else {}
 
     def _joined(self, start: Offset, newest: Position) -> tuple[Position, Offset]:
         """Find where the next batch begins; after a fork, with what its offset has to say."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from qmodel.client.sync import Client
@@ -24,6 +23,7 @@ from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.jobs.send import Sent, add, put
 from qmodel.pipeline.jobs.write import Rows, Writing, check
 from qmodel.pipeline.spark.options import Given
+from qmodel.pipeline.spark.types import arrow_of
 from qmodel.present.numbers import counted
 
 LOG = logging.getLogger("qmodel.pipeline")
@@ -54,7 +54,8 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
     unnamed = not (run or request or keys or "jid" in schema.names)
     if unnamed and not streaming:
         run = os.urandom(16).hex()
-    writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request)
+    are_digests = bool(keys) or "jid" not in schema.names
+    writing = Writing(run or request, given.text("queue"), given.text("klass"), keys, request, are_digests)
     limit, priority = given.whole("limit", 100), given.whole("priority", 0, low=None)
     if streaming:
         given.text("checkpointLocation")  # Spark's own option, which it passes to every source
@@ -64,7 +65,7 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
             raise ValueError(f"{name} belongs to a request, and this write has none: give request=... as well.")
     if request and streaming:
         raise ValueError("A stream has no end, so it is no request: write each batch as one, with foreachBatch.")
-    check(to_arrow_schema(schema), writing)
+    check(arrow_of(schema, keys), writing)
     return Target(url, writing, limit, priority, unnamed and streaming)
 
 
@@ -74,6 +75,7 @@ class Written(WriterCommitMessage):
     def __init__(self, sent: Sent) -> None:
         self.rows = sent.rows
         self.new = sent.new
+        self.known = sent.known
 
 
 def write(where: Target, run: str, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -95,7 +97,9 @@ def _send(client: Client, what: Writing, part: int, batches: Iterator[pa.RecordB
             rows = rows or Rows(batch.schema, what, part)
             yield from rows.puts(batch)
 
-    return add(client, what.request, puts()) if what.request else put(client, puts())
+    if what.request:
+        return add(client, what.request, puts())
+    return put(client, puts(), are_digests=what.are_digests)
 
 
 def opening(where: Target) -> ops.RequestOpen:
@@ -115,16 +119,33 @@ class JobsWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Log the number of jobs, and close the request if there is one."""
-        rows = sum(one.rows for one in messages if isinstance(one, Written))
         if self.where.writing.request:
             with Client(self.where.url) as client:
                 client.execute(opening(self.where))
                 client.execute(ops.RequestClose(self.where.writing.request))
-        LOG.info("%d rows are jobs of %s", rows, self.where.writing.queue or "their queues")
+        _log(told(messages, self.where), messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Log what is left: jobs that were put stay."""
         LOG.warning(_left(messages, self.where))
+
+
+def told(messages: Sequence[WriterCommitMessage | None], where: Target) -> str:
+    """Say how many rows are new jobs, and how many were known.
+
+    Rows of an attempt that failed count as known in the next one.
+    """
+    done = [one for one in messages if isinstance(one, Written)]
+    queue = f"queue {where.writing.queue}" if where.writing.queue else "their queues"
+    new, known = sum(one.new for one in done), sum(one.known for one in done)
+    rows, jobs = counted(new + known, "row"), counted(new, "new job")
+    return f"{rows} written to {queue}: {jobs}, {known:,} known and not put again."
+
+
+def _log(said: str, messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Log the result; with a warning if rows were known, because Spark shows warnings only."""
+    any_known = any(one.known for one in messages if isinstance(one, Written))
+    LOG.log(logging.WARNING if any_known else logging.INFO, "%s", said)
 
 
 def _left(messages: list[WriterCommitMessage | None], where: Target) -> str:
@@ -149,7 +170,8 @@ class JobsStreamWriter(DataSourceStreamArrowWriter):
         return write(self.where, _batch_of_query() if self.where.each_batch else self.where.writing.run, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing: the rows are jobs already."""
+        """Log the number of jobs: the rows are jobs already."""
+        _log(f"Batch {batchId}: {told(messages, self.where)}", messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Log what is left; the query repeats the batch when it is started again."""

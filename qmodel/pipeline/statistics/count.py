@@ -74,7 +74,7 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
         return new
     runs = Runs(out)
     with runs.alone():
-        _check_history(archive, runs)
+        check_history(archive, runs)
         new = new_ranges(archive, runs.counted(), namespace)
         if new:
             define_views(engine, archive, new, runs.carried())
@@ -84,7 +84,7 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
     return new
 
 
-def _check_history(archive: Archive, runs: Runs) -> None:
+def check_history(archive: Archive, runs: Runs) -> None:
     """Refuse to go on if counted events were taken back from the archive, because the server lost them."""
     for namespace, (_, until, epoch) in runs.last().items():
         now = epoch_of(archive, namespace, until, EVENTS)
@@ -115,6 +115,20 @@ def define_views(
 
     `carried` are earlier events that these need. Events of the days before `since` (ms) are left out.
     """
+    if not define_archived(engine, archive, new, since):
+        return False
+    slim = sql.slim("archived", "ranges", engine.dialect)
+    if carried:
+        engine.parquet("carried", [carried])
+        names = ", ".join(sql.COLUMNS)
+        slim = f"select {names} from ({slim}) as new union all select {names} from carried"
+    engine.view("slim", slim)
+    engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
+    return True
+
+
+def define_archived(engine: Engine, archive: Archive, new: dict[str, Range], since: int = 0) -> bool:
+    """Define the views `archived`, the files with some ranges, and `ranges`; give False if there are no files."""
     first = date_of(since)
     files = [file for one, (after, until, _) in new.items() for file in archive.files(one, after=after, last=until)]
     files = [file for file in files if file.day >= first]
@@ -126,13 +140,6 @@ def define_views(
         "ranges",
         f"select col0 as namespace, col1 as after, col2 as until from (values {rows}) as named(col0, col1, col2)",
     )
-    slim = sql.slim("archived", "ranges", engine.dialect)
-    if carried:
-        engine.parquet("carried", [carried])
-        names = ", ".join(sql.COLUMNS)
-        slim = f"select {names} from ({slim}) as new union all select {names} from carried"
-    engine.view("slim", slim)
-    engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
     return True
 
 

@@ -7,12 +7,11 @@ type, worker and tag the engine counts nothing, so these figures cost the engine
 does not know the jobs that were put before it: neither their job type nor whether they had failed. It keeps events of
 such jobs in `pending`, and the fold that it is merged into counts them.
 
-**What the events do not say.** First, the tags that a job is put with: a fold knows the tags of the events `tagged` and
-`untagged`, and those that it is given by `know`. Second, the cause of a `lock_lost` by `timeout`. A lease that reached
-timeout_ms counts as a retry, a lease that was revoked does not. A pop finds the former, so the job's next event has the
-same millisecond, and the job was ready before, or is throttled. This guess fails if everything happens within one
-millisecond: if a grace-period of 0 lets a pop come in the very millisecond of timeout_ms, or if a revoked job is
-throttled in the same millisecond.
+**What the events do not say:** the cause of a `lock_lost` by `timeout`. A lease that reached timeout_ms counts as a
+retry, a lease that was revoked does not. A pop finds the former, so the job's next event has the same millisecond, and
+the job was ready before, or is throttled. This guess fails if everything happens within one millisecond: if a grace-
+period of 0 lets a pop come in the very millisecond of timeout_ms, or if a revoked job is throttled in the same
+millisecond.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from qmodel.contract.events import EVENTS, Event
+from qmodel.contract.events import BETWEEN_TAGS, EVENTS, Event
 from qmodel.model.state.stats import day_of
 from qmodel.pipeline.events.gaps import EventsGone, Gap, prove
 from qmodel.pipeline.events.histories import HistoriesMixed, follows
@@ -99,7 +98,7 @@ class Fold:
         self.last, self.epoch = gap.last, None
 
     def know(self, jid: str, klass: str, tags: Iterable[str] = ()) -> None:
-        """Set the klass and the tags of a job from now on: no event says which tags a job was put with."""
+        """Set the klass and the tags of a job from now on: for a fold that begins after the job's put."""
         job = self.jobs.setdefault(jid, Known(klass))
         job.klass = klass
         job.tags = dict.fromkeys(tags)
@@ -185,9 +184,11 @@ class Fold:
 
     # ---- one for each event that counts
 
-    def _put(self, event: Event, jid: str, queue: str, klass: str, state: str) -> None:
+    def _put(self, event: Event, jid: str, queue: str, klass: str, state: str, tags: str = "") -> None:
         self._begin(jid)
-        self.jobs[jid] = Known(klass)
+        job = self.jobs[jid] = Known(klass)
+        if tags:
+            job.tags = dict.fromkeys(tags.split(BETWEEN_TAGS))
 
     def _popped(self, event: Event, jid: str, queue: str, worker: str, wait_ms: int) -> None:
         job = self.jobs[jid]

@@ -93,6 +93,11 @@ class DuckDB:
         """Give the rows of a select."""
         return self._do(select).fetchall()
 
+    def asked(self, select: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Give the names of the columns of a select, and its rows."""
+        found = self._do(select)
+        return [column[0] for column in found.description], found.fetchall()
+
     def ordered(
         self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
     ) -> list[tuple[Any, ...]]:

@@ -80,7 +80,11 @@ class Runs:
 
     def cells(self, after: int = 0) -> list[str]:
         """List the folders with the cells of all runs, or of the runs after one."""
-        return [str(self._place(number) / CELLS) for number in self.numbers() if number > after]
+        return self.folders(CELLS, after)
+
+    def folders(self, name: str, after: int = 0) -> list[str]:
+        """List the folders of a name of all runs, or of the runs after one."""
+        return [str(self._place(number) / name) for number in self.numbers() if number > after]
 
     def mark(self, number: int) -> str:
         """Identify a run; a later run with the same number has another mark."""

@@ -47,6 +47,8 @@ class Dialect(NamedTuple):
     quote: str  # the quote around names
     last: str  # the last value that is not null
     escape: str  # what escapes a quote in a text, and itself
+    each: str  # the function that makes a row of each element of a list
+    moment: str  # a timestamp of milliseconds since 1970
 
     def name(self, name: str) -> str:
         """Quote a name."""
@@ -58,18 +60,27 @@ class Dialect(NamedTuple):
         return "'" + (doubled if self.escape == "'" else doubled.replace("'", f"{self.escape}'")) + "'"
 
 
-DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'")
-SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\")
+DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'", "unnest", "epoch_ms(cast({0} as bigint))")
+SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\", "explode", "timestamp_millis({0})")
 
 
 def slim(relation: str, ranges: str, dialect: Dialect) -> str:
-    """Select the events that count and are in the range of their `namespace`, with the columns that count."""
+    """Select the events that count and are in the range of their `namespace`, with the columns that count.
+
+    Each tag of a put is a row `tagged` with the sequence of the put.
+    """
     kinds = ", ".join(f"'{kind}'" for kind in sorted(HANDLERS))
     at, event, group = map(dialect.name, ("at", "event", "group"))
+    joined = f"from {relation} as events join {ranges} as ranges on ranges.namespace = events.namespace"
     return f"""
+    select events.namespace, seq, {at} as moment, 'tagged' as event, jid, queue, klass, worker,
+      {dialect.each}(tags) as tag, {group} as failure, cause, wait_ms as ms
+    {joined}
+    where {event} = 'put' and tags is not null and seq > ranges.after and seq <= ranges.until
+    union all
     select events.namespace, seq, {at} as moment, {event} as event, jid, queue, klass, worker, tag, {group} as failure,
       cause, coalesce(wait_ms, run_ms) as ms
-    from {relation} as events join {ranges} as ranges on ranges.namespace = events.namespace
+    {joined}
     where {event} in ({kinds}) and seq > ranges.after and seq <= ranges.until
     """
 
@@ -171,7 +182,8 @@ def _whole(kind: str, name: str, relation: str) -> str:
 
 def spans(relation: str) -> str:
     """Select the ranges of sequences in which a job had a tag, by life."""
-    before = "over (partition by jid, namespace order by seq rows between unbounded preceding and 1 preceding)"
+    order = f"order by seq, case when event in {TAGS} then 1 else 0 end"  # the tags of a put are behind it
+    before = f"over (partition by jid, namespace {order} rows between unbounded preceding and 1 preceding)"
     return f"""
     select namespace, jid, life, tag, since, until from (
       select namespace, jid, life, tag, event, seq as since,

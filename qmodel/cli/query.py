@@ -1,0 +1,73 @@
+"""`qmodel query`: answer SQL about the jobs and attempts of an archive, on this machine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from qmodel.cli import show
+from qmodel.cli.live import need
+from qmodel.cli.session import common, session
+from qmodel.errors import QmodelError
+from qmodel.present.numbers import counted
+
+
+@click.command("query")
+@click.argument("archive")
+@click.argument("sql")
+@click.option("--tables", metavar="FOLDER", help="Where the tables are kept.  [default: _silver/ in ARCHIVE]")
+@click.option("--memory", default="", metavar="SIZE", help="The most memory it may use: 2GB.  [default: most of it]")
+def command(archive: str, sql: str, tables: str | None, memory: str) -> None:
+    """Answer SQL about an archive of events, with DuckDB.
+
+    The tables are `jobs` (a row for each job), `attempts` (a row for each lease) and `events`. They are brought up to
+    date first, with new events only. docs/pipeline/queries.md has their columns, and ten questions.
+
+    \b
+        qmodel query /data/events "select queue, outcome, count(*) from jobs group by all"
+    """
+    need("duckdb", "duckdb", "query")
+    need("pyarrow", "duckdb", "query")
+    import duckdb
+
+    from qmodel.pipeline.archive.kinds import EVENTS, opened
+    from qmodel.pipeline.silver.build import update
+    from qmodel.pipeline.statistics.local import DuckDB
+
+    at, root = session(), opened(archive, EVENTS)
+    with DuckDB(memory) as engine:
+        new = update(engine, root, tables or f"{archive.rstrip('/')}/_silver")
+        try:
+            columns, rows = engine.asked(sql)
+        except duckdb.Error as error:
+            raise QmodelError(str(error)) from None
+    if at.json:
+        at.answer([{name: _plain(value) for name, value in zip(columns, row, strict=True)} for row in rows])
+        return
+    heads = [f">{name}" if rows and _is_number(rows[0][index]) else name for index, name in enumerate(columns)]
+    show.table(at, heads, ([_shown(value) for value in row] for row in rows), columns)
+    events = sum(one.until - one.after for one in new.values())
+    click.echo(f"{counted(len(rows), 'row')}; {counted(events, 'new event')} added to the tables.", err=True)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | list) else str(value)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+common(command)
