@@ -183,9 +183,13 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
 def joined(one: Family, other: Family) -> Family:
     """Give a family with the letters of two; it keeps the name of the first."""
     letters = {letter.text: letter for letter in (*one.letters, *other.letters)}
+    longer, shorter = sorted((one.setup, other.setup), key=len, reverse=True)
+    more = [
+        op for op in shorter if op not in longer and not hasattr(op, "jid")
+    ]  # tokens follow from what stands before
     return one._replace(
         letters=tuple(letters.values()),
-        setup=tuple(dict.fromkeys((*one.setup, *other.setup))),
+        setup=(*longer, *more),
         bounds=tuple(dict.fromkeys((*one.bounds, *other.bounds))),
         live=one.live | other.live,
         horizon=max(one.horizon, other.horizon),
@@ -209,7 +213,10 @@ def pair(one: str, other: str) -> Family:
 
 def scarce(name: str, units: int) -> Family:
     """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
-    return families()[name]._replace(name=f"{name}/{units}", units=units)
+    family = families()[name]
+    return family._replace(
+        name=f"{name}/{units}", units=units, live=family.live | {"job.stages"}
+    )  # histories cost units
 
 
 class Moves:

@@ -32,7 +32,7 @@ PAIR_EDGES: Final = 1_000
 """The most edges of a pair of families; there are about 1,800."""
 
 SCARCE: Final = (5, 8, 12, 18)
-"""The budgets of an operation with which every family is searched at night: enough for one job, and not for all."""
+"""The budgets of an operation with which families are searched at night: enough for one job, and not for all."""
 
 SCARCE_EDGES: Final = 2_500
 """The most edges of a family with such a budget."""
@@ -104,7 +104,12 @@ def at_night() -> list[Run]:
         *_narrow(),
         *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
-        *(Run(scarce(name, units), min(found[name].scope, TWO), SCARCE_EDGES) for name in found for units in SCARCE),
+        *(
+            Run(scarce(name, units), min(family.scope, TWO), SCARCE_EDGES)
+            for name, family in found.items()
+            if not family.calls  # a call leaves operations to the next one where the budget is small
+            for units in SCARCE
+        ),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
