@@ -22,8 +22,9 @@ from qmodel.conformance.graph.alphabet import (
     families,
     letter,
     pair,
+    scarce,
 )
-from qmodel.conformance.graph.compare import LuaCorner
+from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Explored, Finding, Search
 from qmodel.conformance.graph.record import Record
 from qmodel.conformance.graph.server import ServerCorner
@@ -55,7 +56,7 @@ def server() -> Iterator[ServerCorner]:
 def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run, server: ServerCorner) -> None:
     found = run.search(lua=True, server=server, pairs=0.01)
     assert [str(finding) for finding in found.findings] == []
-    assert found.closed or run.edges
+    assert found.closed or found.edges >= run.edges
     assert found.states > 20
 
 
@@ -81,6 +82,14 @@ def test_a_pair_of_families_has_the_letters_of_both_but_for_common_reads() -> No
     common = {one.text for name in ("looks", "glances") for one in families()[name].letters}
     both = {one.text for name in ("delays", "messages") for one in families()[name].letters}
     assert {one.text for one in pair("delays", "messages").letters} == both - common | READ_IN_PAIRS
+
+
+def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:
+    nightly = {name for name, family in explored().items() if family.night}
+    searched = {run.family.name for run in plan.at_night()}
+    assert nightly and nightly < searched and "plain/5" in searched
+    assert not nightly & {run.family.name for run in plan.gate()}
+    assert not any(nightly & set(name.split("+")) for name in searched if "+" in name)
 
 
 def test_a_letter_with_a_cursor_goes_on_where_the_same_operation_without_one_ended() -> None:
@@ -164,6 +173,25 @@ def test_the_shorter_way_of_completing_is_taken_once_another_job_was_completed()
     texts = {"ops/plain_complete": text.replace(right, "")}
     assert Search(explored()["again"], Scope(1, 1), LuaCorner(texts)).run().findings
     assert not Search(explored()["plain"], Scope(1, 1), LuaCorner(texts)).run().findings
+
+
+def test_a_fault_that_only_two_operations_in_one_call_show_is_found() -> None:
+    right, text = "    replies[i] = {'OK', args[at_jids[i]]}\n", read("ops/plain_put")
+    assert right in text
+    corner = LuaCorner({"ops/plain_put": text.replace(right, "    replies[i] = {'OK', ''}\n")})
+    family = explored()["calls"]
+    found = Search(family, plan.TWO, corner, edges=500).run()
+    assert found.findings[0].what.startswith("the Lua library differs from the model after Put(")
+    assert not Search(family._replace(calls=False), plan.TWO, corner, edges=500).run().findings
+
+
+def test_a_fault_of_the_budget_is_found_where_the_budget_is_small() -> None:
+    right, text = "local function fitting(found, some)\n", read("ops/pop")
+    assert right in text
+    texts = {"ops/pop": text.replace(right, right + "  if found then return #found end\n")}
+    small = scarce("orders", 5)
+    assert Search(small, plan.TWO, LuaCorner(with_units(texts, 5)), edges=plan.SCARCE_EDGES).run().findings
+    assert not Search(explored()["orders"], plan.TWO, LuaCorner(texts), edges=plan.SCARCE_EDGES).run().findings
 
 
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from qmodel.backends.bundle import FILES, read
+from qmodel.conformance.graph.alphabet import families
 from qmodel.conformance.graph.plan import ONE, TWO
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
@@ -19,9 +20,10 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE
 from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
+from qmodel.model.state import completed
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import distil, graph, lua, model, python, replay, suite
+from tools.mutation import distil, graph, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
@@ -181,6 +183,25 @@ def test_a_constant_changes_only_steps_that_run_a_line_that_names_it(
         assert on_lua.judge(mutant).kills == everything.kills, str(mutant)
 
 
+def test_a_constant_of_the_model_is_tried_on_histories_that_run_a_line_that_reads_it(on_model: model.Recording) -> None:
+    everything = range(len(on_model.suite))
+    made = [mutant for mutant in python.mutants("model/state/subjects") if re.match(r"(ONE|MORE)\b.* = ", mutant.was)]
+    assert made
+    for mutant in made:
+        read_at = readers.lines(mutant.file, mutant.line) or set()
+        assert read_at and {file for file, _ in read_at} <= set(readers.MODEL)
+        assert on_model.judge(mutant).kills == on_model.judge(mutant, histories=everything).kills, str(mutant)
+    assert readers.lines("contract/settings", 60) is None
+
+
+def test_constants_that_are_assigned_together_are_exchanged() -> None:
+    right, text = "PART, MOST = 16, 64\n", python.read("model/state/completed")
+    assert right in text
+    with model.planted("model/state/completed", text.replace(right, "PART, MOST = 16, 65\n")) as wrong:
+        assert (wrong, completed.PART, completed.MOST) == ("", 16, 65)
+    assert completed.MOST == 64
+
+
 def test_a_value_with_a_name_that_cannot_be_followed_may_change_every_step() -> None:
     text = (
         "local m = {}\nlocal ONE, two = 1, 2\nlocal THREE = 3\nm.four = THREE\nfunction m.f()\n  return m.four\nend\n"
@@ -213,8 +234,9 @@ def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: st
     file = "state/metadata" if side == "lua" else "model/state/metadata"
     made = (lua if side == "lua" else python).mutants(file)
     mutant = next(one for one in made if one.operator == "statement" and judge.notices(one))
-    assert judge._where(mutant) == [("metadata", ONE), ("metadata", TWO), ("budget", TWO)]
-    assert judge._finds(mutant, "metadata", ONE) and not judge._finds(mutant, "refusals", ONE)
+    known = families()
+    assert judge._where(mutant)[:3] == [(known["metadata"], ONE), (known["metadata"], TWO), (known["budget"], TWO)]
+    assert judge._finds(mutant, known["metadata"], ONE) and not judge._finds(mutant, known["refusals"], ONE)
 
 
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:

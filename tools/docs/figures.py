@@ -1,12 +1,13 @@
 """`python -m tools.docs.figures RECORD [--add]`: make the figures of docs/proof.md from a record of searches.
 
 With `--add`, the record is of a night that went on where the recorded ones were stopped: its searches of families
-replace earlier ones of the same scope, and its pairs of families are further ones.
+replace earlier ones of the same scope, and its pairs of families, and families with small budgets, are further ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -15,12 +16,14 @@ from typing import Any
 from qmodel.conformance.graph.alphabet import explored
 from tools.docs.proof import COUNTS, FIGURES
 
+KINDS = {"pairs": "+", "scarce": "/"}
+"""What is added up, and what stands in the names of such searches."""
+
 
 def distilled(lines: Iterable[str]) -> dict[str, Any]:
     """Make the figures from a record: the last line of each search, and the pairs of families added up."""
     last = {(one["family"], one["scope"]): one for one in map(json.loads, lines)}
-    families = [one for one in last.values() if "+" not in one["family"]]
-    both = [one for one in last.values() if "+" in one["family"]]
+    families = [one for one in last.values() if not re.search("[+/]", one["family"])]
     apart: Counter[str] = Counter()
     for one in last.values():
         apart.update(one.pop("apart"))
@@ -28,13 +31,18 @@ def distilled(lines: Iterable[str]) -> dict[str, Any]:
         one["cpu"] = round(one["cpu"], 1)
     return {
         "searches": sorted(families, key=lambda one: (str(one["scope"]), list(explored()).index(one["family"]))),
-        "pairs": {
-            "searches": len(both),
-            "closed": sum(one["closed"] for one in both),
-            "findings": [finding for one in both for finding in one["findings"]],
-            **{name: round(sum(one[name] for one in both), 1) for name in COUNTS},
-        },
+        **{kind: _sum([one for one in last.values() if sign in one["family"]]) for kind, sign in KINDS.items()},
         "apart": dict(sorted(apart.items())),
+    }
+
+
+def _sum(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up searches that have no line of their own."""
+    return {
+        "searches": len(found),
+        "closed": sum(one["closed"] for one in found),
+        "findings": [finding for one in found for finding in one["findings"]],
+        **{name: round(sum(one[name] for one in found), 1) for name in COUNTS},
     }
 
 
@@ -44,12 +52,15 @@ def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     searches = {(one["scope"], one["family"]): one for one in [*old["searches"], *new["searches"]]}
     return {
         "searches": [searches[key] for key in sorted(searches, key=lambda key: (key[0], known.index(key[1])))],
-        "pairs": {
-            **{name: round(old["pairs"][name] + new["pairs"][name], 1) for name in ("searches", "closed", *COUNTS)},
-            "findings": old["pairs"]["findings"] + new["pairs"]["findings"],
-        },
+        **{kind: _joined(old[kind], new[kind]) for kind in KINDS},
         "apart": dict(sorted((Counter(old["apart"]) + Counter(new["apart"])).items())),
     }
+
+
+def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Add up two sums."""
+    counts = {name: round(old[name] + new[name], 1) for name in ("searches", "closed", *COUNTS)}
+    return {**counts, "findings": old["findings"] + new["findings"]}
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from qmodel.conformance.graph.alphabet import explored
 from qmodel.conformance.graph.classes import LEFT_OUT
 from qmodel.conformance.graph.fields import FIELDS
+from qmodel.conformance.graph.plan import daily
 from qmodel.conformance.graph.rules import Dead
 from tools.docs.reference import MADE, table
 
@@ -67,15 +67,16 @@ def _fields() -> str:
 
 
 def _summary() -> str:
-    found, both = _searches(), _recorded()["pairs"]
+    found, both, scarce = _searches(), _recorded()["pairs"], _recorded()["scarce"]
     closed = {one["family"] for one in found if one["closed"]}
-    total = {name: sum(one[name] for one in [*found, both]) for name in COUNTS}
-    wrong = sum(len(one["findings"]) for one in [*found, both])
+    total = {name: sum(one[name] for one in [*found, both, scarce]) for name in COUNTS}
+    wrong = sum(len(one["findings"]) for one in [*found, both, scarce])
     return (
         f"The recorded nights: {len(found)} searches of {len({one['family'] for one in found})} families, "
-        f"{len(closed)} of which closed in some scope; and {both['searches']:,} of {comb(len(explored()), 2):,} pairs "
-        f"of families. {total['states']:,} states, {total['edges']:,} edges, each compared with the Lua in this "
-        f"process, and one of each shape with Valkey 9 or Redis 7; {total['pairs']:,} pairs of states, none refuted; "
+        f"{len(closed)} of which closed in some scope; {scarce['searches']:,} searches with small budgets; and "
+        f"{both['searches']:,} of {comb(len(daily()), 2):,} pairs of families. {total['states']:,} states, "
+        f"{total['edges']:,} edges, each compared with the Lua in this process, and one of each shape with Valkey 9 or "
+        f"Redis 7; {total['pairs']:,} pairs of states, none refuted; "
         f"{wrong} findings, {total['stuck']} stuck states; {total['cpu'] / 60:.0f} minutes of a processor."
     )
 
@@ -88,10 +89,13 @@ def _families() -> str:
         )
         for one in _searches()
     ]  # fmt: skip
-    both = _recorded()["pairs"]
-    counts = (f"{both[name]:,}" for name in ("states", "edges", "pairs", "outside"))
-    closed = f"{both['closed']:,} of {both['searches']:,}"
-    rows.append(("pairs of families", "1x1", *counts, closed, f"{both['cpu']:.1f}"))
+    for says, scope, both in (
+        ("with small budgets", "2x1", _recorded()["scarce"]),
+        ("pairs of families", "1x1", _recorded()["pairs"]),
+    ):
+        counts = (f"{both[name]:,}" for name in ("states", "edges", "pairs", "outside"))
+        closed = f"{both['closed']:,} of {both['searches']:,}"
+        rows.append((says, scope, *counts, closed, f"{both['cpu']:.1f}"))
     return table(("family", "scope", "states", "edges", "pairs", "outside", "closed", "CPU s"), rows)
 
 

@@ -63,10 +63,10 @@ def _result(mutant: Mutant) -> Result:
     return Result(mutant, verdict, time.process_time() - began)
 
 
-def sampled(side: str, mutants: Sequence[Mutant], count: int) -> list[Mutant]:
-    """Choose `count` mutants by chance, the same ones each time as long as the files do not change."""
+def sampled(side: str, mutants: Sequence[Mutant], count: int, seed: str = "fixed sample") -> list[Mutant]:
+    """Choose `count` mutants by chance, for a seed the same ones each time as long as the files do not change."""
     found = list(mutants)
-    random.Random(f"fixed sample {side}").shuffle(found)
+    random.Random(f"{seed} {side}").shuffle(found)
     return found[:count]
 
 

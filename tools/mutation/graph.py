@@ -1,9 +1,10 @@
 """Measure which mutants the closed graph notices by itself, without generated and directed histories.
 
-    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seconds N] [--families N] [--edges N]
+    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seed S] [--seconds N] [--families N]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
-run its line are searched: with one job to the end, with two jobs for a while. What is not noticed is printed.
+run its line are searched: with one job to the end, with two jobs for a while, and with small budgets. What is not
+noticed is printed.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import Family, Scope, explored
+from qmodel.conformance.graph.alphabet import Family, Scope, explored, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
-from qmodel.conformance.graph.plan import ONE, TWO
+from qmodel.conformance.graph.plan import ONE, SCARCE, SCARCE_EDGES, TWO
 from qmodel.conformance.histories.script import Named
 from tools.mutation import model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
@@ -28,6 +29,9 @@ from tools.mutation.triage import Triage
 
 FAMILIES = 5
 """How many families are searched for a mutant, besides the one with a small budget."""
+
+WITH_BUDGETS = 3
+"""How many of these are searched with small budgets too."""
 
 EDGES = 8_000
 """The most edges of each search with two jobs."""
@@ -54,7 +58,7 @@ class Graph:
             return "shapes"
         return "search" if any(self._finds(mutant, *where) for where in self._where(mutant)) else ""
 
-    def _where(self, mutant: Mutant) -> list[tuple[str, Scope]]:
+    def _where(self, mutant: Mutant) -> list[tuple[Family, Scope]]:
         """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
         recorded = self.recorded
         if isinstance(recorded, replay.Recording):
@@ -63,24 +67,30 @@ class Graph:
             histories = set(recorded.histories_of(mutant))
         counted = Counter(_family(self.named[number]) for number in histories)
         chosen = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))[: self._families]
-        wide = [name for name in chosen if explored()[name].scope >= TWO]
-        return [*((name, ONE) for name in chosen), *((name, TWO) for name in wide), ("budget", TWO)]
+        found = explored()
+        wide = [name for name in chosen if found[name].scope >= TWO]
+        return [
+            *((found[name], ONE) for name in chosen),
+            *((found[name], TWO) for name in wide),
+            (found["budget"], TWO),
+            *((family, TWO) for family in found.values() if family.calls),
+            *((scarce(name, units), min(found[name].scope, TWO)) for name in chosen[:WITH_BUDGETS] for units in SCARCE),
+        ]
 
-    def _finds(self, mutant: Mutant, name: str, scope: Scope) -> bool:
-        family = explored()[name]
+    def _finds(self, mutant: Mutant, family: Family, scope: Scope) -> bool:
         if self.side == "model":
             with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
                 return bool(bad) or self._search(family, scope, self._right(family.units))
         assert isinstance(self.recorded, replay.Recording)
-        if family.units and mutant.file == "state/budget":
-            return False  # the small budget is a change of the same file
+        if family.units and mutant.file == "state/budget" and "budget.UNITS =" in mutant.was:
+            return False  # the small budget is a change of the same line
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
         corner = LuaCorner(with_units(texts, family.units))
         corner.limit(replay.LIMIT)
         return self._search(family, scope, corner)
 
     def _search(self, family: Family, scope: Scope, corner: LuaCorner) -> bool:
-        edges = 0 if scope == ONE else self._edges
+        edges = SCARCE_EDGES if "/" in family.name else 0 if scope == ONE else self._edges
         try:
             with model._limited(SECONDS + STUCK):
                 return bool(Search(family, scope, corner, limit=SECONDS, edges=edges).run().findings)
@@ -96,7 +106,8 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="tools.mutation.graph", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
-    parser.add_argument("--sample", type=int, default=200, metavar="N", help="how many mutants, always the same")
+    parser.add_argument("--sample", type=int, default=200, metavar="N", help="how many mutants, for a seed the same")
+    parser.add_argument("--seed", default="fixed sample", metavar="S", help="any text, for another sample")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit of each side")
     parser.add_argument("--families", type=int, default=FAMILIES, metavar="N", help="how many are searched")
     parser.add_argument(
@@ -110,7 +121,7 @@ def main() -> int:
         mutants = [one for one in all_mutants(side) if is_verb_or_noun(one) and triage.entry(one) is None]
         counted: Counter[str] = Counter()
         end = time.monotonic() + given.seconds
-        for mutant in sampled(side, mutants, given.sample):
+        for mutant in sampled(side, mutants, given.sample, given.seed):
             by = judge.notices(mutant)
             counted[by] += 1
             if not by:

@@ -17,7 +17,7 @@ import importlib
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import process_time
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store, events_after
-from tools.mutation import python
+from tools.mutation import python, readers
 from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Kill, Verdict
 
@@ -95,11 +95,19 @@ class Recording:
             sys.settrace(before)
 
     def histories_of(self, mutant: Mutant) -> list[int]:
-        """List the histories that run a mutant's statement; all histories if it runs while modules load."""
-        found: set[int] = set()
-        for line in range(mutant.first, mutant.last + 1):
-            found |= self.running.get((mutant.file, line), set())
-        return sorted(found) if found or _in_function(mutant) else list(range(len(self.suite)))
+        """List the histories that run a mutant's statement.
+
+        If it runs while modules load, list those that run a line that reads its value, or all if it has no name.
+        """
+        found = self._running((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
+        if not found and not _in_function(mutant):
+            lines = readers.lines(mutant.file, mutant.line)
+            found = set(range(len(self.suite))) if lines is None else self._running(lines)
+        return sorted(found)
+
+    def _running(self, lines: Iterable[tuple[str, int]]) -> set[int]:
+        """Find the histories that run any of these lines."""
+        return set().union(*(self.running.get(line, ()) for line in lines))
 
     def judge(self, mutant: Mutant, *, most: int = 1, histories: Sequence[int] | None = None) -> Verdict:
         """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
@@ -258,9 +266,11 @@ def _exchange_constants(module: types.ModuleType, text: str, path: str, undo: li
         if isinstance(node, ast.Assign | ast.AnnAssign):
             changed = changed or ast.unparse(node) not in right
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if changed and isinstance(target, ast.Name):  # and those after it, which may be made from it
+            names = readers.assigned(target)
+            if changed and names:  # and those after it, which may be made from it
                 exec(compile(ast.Module([node], []), path, "exec"), scope)
-                _replace(target.id, vars(module)[target.id], scope[target.id], undo)
+                for name in names:
+                    _replace(name, vars(module)[name], scope[name], undo)
         elif isinstance(node, ast.FunctionDef) and node.args.defaults and ast.unparse(node) not in right:
             exec(compile(ast.Module([node], []), path, "exec"), scope)
             function = vars(module)[node.name]

@@ -11,6 +11,8 @@
     units 8                    the budget of an operation, instead of the model's
     scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
     graph                      it is explored by itself, not only as part of others
+    night                      the same, but at night only, and it is in no pair
+    calls                      any two letters that write are executed in one call too, in every state
 
     Put('q', job, 'k', '')
 
@@ -110,6 +112,8 @@ class Family(NamedTuple):
     scope: Scope = Scope(2, 2)
     midnight: bool = False
     graph: bool = False
+    night: bool = False
+    calls: bool = False
 
     @property
     def start(self) -> int:
@@ -169,17 +173,23 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
         return family._replace(units=int(rest))
     if word == "scope":
         return family._replace(scope=Scope.parse(rest))
-    if line in ("graph", "midnight"):
-        return family._replace(graph=True) if line == "graph" else family._replace(midnight=True)
+    if line in ("graph", "night"):
+        return family._replace(graph=True, night=line == "night")
+    if line in ("midnight", "calls"):
+        return family._replace(midnight=True) if line == "midnight" else family._replace(calls=True)
     return family._replace(letters=(*family.letters, letter(line)))
 
 
 def joined(one: Family, other: Family) -> Family:
     """Give a family with the letters of two; it keeps the name of the first."""
     letters = {letter.text: letter for letter in (*one.letters, *other.letters)}
+    longer, shorter = sorted((one.setup, other.setup), key=len, reverse=True)
+    more = [
+        op for op in shorter if op not in longer and not hasattr(op, "jid")
+    ]  # tokens follow from what stands before
     return one._replace(
         letters=tuple(letters.values()),
-        setup=tuple(dict.fromkeys((*one.setup, *other.setup))),
+        setup=(*longer, *more),
         bounds=tuple(dict.fromkeys((*one.bounds, *other.bounds))),
         live=one.live | other.live,
         horizon=max(one.horizon, other.horizon),
@@ -199,6 +209,14 @@ def pair(one: str, other: str) -> Family:
     common = {letter.text for name in ("looks", "glances") for letter in known[name].letters} - READ_IN_PAIRS
     letters = tuple(letter for letter in both.letters if letter.text not in common)
     return both._replace(name=f"{one}+{other}", says="", letters=letters)
+
+
+def scarce(name: str, units: int) -> Family:
+    """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
+    family = families()[name]
+    return family._replace(
+        name=f"{name}/{units}", units=units, live=family.live | {"job.stages"}
+    )  # histories cost units
 
 
 class Moves:

@@ -30,8 +30,10 @@ from qmodel.conformance.graph.fields import FIELDS, STORE, WRITTEN, written
 from qmodel.conformance.graph.rules import Dead, Form, each
 from qmodel.model.state.store import Store
 
-_NUMBERED = re.compile(r"(T:|-dead-|#)(\d+)")
-"""Where the number of an event stands in a text: jobs of messages, dead letters, and `rules.number`."""
+_NUMBERED = re.compile(r"(\b[TU]:|-dead-|#)(\d+)")
+"""Where the number of an event stands in a text: jobs of messages (of the subscriptions T and U), dead letters, and
+`rules.number`.
+"""
 
 
 class Canonical:

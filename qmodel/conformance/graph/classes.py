@@ -26,10 +26,6 @@ LEFT_OUT: Final = {
     "subscribe.retries: *": "the job of a message is put as any job; put tries them",
     "recur.tags: several": "a run is put as any job; put tries them",
     "subscribe.tags: several": "the job of a message is put as any job; put tries them",
-    "delay.qless: True": "a rule of qless: random and directed histories have it, and the oracle compares it",
-    "timeout.qless: True": "a rule of qless, as above",
-    "pop.tries: *": "a rule of reqless: random and directed histories have it, and the oracle compares it",
-    "throttle_unset.jid: *": "a rule of reqless, as above",
     "recur*.throttles: *": "a run is put as any job; put tries them",
     "subscribe.after: more": "numbers of messages are sequences, and they differ from state to state",
 }

@@ -6,6 +6,7 @@ tenth of an edge. The keys after an edge are kept as a copy of the touched ones 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from qmodel.backends import bundle
@@ -81,12 +82,23 @@ class LuaCorner:
             if not self.keyspace.equals(self._keys):
                 lines.append(f"written although nothing changes: {sorted(self.keyspace.touched)}")
             return lines
+        return [*lines, *self._differences_of_state(before, after)]
+
+    def differences_of_call(
+        self, now: int, ops: Sequence[Operation], replies: list[Any], before: Store, after: Store
+    ) -> list[str]:
+        """Execute operations in one call, and list how replies, events and whole state differ from the model's."""
+        found = self._subject.steps(now, ops)
+        lines = [] if replies == found else list(snapshot.compare("replies", replies, found))
+        return [*lines, *self._differences_of_state(before, after)]
+
+    def _differences_of_state(self, before: Store, after: Store) -> list[str]:
         raw = self.keyspace.dump()
         try:
             state = raw_keys.decode(raw, PREFIX)
         except raw_keys.Corrupt as corrupt:
-            return [*lines, f"corrupt: {corrupt}"]
-        lines += snapshot.difference(snapshot.of(after), state)
+            return [f"corrupt: {corrupt}"]
+        lines = list(snapshot.difference(snapshot.of(after), state))
         if after.seq != before.seq:
             told = events_after(after, before.seq, MOST_EVENTS)
             found = raw_keys.events(raw, PREFIX, len(told))

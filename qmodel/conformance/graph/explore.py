@@ -6,6 +6,8 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 - a refusal changes nothing, and neither does a read in the subject;
 - a new state keeps the invariants.
 
+Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row.
+
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
 canonical form is refuted. Liveness is asked of the whole graph once it is closed (`live.py`).
@@ -201,6 +203,8 @@ class Search:
         spare = _Spare(node.store)
         for op in self.moves.of(node.store, node.now):
             yield from self._edge(node, op, spare)
+        if self._family.calls and self._corner is not None:
+            self._try_calls(self._corner, node)
         self.result.edges += 1
         later = _Node(0, node.store, node.now + TICK, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
@@ -240,6 +244,32 @@ class Search:
             lines = [f"crash: {error!r}"]
         if lines:
             self._found(what, lines, node.id, op)
+
+    def _try_calls(self, corner: LuaCorner, node: _Node) -> None:
+        """Execute any two operations that write in one call; no new state is reached so."""
+        for one in self._writes(node.store, node.now):
+            between = copy(node.store)
+            first = engine.step(between, node.now, one)
+            for other in self._writes(between, node.now):
+                after = copy(between)
+                replies = [first, engine.step(after, node.now, other)]
+                self.result.edges += 1
+                try:
+                    lines = corner.differences_of_call(node.now, (one, other), replies, node.store, after)
+                except Exception as error:
+                    lines = [f"crash: {error!r}"]
+                corner.undo()
+                if lines:
+                    self._found(
+                        f"the Lua library differs from the model after {call(one)} in the same call",
+                        lines,
+                        node.id,
+                        other,
+                    )
+                    return
+
+    def _writes(self, store: Store, now: int) -> list[Operation]:
+        return [op for op in self.moves.of(store, now) if not op.spec.reads]
 
     def _arrive(self, node: _Node, op: Operation | None, to: _Node, helps: bool) -> Iterator[_Node]:
         """Look where an edge leads; give the state if it is new."""

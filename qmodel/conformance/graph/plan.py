@@ -7,7 +7,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair
+from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Explored, Search
 from qmodel.conformance.graph.server import ServerCorner
@@ -19,41 +19,23 @@ ONE: Final = Scope(1, 1)
 TWO: Final = Scope(2, 1)
 """The scope for what needs two jobs."""
 
-LARGE: Final = frozenset(
-    (
-        "schedules_changed",
-        "schedules_cron",
-        "schedules_skip",
-        "schedules_bounded",
-        "schedules_updated",
-        "schedules_tagged",
-        "schedules_renumbered",
-        "settings",
-        "requests",
-        "requests_at_once",
-        "pauses",
-        "resends_of_bulk",
-        "retention_of_all",
-        "messages",
-        "letters",
-        "texts",
-        "cursors",
-        "qless",
-    )
-)
-"""The families that are searched to the end at night only: they have 6,000 edges and more, most 10,000."""
-
 OF_TWO: Final = frozenset(("fans", "cursors"))
 """The families that say nothing about one job alone."""
 
 GATE_EDGES: Final = 2_000
-"""The most edges of these families in the gate."""
+"""The most edges of a family in the gate; half of the families close with so many, the others at night only."""
 
 TWO_EDGES: Final = 60_000
 """The most edges of a family with two jobs; some families do not close with so few."""
 
 PAIR_EDGES: Final = 1_000
-"""The most edges of a pair of families; there are about 1,700."""
+"""The most edges of a pair of families; there are about 1,800."""
+
+SCARCE: Final = (5, 8, 12, 18)
+"""The budgets of an operation with which families are searched at night: enough for one job, and not for all."""
+
+SCARCE_EDGES: Final = 2_500
+"""The most edges of a family with such a budget."""
 
 
 class Run(NamedTuple):
@@ -83,9 +65,9 @@ def _library(units: int) -> LuaCorner:
 def gate() -> list[Run]:
     """Give the searches of the gate: each family with one job, but for `OF_TWO`, and for what needs two workers.
 
-    Large families are searched a little.
+    Large families are searched a little, and those of the night not at all.
     """
-    return [run._replace(edges=GATE_EDGES) if run.family.name in LARGE else run for run in _narrow()]
+    return [run._replace(edges=GATE_EDGES) for run in _narrow() if not run.family.night]
 
 
 def _narrow() -> list[Run]:
@@ -102,19 +84,32 @@ def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: boo
 
 
 def _named(name: str) -> Family:
-    one, _, other = name.partition("+")
+    one, between, other = name.partition("/" if "/" in name else "+")
+    if between == "/":
+        return scarce(one, int(other))
     return pair(one, other) if other else families()[one]
 
 
+def daily() -> list[str]:
+    """Give the families that the gate searches too; pairs are made of these."""
+    return [name for name, family in explored().items() if not family.night]
+
+
 def at_night() -> list[Run]:
-    """Give the searches of the night: the gate's to the end, pairs of families, and each family in wider scopes."""
+    """Give the searches of the night: the gate's to the end, pairs, wider scopes, and small budgets."""
     found = explored()
-    pairs = list(combinations(found, 2))
+    pairs = list(combinations(daily(), 2))
     random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
     runs = [
         *_narrow(),
         *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
         *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
+        *(
+            Run(scarce(name, units), min(family.scope, TWO), SCARCE_EDGES)
+            for name, family in found.items()
+            if not family.calls  # a call leaves operations to the next one where the budget is small
+            for units in SCARCE
+        ),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),

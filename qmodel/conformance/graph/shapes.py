@@ -27,14 +27,19 @@ def kinds(keys: frozenset[bytes]) -> frozenset[str]:
 
 
 def of_reply(reply: Any) -> Any:
-    """Give what tells replies of one operation apart: the code of a refusal, words, the state of a job, the number."""
+    """Give what tells replies of one operation apart: the code of a refusal, words, the number, the state of a job, and
+    which fields are empty.
+    """
     if isinstance(reply, Refusal):
         return reply.code, *filter(_is_word, reply.facts)
     if type(reply) is tuple:
         return len(reply), *map(of_reply, reply[:2])
     if _is_word(reply):
         return reply
-    return reply if isinstance(reply, bool) else (type(reply).__name__, getattr(reply, "state", ""))
+    if isinstance(reply, bool):
+        return reply
+    fields = tuple(map(bool, reply)) if isinstance(reply, tuple) else ()
+    return type(reply).__name__, getattr(reply, "state", ""), fields
 
 
 def _is_word(value: Any) -> bool:

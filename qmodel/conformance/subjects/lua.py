@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +57,14 @@ class LuaSubject:
             return _unencodable(now, op)
         name = bundle.function_name(op.spec.name)
         return codec.decode(op, self.host.fcall(name, (PREFIX,), args))
+
+    def steps(self, now: int, ops: Sequence[Operation]) -> list[Any]:
+        """Execute operations that write in one call."""
+        words = [
+            word for op in ops for args in [codec.encode(op, now)] for word in (op.spec.name, str(len(args)), *args)
+        ]
+        found = self.host.fcall(bundle.CALLS, (PREFIX,), words)
+        return [codec.decode(op, reply) for op, reply in zip(ops, found, strict=True)]
 
     def run(self, history: History, every: int = 1) -> list[Seen]:
         """Execute a history step by step."""
