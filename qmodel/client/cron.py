@@ -78,7 +78,7 @@ def next_moments(cron: str, after: int, most: int = TIMES_MOST) -> tuple[int, ..
 def advance(schedule: Schedule, now: int) -> RecurAdvance:
     """Make the operation that sends the next moments of a schedule to the engine.
 
-    `now` (milliseconds) only serves to leave out missed moments whose runs will not be made.
+    `now` (milliseconds) only serves to leave out missed moments: their runs will not be made.
     """
     start = max(schedule.last_at, _unwanted_until(schedule, now))
     return RecurAdvance(schedule.jid, schedule.last_at, next_moments(schedule.cron, start))
