@@ -8,7 +8,7 @@ local results = {}
 
 local VALUE = '^(%d+)\t(%l*)\t([^\n\f]*)([\n\f])(.*)$'
 local INLINE = 1024
-local TEXTS = 4000 -- the most units of texts of a job's dependencies (4 MiB), or of copies of its result (16 MiB)
+local TEXTS = 5333 -- the most units of texts of a job's dependencies (4 MiB), or of copies of its result (16 MiB)
 
 local function key_of(job)
   return job.key .. '-results'

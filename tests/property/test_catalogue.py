@@ -109,6 +109,13 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.RequestAdd("R", (ops.Put("q", "R:2", "k", "", depends=tuple(f"m{n}" for n in range(1000))),)))
     step(store, ops.DependsOn("R:2", tuple(f"m{n}" for n in range(1000, 1100))))
     step(store, ops.RequestCancel("R"))
+    store = Store()
+    for part in range(9):
+        step(store, ops.PutMany(tuple(ops.Put("q", f"j{part}-{n}", "k", "") for n in range(1000))))
+        step(store, ops.Pop("q", "w", 1000))
+    step(store, ops.Worker("w"))
+    step(store, ops.Search(worker="w"))
+    step(store, ops.CancelMany(worker="w"))
     return tuple(found)
 
 

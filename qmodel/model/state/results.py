@@ -18,7 +18,7 @@ from qmodel.model.state import budget, options
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
-TEXTS = 4000
+TEXTS = 5333
 """The most units of texts of a job's dependencies (4 MiB), or of copies of its result for its dependents (16 MiB)."""
 
 

@@ -21,7 +21,7 @@ SILENT_MS = 3_600_000
 
 
 def index(request: Request) -> Response:
-    """List the workers, latest seen first, each with some of its jobs, or with none if it holds very many."""
+    """List the workers, latest seen first, with some of their jobs; a worker with very many is listed without."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
     listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
