@@ -105,7 +105,7 @@ function finish.complete(now, op)
   results.check_copies(job, op.result)
 
   outcome = complete(now, job, op, depends)
-  if retire(now, SWEEP) then
+  if not op.next and retire(now, SWEEP) then
     jobs.remember(job, 'completed', outcome)
   end
   return outcome
@@ -168,7 +168,7 @@ function finish.complete_and_pop(now, op)
   if not outcome then -- a first completion has no grant yet, even if another call used the same request
     again = {}
     outcome = complete(now, job, op, depends)
-    if retire(now, SWEEP) then
+    if not op.next and retire(now, SWEEP) then
       jobs.remember(job, 'completed', outcome)
     end
   end

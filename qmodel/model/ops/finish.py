@@ -30,7 +30,7 @@ def complete(store: Store, now: int, op: Complete) -> str:
     results.check_copies(job, op.result)
 
     outcome = _complete(store, now, job, op, depends)
-    if _retire(store, now, SWEEP):
+    if op.next is None and _retire(store, now, SWEEP):
         jobs.remember(store, job, "completed", outcome)
     return outcome
 
@@ -77,7 +77,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
 
     if outcome is None:
         outcome = _complete(store, now, job, op, depends)
-        if _retire(store, now, SWEEP):
+        if op.next is None and _retire(store, now, SWEEP):
             jobs.remember(store, job, "completed", outcome)
     if again:
         return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
