@@ -139,7 +139,7 @@ class AsyncRedisDeployment:
         self.warnings: tuple[Warned, ...] = ()
         count = self.layout.shards
         self.shards = [AsyncRedisShard(options_of_shard(options, shard, count), self) for shard in range(count)]
-        self._turns = Turns(count, runtime.randbelow(count))
+        self.turns = Turns(count, runtime.randbelow(count))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._checked = False
 
@@ -194,7 +194,7 @@ class AsyncRedisDeployment:
         return await self._carry_out(op, now, None)
 
     async def _carry_out(self, op: Operation, now: int | None, confirm: Confirm | None) -> Any:
-        going = begun(self.layout, op, self._turns.next(op))
+        going = begun(self.layout, op, self.turns)
         if isinstance(going, Refusal):
             return going
         try:

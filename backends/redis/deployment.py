@@ -103,7 +103,7 @@ class RedisDeployment:
         for shard in range(1, self.layout.shards):
             self.shards.append(RedisShard(options_of_shard(options, shard, self.layout.shards), self))
         self.warnings: tuple[Warned, ...] = first.warnings + self._check_nodes()
-        self._turns = Turns(self.layout.shards, runtime.randbelow(self.layout.shards))
+        self.turns = Turns(self.layout.shards, runtime.randbelow(self.layout.shards))
         OPEN.add(self)
 
     @property
@@ -139,7 +139,7 @@ class RedisDeployment:
         to = destination(self.layout, op)
         if type(to) is int:
             return self.shards[to].execute(op, now)
-        return carry_out(self.layout, op, self._turns.next(op), lambda calls: self.execute_calls(calls, now))
+        return carry_out(self.layout, op, self.turns, lambda calls: self.execute_calls(calls, now))
 
     def execute_many(
         self, ops: Sequence[Operation], now: int | None = None, confirm: Confirm | None = None
@@ -167,7 +167,7 @@ class RedisDeployment:
                 calls.append(Call(to, op))
             else:
                 flush()
-                replies[place] = carry_out(self.layout, op, self._turns.next(op), send)
+                replies[place] = carry_out(self.layout, op, self.turns, send)
         flush()
         return replies
 

@@ -36,7 +36,7 @@ class AsyncExecutor:
         found: Sequence[AsyncBackend] = getattr(self.backend, "shards", ())
         return found
 
-    def at_home(self, name: str) -> AsyncExecutor:
+    def _at_home(self, name: str) -> AsyncExecutor:
         """Give a client of the shard in which a name is at home; this one if there are no shards."""
         if self.homes is None or not self.shards:
             return self

@@ -96,7 +96,7 @@ class AsyncRequest:
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
         until = runtime.monotonic() + seconds_of(timeout)
-        home = self.client.at_home(self.id)
+        home = self.client._at_home(self.id)
         while True:
             after, epoch = await home.position()
             known = await self.get()

@@ -59,7 +59,7 @@ class AsyncResults:
         for jid in jids:
             homes.setdefault(self._client.homes.home(jid), []).append(jid)
         for shard, some in homes.items():
-            results = self._of_shard.setdefault(shard, AsyncResults(self._client.at_home(some[0])))
+            results = self._of_shard.setdefault(shard, AsyncResults(self._client._at_home(some[0])))
             ended |= await results.wait(some, max(until - runtime.monotonic(), 0))
         return ended
 

@@ -39,7 +39,7 @@ class Executor:
         found: Sequence[Backend] = getattr(self.backend, "shards", ())
         return found
 
-    def at_home(self, name: str) -> Executor:
+    def _at_home(self, name: str) -> Executor:
         """Give a client of the shard in which a name is at home; this one if there are no shards."""
         if self.homes is None or not self.shards:
             return self

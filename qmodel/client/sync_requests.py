@@ -99,7 +99,7 @@ class Request:
         Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
         """
         until = runtime.monotonic() + seconds_of(timeout)
-        home = self.client.at_home(self.id)
+        home = self.client._at_home(self.id)
         while True:
             after, epoch = home.position()
             known = self.get()

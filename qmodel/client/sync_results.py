@@ -62,7 +62,7 @@ class Results:
         for jid in jids:
             homes.setdefault(self._client.homes.home(jid), []).append(jid)
         for shard, some in homes.items():
-            results = self._of_shard.setdefault(shard, Results(self._client.at_home(some[0])))
+            results = self._of_shard.setdefault(shard, Results(self._client._at_home(some[0])))
             ended |= results.wait(some, max(until - runtime.monotonic(), 0))
         return ended
 

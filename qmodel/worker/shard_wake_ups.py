@@ -75,7 +75,7 @@ class ShardWakeUps:
         self._next: dict[int, NextJob] = {}
         self._due: dict[int, float] = {}
         self._workers: tuple[str, ...] = ()
-        self._workers_at = self._looked_at = -_KNOWN
+        self._workers_at = self._looked_at = self._tried_at = -_KNOWN
         self._poke = runtime.Event()
         self._threads = [
             runtime.Thread(target=run, name=name, daemon=True)
@@ -197,7 +197,9 @@ class ShardWakeUps:
 
     def _until_next_look(self) -> float:
         now = runtime.monotonic()
-        times = [self._looked_at + (_AWAY if self._away else LONGEST_SLEEP), *list(self._due.values())]
+        times = [self._looked_at + LONGEST_SLEEP, *list(self._due.values())]
+        if self._away:
+            times.append(self._tried_at + _AWAY)
         return max(min(times) - now, 0.001)
 
     def _look(self) -> None:
@@ -206,8 +208,9 @@ class ShardWakeUps:
             if due <= now and shard in self._armed:
                 self._wake(shard)
         looks, self._looks = self._looks, set()
-        if now - self._looked_at >= _AWAY:
+        if now - self._tried_at >= _AWAY:
             self._look_at_nodes()
+            self._tried_at = runtime.monotonic()
         if now - self._looked_at >= LONGEST_SLEEP:
             self._looked_at = now
             self._read_workers(now)
@@ -226,7 +229,7 @@ class ShardWakeUps:
         for shard in order:
             if shard in found and shard in self._armed:
                 seconds = asked[shard].seconds(found[shard], [job for some in jobs.get(shard, ()) for job in some])
-                if seconds < LONGEST_SLEEP or self._is_mine(shard):
+                if seconds < LONGEST_SLEEP:
                     self._due[shard] = runtime.monotonic() + seconds
 
     def _read(self, asked: Sequence[tuple[int, Any]]) -> dict[int, list[Any]]:
@@ -239,7 +242,6 @@ class ShardWakeUps:
 
     def _look_at_nodes(self) -> None:
         """Find out which nodes that were away answer again; one shard of each is asked."""
-        self._looked_at = max(self._looked_at, runtime.monotonic() - LONGEST_SLEEP + _AWAY)
         for shard in list(self._away):
             if shard in self._away and self._read([(shard, Newest())]):
                 for back in self._backend.neighbours(shard):

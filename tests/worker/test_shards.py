@@ -270,6 +270,32 @@ def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Clien
     assert not backend.wait(["q"], 0.1)
 
 
+def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) -> None:
+    backend: Any = client.backend
+    woken: list[int] = []
+    wake_ups = ShardWakeUps(backend, ["q"], "w", woken.append, woken.append, lambda: False)
+    wake_ups.start()
+    for shard in (2, 5):
+        backend.execute_calls([Call(shard, ops.Pop("q", "w"))])
+        wake_ups.arm(shard, look=False)
+    backend.execute(ops.Put("q", jid(5), "K", "{}"))  # no worker counts as idle there, so this wakes nobody
+    wait_until(lambda: woken)
+    wake_ups.close()
+    wake_ups.finish()
+    assert woken == [5]
+
+
+def test_one_worker_of_all_looks_after_each_shard() -> None:
+    names = ("one", "two", "three")
+    mine: dict[str, set[int]] = {}
+    for name in names:
+        wake_ups = ShardWakeUps(None, ["q"], name, lambda shard: None, lambda shard: None, lambda: False)
+        wake_ups._workers = names
+        mine[name] = {shard for shard in range(64) if wake_ups._is_mine(shard)}
+    assert sorted(shard for some in mine.values() for shard in some) == list(range(64))
+    assert all(len(some) > 10 for some in mine.values())
+
+
 def test_a_worker_that_stops_gives_back_what_it_holds(client: Client, url: str) -> None:
     begun = threading.Event()
     over = threading.Event()

@@ -29,7 +29,7 @@ SECTION_OF = {
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),
     "Queue.throttle": "throttle",
     **dict.fromkeys(("Client.publish", "Subscriptions.add", "Subscription.unsubscribe"), "publish"),
-    **dict.fromkeys(("Client.follow", "Executor.newest", "Job.results", "Jobs.get_many"), "read"),
+    **dict.fromkeys(("Client.follow", "Executor.cursor", "Executor.newest", "Job.results", "Jobs.get_many"), "read"),
     **dict.fromkeys(("Queue.pause", "Queue.unpause", "Queue.forget", "Config.all"), "administer"),
     **dict.fromkeys(("Workers.quiet", "Workers.resume", "Workers.stop", "Workers.signals"), "administer"),
 }

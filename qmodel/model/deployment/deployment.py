@@ -42,9 +42,8 @@ def step(deployment: Deployment, now: int, op: Any) -> Any:
     """Execute one operation at a moment (milliseconds since the epoch); give its reply, or a Refusal."""
     if type(now) is not int or not 0 <= now < TIME_END:
         return Refusal("BAD_ARGUMENT", (op.spec.name, "now"))
-    first = deployment.turns.next(op)
     reply = carry_out(
-        deployment.layout, op, first, lambda calls: [execute(deployment, now, call, op) for call in calls]
+        deployment.layout, op, deployment.turns, lambda calls: [execute(deployment, now, call, op) for call in calls]
     )
     _forget_executed(deployment)
     return reply

@@ -57,15 +57,17 @@ def destination(layout: Layout, op: Any) -> int | Otherwise | Refusal:
     return "turn" if goes_on and isinstance(to, int) else to
 
 
-def begun(layout: Layout, op: Any, first: int) -> Plan | Refusal:
+def begun(layout: Layout, op: Any, turns: Turns) -> Plan | Refusal:
     """Begin to carry out an operation, unless its arguments or its names are refused."""
     to = destination(layout, op)
-    return to if isinstance(to, Refusal) else plan(layout, op, first)
+    if isinstance(to, Refusal):
+        return to
+    return plan(layout, op, 0 if isinstance(to, int) else turns.next(op))
 
 
-def carry_out(layout: Layout, op: Any, first: int, execute: Callable[[list[Call]], list[Any]]) -> Any:
+def carry_out(layout: Layout, op: Any, turns: Turns, execute: Callable[[list[Call]], list[Any]]) -> Any:
     """Carry out a plan with a function that executes calls; give the reply of the deployment."""
-    going = begun(layout, op, first)
+    going = begun(layout, op, turns)
     if isinstance(going, Refusal):
         return going
     try:

@@ -1,0 +1,155 @@
+"""The deployment on a real cluster beside the model of a deployment, step by step, while slots move.
+
+The same histories, with the same moments and the same turns, are executed by `qmodel.model.deployment` and by three
+nodes. Every reply of the deployment is compared, and at the end the whole state of every shard: what a deployment does
+to a shard is what the model does with the calls of that shard (law of projection), wherever the shard is.
+
+The default run is short. QMODEL_TEST_ALL=1 executes more histories.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from qmodel.backends.redis import dump, raw_keys
+from qmodel.backends.redis.connect import connect
+from qmodel.backends.redis.deployment import RedisDeployment, RedisShard
+from qmodel.backends.redis.shards import creation
+from qmodel.contract import operations as ops
+from qmodel.contract.refusals import ROUTING_REASONS, Refusal
+from qmodel.contract.routing import shard_tag
+from qmodel.model import engine, snapshot
+from qmodel.model.deployment import deployment as deployments
+from qmodel.model.deployment.deployment import Deployment
+from qmodel.model.deployment.plans import Turns
+from tests.backends.test_routes import CLUSTER, SERVER
+from tests.clusters import Cluster
+from tests.property.test_deployments import LAYOUT, Drawer
+
+ALL = bool(os.environ.get("QMODEL_TEST_ALL"))
+SEEDS, STEPS = (range(40), 400) if ALL else (range(3), 150)
+EACH = 60
+"""After so many steps a shard moves."""
+
+STARTED = 10**12 - 10**6
+
+
+class Compared(NamedTuple):
+    """What was compared."""
+
+    steps: int
+    refused: int
+    moves: int
+    classic: int
+
+
+class Both:
+    """A deployment on nodes, and the model of one."""
+
+    def __init__(self, nodes: Cluster) -> None:
+        self.nodes = nodes
+        self.name = secrets.token_hex(6)
+        options = f"shards={LAYOUT.shards}", f"single={','.join(LAYOUT.single)}", f"split={','.join(LAYOUT.split)}"
+        backend = connect(nodes.deployment(self.name, *options, "requests=given", "deadline=30"))
+        assert isinstance(backend, RedisDeployment)
+        self.backend = backend
+        self.model = Deployment(LAYOUT)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin both with the same turns, and without the moment at which the definition was written."""
+        self.backend.turns = Turns(LAYOUT.shards)
+        for shard in self.backend.shards:
+            node = self.nodes.owner(shard.options.prefix)
+            keys: Any = node.client.keys(f"{shard.options.prefix}*")
+            if keys:
+                node.client.delete(*keys)
+        assert self.backend.shards[0].execute(creation(LAYOUT), STARTED) == 1
+        assert engine.step(self.model.stores[0], STARTED, creation(LAYOUT)) == 1
+
+    def states(self) -> Iterator[tuple[Any, Any]]:
+        """Give the state of each shard on its node, and in the model."""
+        for shard, store in zip(self.backend.shards, self.model.stores, strict=True):
+            prefix = shard.options.prefix
+            node = self.nodes.owner(prefix)
+            raw: Any = node.client.execute_command(*dump.dump_command(prefix))
+            yield raw_keys.decode(dump.dump_of(raw), prefix), snapshot.of(store)
+
+
+def compared(nodes: Cluster, seed: int) -> Compared:
+    """Compare a history."""
+    both, drawer, chance = Both(nodes), Drawer(seed), random.Random(f"moves.{seed}")
+    refused = moves = classic = 0
+    try:
+        for number in range(STEPS):
+            now, op = drawer.draw()
+            if number % EACH == EACH - 1:
+                shard = chance.randrange(LAYOUT.shards)
+                with nodes.moving(both.backend.shards[shard].options.prefix) as move:
+                    classic += move.some()
+                moves += 1
+            expected = deployments.step(both.model, now, op)
+            assert both.backend.execute(op, now) == expected, (seed, number, op)
+            refused += isinstance(expected, Refusal) and expected.code in ROUTING_REASONS
+            drawer.hear(expected)
+        for there, model in both.states():
+            assert there == model, seed
+    finally:
+        both.backend.close()
+    return Compared(STEPS, refused, moves, classic)
+
+
+@SERVER
+@CLUSTER
+def test_a_cluster_does_what_the_model_of_a_deployment_does_while_slots_move(nodes: Cluster) -> None:
+    found = [compared(nodes, seed) for seed in SEEDS]
+    assert sum(one.refused for one in found) > 5 and all(one.moves >= STEPS // EACH for one in found)
+    assert any(one.classic for one in found), "a slot was moved key by key with keys in it"
+
+
+@SERVER
+@CLUSTER
+def test_a_call_in_the_middle_of_a_move_waits_for_its_end(nodes: Cluster) -> None:
+    """Half of the keys are on one node, and half on the other: no step runs on a half."""
+    both = Both(nodes)
+    jid = f"j{{{shard_tag(1, LAYOUT.shards)}}}"
+    calls = [ops.Put("q", jid, "K", "{}"), ops.Pop("q", "w"), ops.Get(jid)]
+    got: list[Any] = []
+    try:
+        assert both.backend.execute(calls[0], 10**12) == jid
+        with nodes.moving(both.backend.shards[1].options.prefix) as move:
+            assert move.some()
+            thread = threading.Thread(target=lambda: got.extend(both.backend.execute(op, 10**12) for op in calls[1:]))
+            thread.start()
+            thread.join(0.2)
+            assert got == []
+        thread.join(60)
+        expected = [deployments.step(both.model, 10**12, op) for op in calls]
+        assert got == expected[1:]
+        for there, model in both.states():
+            assert there == model
+    finally:
+        both.backend.close()
+
+
+@SERVER
+@CLUSTER
+def test_a_shard_that_does_something_else_is_found(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = RedisShard.execute
+
+    def wrong(self: RedisShard, op: Any, now: int | None = None, *more: Any) -> Any:
+        done = execute(self, op, now, *more)
+        if isinstance(op, ops.Put) and self.options.prefix.startswith(f"{{{self._of.options.name}:2."):
+            execute(self, ops.Track(op.jid), now)
+        return done
+
+    monkeypatch.setattr(RedisShard, "execute", wrong)
+    with pytest.raises(AssertionError):
+        compared(nodes, 0)
