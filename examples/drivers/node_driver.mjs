@@ -24,7 +24,8 @@ function words(name, given, inside) { // the arguments of an operation, or of on
 }
 
 // ---- replies
-const facts = (names, found) => names.map((name, at) => (whole_facts.includes(name) ? Number(found[at]) : found[at]));
+// The last facts of an event may be left out: those that are there are as many as were found.
+const facts = (names, found) => found.map((fact, at) => (whole_facts.includes(names[at]) ? Number(fact) : fact));
 const records = { Job: job, Stage: stage, Event: event };
 const utf8 = (latin1) => Buffer.from(latin1, "latin1").toString();
 

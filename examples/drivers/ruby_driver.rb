@@ -125,9 +125,10 @@ def event(raw)
     "epoch" => raw[2].to_i }
 end
 
+# The last facts of an event may be left out: those that are there are as many as were found.
 def facts(names, found)
   whole = CATALOGUE["whole_facts"]
-  names.zip(found).map { |name, one| whole.include?(name) ? one.to_i : one.dup.force_encoding("UTF-8") }
+  found.zip(names).map { |one, name| whole.include?(name) ? one.to_i : one.dup.force_encoding("UTF-8") }
 end
 
 # ---- the driver

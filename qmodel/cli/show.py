@@ -10,7 +10,7 @@ import click
 from qmodel.cli.convert import format_duration, format_moment
 from qmodel.cli.session import Session
 from qmodel.contract import replies
-from qmodel.contract.events import Event
+from qmodel.contract.events import BETWEEN_TAGS, Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
@@ -343,7 +343,7 @@ def _bulk(at: Session, op: Any, found: replies.Bulk) -> None:
 
 def _events(at: Session, op: Any, found: tuple[Event, ...]) -> None:
     for event in found:
-        facts = " ".join(f"{name}={fact}" for name, fact in event.named.items())
+        facts = " ".join(f"{name}={str(fact).replace(BETWEEN_TAGS, ',')}" for name, fact in event.named.items())
         click.echo(f"{event.seq:>8}  {format_moment(event.at)}  {event.event:<12} {facts}")
 
 

@@ -25,7 +25,7 @@ from qmodel.contract.arguments import (
     Text,
     Whole,
 )
-from qmodel.contract.events import EVENTS, WHOLE, Event
+from qmodel.contract.events import EVENTS, OPTIONAL, WHOLE, Event
 from qmodel.contract.operations import CATALOGUE, SECTIONS, Argument, Spec
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import REASONS, ROUTING_REASONS, Refusal
@@ -300,7 +300,8 @@ A deployment of several shards also refuses what it cannot route, before any sha
 {routing}
 ## Kinds of event
 
-Every change is one event in a stream, and the sequence numbers have no gaps. The facts of each kind:
+Every change is one event in a stream, and the sequence numbers have no gaps. A `put` has all tags of its job,
+separated by the character 31 (unit separator); if there are none, this last fact is left out. The facts of each kind:
 
 {events}
 ## History
@@ -404,6 +405,7 @@ def as_json() -> str:
         },
         "routing": routing.vectors(),
         "events": EVENTS,
+        "optional_facts": OPTIONAL,
         "history": replies.HISTORY,
         "whole_facts": sorted(WHOLE),
         "record": {"fields": record_fields("text_fields"), "more": record_fields("more")},

@@ -367,7 +367,8 @@ $ redis-cli XRANGE ql:events 2 2
 {first_event}
 ```
 
-Facts are texts, here and in the history of a job. These are whole numbers: {whole}.
+Facts are texts, here and in the history of a job. These are whole numbers: {whole}. The last fact of a `put`, `tags`,
+has all tags of the job, separated by the character 31 (unit separator). It is left out if there are none.
 
 {events}
 ## The journal
