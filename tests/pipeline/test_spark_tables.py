@@ -79,7 +79,7 @@ def test_conditions_on_sequences_become_ranges(client: Client, url: str) -> None
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"table": "job"}, "no table 'job'. The tables are events, jobs, failures"),
+        ({"table": "job"}, "no table 'job'. The tables are events, gaps, jobs, failures"),
         ({"table": "jobs", "state": "asleep"}, "state is one of"),
         ({"table": "jobs", "days": "3"}, "no option 'days'"),
         ({"table": "stats", "days": "0"}, "days must be a whole number from 1"),
