@@ -1338,11 +1338,12 @@ class Generator:
         if self._aimed and self._store.days:
             day, queue = pick(self._chooser, list(self._store.days))
             found = self._store.days[day, queue]
-            tag, worker = self._maybe((*found.tags, *self._names.tags)), self._maybe((*found.workers, self._worker()))
+            tag, worker = self._maybe((*found.tags, None)), self._maybe((*found.workers, None))
             return ops.Stats(queue, day + self._below(2) * (DAY - 1), tag, None if tag else worker)
         days = pick(self._chooser, (0, 1, -1, -2, -8, -31))
         at = self._maybe((min(max(self._now + days * DAY, 0), TIME_END - 1),))
-        return ops.Stats(self._queue(), at)
+        tag, worker = self._maybe((None, *self._names.tags)), self._maybe((None, None, None, self._worker()))
+        return ops.Stats(self._queue(), at, tag, worker)
 
     def metrics(self) -> Operation:
         """Read the metrics of a minute with events, or of any period."""
