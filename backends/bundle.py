@@ -60,9 +60,8 @@ HOT = (
     "store.emit", "store.text", "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch",
     "writes.put_off_event", "store.set_field", "store.last", "store.bounds", "store.flush", "keys.prefix",
     "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
-    "records.get", "records.encode", "queues.begin", "queues.of", "queues.state_key", "history.add", "jobs.lift",
-    "jobs.place", "state_index.enter", "config.value", "catalogue.operations", "arguments.names", "arguments.is_id",
-    "refusals.raised", "plain.answer",
+    "records.get", "records.encode", "queues.begin", "queues.of", "queues.state_key", "jobs.lift", "config.value",
+    "catalogue.operations", "arguments.names", "arguments.is_id", "refusals.raised", "plain.answer",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

@@ -39,7 +39,7 @@ def prefix_of(name: str, shard: int, shards: int) -> str:
     """Give the prefix of a shard.
 
     >>> prefix_of("shop", 0, 8) == prefix_of("shop", 0, 64), prefix_of("shop", 3, 8)
-    (True, '{shop:3.9}:')
+    (True, '{shop:3.11}:')
     """
     parts, number = shards if shard else MOST_SHARDS, 0
     while True:

@@ -191,3 +191,9 @@ def test_an_error_in_one_of_several_operations_is_raised_after_the_others() -> N
         1,
         1,
     ]
+
+
+def test_the_library_has_room_for_a_file_or_two() -> None:
+    """Lua has at most 200 local variables in a chunk: each file of the library is one, and so is each hot name."""
+    first, _, rest = bundle.library().partition("\n")
+    assert LuaHost().load(f"{first}\nlocal one, two {rest}") == LuaHost().load(bundle.library())
