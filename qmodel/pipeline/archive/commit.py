@@ -196,9 +196,8 @@ def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Ite
             _living.add(path)
             kept.callback(_living.discard, path)
         yield writer
-        if not archive.pending(namespace):  # what was decided and not finished is for the next writer
-            with suppress(OSError):
-                archive.fs.delete_dir(path)
+        with suppress(OSError, Busy), writer.locked():  # which finishes what was decided first
+            archive.fs.delete_dir(path)
 
 
 @contextmanager
