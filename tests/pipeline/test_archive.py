@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -219,10 +220,11 @@ def test_the_archiver_goes_on_behind_what_was_recorded_as_missing(client: Client
     assert found.whole and found.holes == (Gap(11, 20),)
 
 
-def test_one_writes_at_a_time(tmp_path: Path) -> None:
+def test_one_commits_at_a_time_and_whoever_dies_gives_up_the_lock(tmp_path: Path) -> None:
     held = "import sys; from qmodel.pipeline.archive.layout import Archive\n"
     held += "from qmodel.pipeline.archive.commit import writing\n"
-    held += f"with writing(Archive({str(tmp_path)!r}), 'spark:'): print(flush=True); sys.stdin.read()"
+    held += f"with writing(Archive({str(tmp_path)!r}), 'spark:') as writer, writer.locked():\n"
+    held += "    print(flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", held], stdin=-1, stdout=-1) as other:
         assert other.stdout is not None
         other.stdout.readline()
@@ -231,6 +233,75 @@ def test_one_writes_at_a_time(tmp_path: Path) -> None:
         other.kill()
     with writing(Archive(str(tmp_path)), "spark:", patience=60):
         pass
+
+
+def test_the_work_of_a_writer_stays_as_long_as_it_lives(tmp_path: Path) -> None:
+    working = "import sys; from qmodel.pipeline.archive.layout import Archive\n"
+    working += "from qmodel.pipeline.archive.commit import writing\n"
+    working += f"with writing(Archive({str(tmp_path)!r}), 'spark:') as writer:\n"
+    working += "    print(writer.begin(), flush=True); sys.stdin.read()"
+    with writing(Archive(str(tmp_path)), "spark:") as here:
+        mine = tmp_path / here.begin()
+        with subprocess.Popen([sys.executable, "-c", working], stdin=-1, stdout=-1, text=True) as other:
+            assert other.stdout is not None
+            theirs = tmp_path / other.stdout.readline().strip()
+            with writing(Archive(str(tmp_path)), "spark:"):
+                assert theirs.is_dir() and mine.is_dir()
+            other.kill()
+        with writing(Archive(str(tmp_path)), "spark:"):
+            assert not theirs.exists() and mine.is_dir()
+
+
+def test_an_archiver_that_is_overtaken_goes_on_after_the_other_one(client: Client, url: str, tmp_path: Path) -> None:
+    put(client, 40)
+
+    def overtaken(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Do the work, while another archiver commits the first events."""
+        if Archive(str(tmp_path)).last("spark:") < 20:
+            next(archive(url, str(tmp_path), rows=10, together=1))
+        return list(map(work, items))
+
+    assert [one.last for one in archive(url, str(tmp_path), run=overtaken, rows=15)] == [client.newest()]
+    assert stored(tmp_path) == list(range(1, client.newest() + 1))
+    assert next(verify(str(tmp_path))).whole
+
+
+def test_a_merge_that_is_overtaken_changes_nothing(client: Client, url: str, tmp_path: Path) -> None:
+    for _ in range(3):
+        put(client, 10)
+        list(archive(url, str(tmp_path)))
+
+    def overtaken(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Merge, and let another compactor merge the same files before the commit."""
+        made = list(map(work, items))
+        assert len(list(compact(str(tmp_path), days=["2024-10-04"]))) == 1
+        return made
+
+    assert list(compact(str(tmp_path), days=["2024-10-04"], run=overtaken)) == []
+    assert stored(tmp_path) == list(range(1, client.newest() + 1))
+
+
+def test_two_archivers_a_compactor_and_a_reader_work_on_one_folder(client: Client, url: str, tmp_path: Path) -> None:
+    root, count = str(tmp_path / "events"), 240
+    client.config.set("max-events", 10**6)
+    put(client, count // 2, day=20_000)
+    put(client, count // 2, day=20_001)
+    adds = "import sys; from qmodel.pipeline.archive.write import archive\n"
+    adds += f"for one in archive({url!r}, {root!r}, rows=10, together=1): pass"
+    archivers = [subprocess.Popen([sys.executable, "-c", adds], stderr=-1, text=True) for _ in range(2)]
+    read_to = merged = 0
+    while read_to < client.newest():
+        ended = all(one.poll() is not None for one in archivers)
+        merged += len(list(compact(root, "spark:", days=["2024-10-04", "2024-10-05"])))
+        seqs = [seq for table in read.read(root, "spark:") for seq in table.column("seq").to_pylist()]
+        assert seqs == list(range(1, len(seqs) + 1))
+        assert len(seqs) >= read_to
+        read_to = len(seqs)
+        assert not ended or read_to == client.newest()
+    assert [(one.communicate(timeout=60)[1], one.returncode) for one in archivers] == [("", 0)] * 2
+    assert merged > 1
+    assert stored(tmp_path) == list(range(1, client.newest() + 1))
+    assert next(verify(root)).whole
 
 
 def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url: str, tmp_path: Path) -> None:
@@ -284,3 +355,20 @@ def test_a_file_that_is_listed_and_never_there_is_an_error_with_its_name(
     monkeypatch.setattr(Archive, "files", lambda *_, **__: [file._replace(path=f"{file.path}-gone")])
     with pytest.raises(ArchiveError, match=f"{file.name} in .* is listed, and is not there"):
         list(read.read(str(tmp_path), "spark:"))
+
+
+def test_statistics_of_files_that_were_merged_meanwhile_say_what_to_do(
+    client: Client, url: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("duckdb")
+    from qmodel.pipeline.statistics.local import DuckDB
+    from qmodel.pipeline.statistics.runs import StatisticsError
+
+    for _ in range(2):
+        put(client, 5)
+        list(archive(url, str(tmp_path)))
+    with DuckDB() as engine:
+        engine.events("events", Archive(str(tmp_path)), layout.files(str(tmp_path)))
+        assert len(list(compact(str(tmp_path), days=["2024-10-04"]))) == 1
+        with pytest.raises(StatisticsError, match="compacted meanwhile, run the command again"):
+            engine.rows("select count(*) from events")

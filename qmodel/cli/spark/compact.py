@@ -18,7 +18,7 @@ def command(root: str, namespace: str | None, local: int | None, days: tuple[str
     """Merge the files of each closed day: few large ones are read faster than many small ones.
 
     A day is closed when the archive has a later one. It may be killed at any time; merged files are not
-    touched again. While an archiver writes it does nothing, and says so.
+    touched again. Archivers may add files meanwhile.
 
     \b
         qmodel spark compact --to /data/events

@@ -1,60 +1,142 @@
-"""Change an archive: under a lock, and atomically. This is the only way to change one."""
+"""Change an archive: under a lock, and atomically. This is the only way to change one.
+
+Each commit takes the lock, and not a whole run: what is committed is prepared beside other writers, in a work folder.
+So a commit says what it was prepared from, and is refused as overtaken if another one has changed that meanwhile.
+A writer keeps a lock on its work as long as it lives: the work of others that live is left alone, and what dead ones
+left is finished if it was decided, and otherwise removed.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from pyarrow import fs
 
 from qmodel.pipeline.archive.layout import COMMIT, HOLES, Archive, ArchiveError, Commit, folder_of, work_of
 from qmodel.pipeline.events.gaps import Gap
+from qmodel.pipeline.events.histories import Position
 
 PATIENCE = 60
-"""The seconds that a writer waits for another writer of the archive."""
+"""The seconds that a commit waits for another one of the same namespace."""
+
+DAY_NS = 24 * 3600 * 10**9
+
+ALIVE = "_alive"
+"""The file in a writer's work that it keeps locked."""
+
+_threads: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+"""Locks between the threads of this process, by the lock file's path: a lock of the file system is of a process."""
+
+_living: set[str] = set()
+"""The work of writers in this process. Their files must not be opened: to close one would give up its lock."""
 
 
 class Busy(ArchiveError):
-    """Raised if another process writes to the archive."""
+    """Raised if another process holds the lock of a namespace."""
+
+
+class Overtaken(ArchiveError):
+    """Raised if another writer has changed what a commit was prepared from. Nothing was done: prepare it again."""
 
 
 class Writer:
-    """The one writer of a namespace of an archive; made by `writing`."""
+    """A writer of a namespace of an archive; made by `writing`."""
 
-    def __init__(self, archive: Archive, namespace: str) -> None:
+    def __init__(self, archive: Archive, namespace: str, patience: float = PATIENCE) -> None:
         self.archive = archive
         self.namespace = namespace
-        self.recover()
+        self.patience = patience
+        self.work = f"{work_of(namespace)}/{secrets.token_hex(6)}"
+        self._holds = False
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the namespace, and finish what dead writers decided. A block may be inside another one.
+
+        Raises Busy if another process of this machine still holds it after the writer's patience.
+        """
+        if self._holds:
+            yield
+            return
+        with _locked(self.archive, self.namespace, self.patience):
+            self._holds = True
+            try:
+                self._recover()
+                yield
+            finally:
+                self._holds = False
 
     def begin(self) -> str:
         """Make a work folder; give its name under the root."""
-        name = f"{work_of(self.namespace)}/{secrets.token_hex(6)}"
+        name = f"{self.work}/{secrets.token_hex(6)}"
         self.archive.fs.create_dir(self.archive.at(name), recursive=True)
         return name
 
-    def commit(self, folder: str, commit: Commit) -> None:
-        """Move the files of a work folder into the archive and remove the files that they replace, all or nothing."""
-        said = {"moves": commit.moves, "removes": commit.removes, "holes": commit.holes}
-        path = self.archive.at(f"{folder}/{COMMIT}")
-        with self.archive.fs.open_output_stream(f"{path}.part") as file:
-            file.write(json.dumps(said).encode())
-        self._sync(f"{path}.part")
-        self.archive.fs.move(f"{path}.part", path)
-        self._sync(os.path.dirname(path))
-        self._finish(folder, commit)
+    def commit(self, folder: str, commit: Commit, after: Position | None = None) -> None:
+        """Move the files of a work folder into the archive and remove the files that they replace, all or nothing.
 
-    def recover(self) -> None:
-        """Finish commits that were decided, and remove work that was not."""
+        Raises Overtaken if the archive no longer has a file to remove, or does not end with `after`.
+        """
+        with self.locked():
+            self._compare(folder, commit, after)
+            said = {"moves": commit.moves, "removes": commit.removes, "holes": commit.holes}
+            path = self.archive.at(f"{folder}/{COMMIT}")
+            with self.archive.fs.open_output_stream(f"{path}.part") as file:
+                file.write(json.dumps(said).encode())
+            self._sync(f"{path}.part")
+            self.archive.fs.move(f"{path}.part", path)
+            self._sync(os.path.dirname(path))
+            self._finish(folder, commit)
+
+    def _compare(self, folder: str, commit: Commit, after: Position | None) -> None:
+        """Check that nobody has changed what a commit was prepared from. The epoch of a hole is not known."""
+        gone = [
+            name
+            for name in (*commit.removes, *(f"{folder}/{one}" for one, _ in commit.moves))
+            if not self._is_file(name)
+        ]
+        if gone:
+            raise self._overtaken(f"{gone[0]} is not there any more")
+        at = self.archive.position(self.namespace) if after is not None else None
+        if at and after and (at.number != after.number or (None not in (at.epoch, after.epoch) and at != after)):
+            raise self._overtaken(f"it ends with number {at.number} of epoch {at.epoch} now")
+
+    def _overtaken(self, what: str) -> Overtaken:
+        return Overtaken(
+            f"Another process has changed {self.namespace!r} in {self.archive.root} meanwhile: {what}. Nothing was "
+            f"done. Run the command again."
+        )
+
+    def _recover(self) -> None:
+        """Finish commits that were decided, and remove the work of dead writers that was not."""
         for folder, commit in self.archive.pending(self.namespace):
             self._finish(folder, commit)
         work = self.archive.at(work_of(self.namespace))
-        if self.archive.fs.get_file_info(work).type == fs.FileType.Directory:
-            self.archive.fs.delete_dir(work)
+        for found in self.archive.fs.get_file_info(fs.FileSelector(work, allow_not_found=True)):
+            if found.type == fs.FileType.Directory and not self._is_alive(found.path):
+                self.archive.fs.delete_dir(found.path)
+
+    def _is_alive(self, path: str) -> bool:
+        """Say whether the writer lives that works in a folder. On a URL its files are younger than a day."""
+        if path in _living:
+            return True
+        if not self.archive.local:
+            files = self.archive.fs.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
+            return any(time.time_ns() - (file.mtime_ns or 0) < DAY_NS for file in files)
+        try:
+            with Path(path, ALIVE).open("r+") as file:
+                return not _take(file)
+        except FileNotFoundError:
+            return False
 
     def _finish(self, folder: str, commit: Commit) -> None:
         """Do the remaining moves of a commit; an earlier process may have done some."""
@@ -100,12 +182,22 @@ def sync(path: str) -> None:
 
 @contextmanager
 def writing(archive: Archive, namespace: str, patience: float = PATIENCE) -> Iterator[Writer]:
-    """Lock a namespace of an archive for writing, and finish what an earlier writer left.
+    """Give a writer of a namespace, after what dead ones left was finished or removed. Others may write beside it.
 
-    Raises Busy if another process of this machine still holds the lock after `patience` seconds.
+    Each commit takes the lock, and raises Busy if another process holds it for `patience` seconds.
     """
-    with _locked(archive, namespace, patience):
-        yield Writer(archive, namespace)
+    writer = Writer(archive, namespace, patience)
+    path = archive.at(writer.work)
+    with ExitStack() as kept:
+        with writer.locked():
+            archive.fs.create_dir(path, recursive=True)
+            if archive.local:
+                _take(kept.enter_context(Path(path, ALIVE).open("w")))
+            _living.add(path)
+            kept.callback(_living.discard, path)
+        yield writer
+        with suppress(OSError, Busy), writer.locked():  # which finishes what was decided first
+            archive.fs.delete_dir(path)
 
 
 @contextmanager
@@ -114,24 +206,38 @@ def _locked(archive: Archive, namespace: str, patience: float) -> Iterator[None]
     if not archive.local:
         yield
         return
-    import fcntl
-
     folder = Path(archive.at(folder_of(namespace)))
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "_lock").open("a") as file:
-        until = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
+    path, until = folder / "_lock", time.monotonic() + patience
+    if not _threads[str(path)].acquire(timeout=patience):
+        raise _busy(archive, namespace)
+    try:
+        with path.open("a") as file:
+            while not _take(file):
                 if time.monotonic() > until:
-                    raise Busy(
-                        f"Another process writes to {namespace!r} in {archive.root} now. Nothing was done. Wait "
-                        f"until it ends, or stop it."
-                    ) from None
-            time.sleep(0.1)
-        yield
+                    raise _busy(archive, namespace)
+                time.sleep(0.01)
+            yield
+    finally:
+        _threads[str(path)].release()
+
+
+def _take(file: IO[str]) -> bool:
+    """Take the lock of a file for this process; say whether it could be had."""
+    import fcntl
+
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _busy(archive: Archive, namespace: str) -> Busy:
+    return Busy(
+        f"Another process writes to {namespace!r} in {archive.root} now. Nothing was done. Wait until it ends, or "
+        f"stop it."
+    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from qmodel.pipeline.archive.commit import explained, writing
+from qmodel.pipeline.archive.commit import Overtaken, Writer, explained, writing
 from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
 from qmodel.pipeline.archive.write import write_file
@@ -53,23 +53,33 @@ def compact(
 ) -> Iterator[Compacted]:
     """Merge the files of one namespace or all, of the given days or all closed ones, into files of up to `most` rows.
 
-    Each day is merged whole or not at all. Yields the days with merged files. Raises ArchiveError if another process
-    writes to the archive, or if files changed meanwhile.
+    Each day is merged whole or not at all, and not if another writer changes its files meanwhile; archivers may add
+    files. Yields the days with merged files. Raises ArchiveError if a file has other events than its name says.
     """
     archive = opened(root, EVENTS)
     for space in archive.namespaces() if namespace is None else [namespace]:
         with explained(root), writing(archive, space) as writer:
             for day, files in sorted(_days(archive, space, days).items()):
-                chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1 or chunk[0].version < VERSION]
-                if not chunks:
+                try:
+                    done = _compact(writer, day, files, most, run)
+                except Overtaken:  # the next compaction merges what there is now
                     continue
-                folder = writer.begin()
-                made: list[File] = list(run(merge, [Merge(archive.place, folder, tuple(chunk)) for chunk in chunks]))
-                moves = tuple((file.path, file.name) for file in made)
-                old = [file for chunk in chunks for file in chunk]
-                writer.commit(folder, Commit(moves, tuple(file.name for file in old)))
-                rows = sum(file.rows for file in made)
-                yield Compacted(space, day, len(files), len(files) - len(old) + len(made), rows)
+                if done:
+                    yield done
+
+
+def _compact(writer: Writer, day: str, files: Sequence[File], most: int, run: Run) -> Compacted | None:
+    """Merge the files of a day. Raises Overtaken if another writer has merged or moved some of them meanwhile."""
+    chunks = [chunk for chunk in pack(files, most) if len(chunk) > 1 or chunk[0].version < VERSION]
+    if not chunks:
+        return None
+    folder = writer.begin()
+    made: list[File] = list(run(merge, [Merge(writer.archive.place, folder, tuple(chunk)) for chunk in chunks]))
+    moves = tuple((file.path, file.name) for file in made)
+    old = [file for chunk in chunks for file in chunk]
+    writer.commit(folder, Commit(moves, tuple(file.name for file in old)))
+    rows = sum(file.rows for file in made)
+    return Compacted(writer.namespace, day, len(files), len(files) - len(old) + len(made), rows)
 
 
 def _days(archive: Archive, namespace: str, days: Iterable[str] | None) -> dict[str, list[File]]:
@@ -98,8 +108,13 @@ def merge(what: Merge) -> File:
     archive = Archive(what.root)
     parts = []
     for file in what.files:
-        with explained(what.root), archive.fs.open_input_file(file.path) as opened:
-            parts.append(current(pq.ParquetFile(opened).read()))
+        try:
+            with explained(what.root), archive.fs.open_input_file(file.path) as opened:
+                parts.append(current(pq.ParquetFile(opened).read()))
+        except ArchiveError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise Overtaken(f"{file.name} was merged or moved by another process.") from None
+            raise
     table = pa.concat_tables(parts, promote_options="default")
     if table.num_rows != sum(file.rows for file in what.files):
         raise ArchiveError(

@@ -93,10 +93,14 @@ def joined(
     except Forked as fork:
         if is_gap(client, table, fork):
             return at, ()
-        common = newest_common(client, table, fork, spans(archive, namespace, rows))
-        if on_fork != KEEP or not common.is_known:
-            raise ArchiveForked(rows.noun, archive.root, at.number, at.epoch or 0, int(fork.current), common) from None
-        return Position(common.number, common.epoch), take_back(writer, namespace, common.number, rows, more)
+        with writer.locked():
+            if archive.position(namespace) != at:  # another archiver went on meanwhile
+                return joined(client, table, writer, namespace, rows, on_fork, more)
+            common = newest_common(client, table, fork, spans(archive, namespace, rows))
+            if on_fork != KEEP or not common.is_known:
+                now = int(fork.current)
+                raise ArchiveForked(rows.noun, archive.root, at.number, at.epoch or 0, now, common) from None
+            return Position(common.number, common.epoch), take_back(writer, namespace, common.number, rows, more)
     return at, ()
 
 

@@ -15,8 +15,8 @@ disagree. A range of sequences is written to `<root>/_work/`, which no reader lo
 there: it says where each file belongs, and which files it replaces. Then the files are moved. A later writer that finds
 a `commit.json` finishes the moves. So a writer may be killed at any moment: before that file nothing has happened,
 after it everything has. `files` follows the same rule: while files are moved or replaced, it gives each event once.
-Only one process commits, under a lock (`qmodel.pipeline.archive.commit`); tasks that outlive it cannot change the
-archive.
+Only one process commits at a time, under a lock (`qmodel.pipeline.archive.commit`), and only if the archive still ends
+where its work begins, and has what it replaces. Tasks that outlive their archiver cannot change the archive.
 
 **Holes** are events that the server no longer kept: `<root>/namespace=ql%3A/_holes/<first>-<last>`. They are recorded
 only if the caller accepts losses. So `rows and holes == the last sequence` holds at all times, and is checked before
@@ -202,17 +202,15 @@ class Archive:
                 found.append(Lost(file.epoch, file.first, file.last))
         return found
 
-    def position(self, namespace: str) -> Position:
-        """Give the last sequence, as `last` does, and its epoch: None if that event is recorded as a hole."""
-        last = self.last(namespace)
-        epochs = [file.epoch for file in self.files(namespace, after=last - 1) if file.last == last]
-        return Position(last, epochs[0] if epochs else None)
-
     def last(self, namespace: str) -> int:
         """Give the last sequence of a namespace that is archived or recorded as lost; 0 if there is none.
 
         Raises ArchiveError if the names show that something before it is missing or there twice.
         """
+        return self.position(namespace).number
+
+    def position(self, namespace: str) -> Position:
+        """Give the last sequence, as `last` does, and its epoch: None if that event is recorded as a hole."""
         for _ in range(TRIES):
             files, holes = self.files(namespace), self.holes(namespace)
             last = max([file.last for file in files] + [hole.last for hole in holes], default=0)
@@ -225,7 +223,7 @@ class Archive:
                 f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it lists events that "
                 f"are missing or there twice."
             )
-        return last
+        return Position(last, next((file.epoch for file in files if file.last == last), None))
 
     def pending(self, namespace: str) -> list[tuple[str, Commit]]:
         """List the commits that were decided and may not be finished: the work folders and what each says."""
@@ -243,14 +241,17 @@ class Archive:
         return found
 
     def _settled(self, namespace: str) -> Iterable[File]:
-        """Give the files as they will be when all decided commits are finished."""
-        while True:
-            before = self.pending(namespace)
-            found = {name: parse(name, self.at(name)) for name in self._names(folder_of(namespace))}
-            after = self.pending(namespace)
-            if before == after:
-                break
-        for folder, commit in after:
+        """Give the files as they will be when all decided commits are finished.
+
+        A listing takes longer than a commit, so it may have one in part. Names never come back: what two listings have
+        in common was there between them.
+        """
+        before: tuple[list[tuple[str, Commit]], list[str]] | None = None
+        while (now := (self.pending(namespace), sorted(self._names(folder_of(namespace))))) != before:
+            before = now
+        pending, names = now
+        found = {name: parse(name, self.at(name)) for name in names}
+        for folder, commit in pending:
             for source, name in commit.moves:
                 if name not in found:
                     found[name] = parse(name, self.at(f"{folder}/{source}"))

@@ -17,7 +17,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.errors import Forked
 from qmodel.pipeline.archive import kinds
-from qmodel.pipeline.archive.commit import Writer, explained, sync, writing
+from qmodel.pipeline.archive.commit import Overtaken, Writer, explained, sync, writing
 from qmodel.pipeline.archive.forks import Rows, joined
 from qmodel.pipeline.archive.kinds import opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, Lost
@@ -156,7 +156,7 @@ def archive(
     events; with `skip_gaps`, records these as a hole and continues. Raises ArchiveForked if the server has lost events
     that are archived; with `on_fork` "keep", moves these to `_lost` and continues after the newest common event. Raises
     SequenceWentBack if the archive is ahead of the server, and ArchiveError if the archive has gaps, cannot be written,
-    is written by another process, or belongs to other events.
+    or belongs to other events. Another archiver may work beside this one: each commit is of one of them.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
@@ -165,12 +165,18 @@ def archive(
             raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
         with explained(root), writing(opened(root, kinds.EVENTS), namespace) as writer:
             plan = Plan(url, client, writer, namespace, kept, run, rows, together, skip_gaps, on_fork)
-            for tries in range(TRIES):
+            tries, overtaken = 0, Position(-1, None)
+            while True:
                 try:
                     yield from plan.perform()
                     return
                 except Forked:  # the server failed over meanwhile: compare with it again
-                    if tries == TRIES - 1:
+                    tries += 1
+                    if tries == TRIES:
+                        raise
+                except Overtaken:  # by another archiver: go on after what it added
+                    before, overtaken = overtaken, writer.archive.position(namespace)
+                    if before == overtaken:
                         raise
 
 
@@ -195,14 +201,15 @@ class Plan(NamedTuple):
         newest = Position(*self.client.position())
         if newest.number < last:
             raise SequenceWentBack(last, newest.number)
-        _compare(self.url, writer.archive, namespace, last)
+        with writer.locked():  # else the file may be merged before it is read
+            _compare(self.url, writer.archive, namespace, last)
         if last == newest.number:
             yield Progress(namespace, last, last, 0, 0, (), self.kept, self.kept, epoch, lost)
         while last < newest.number:
             until = min(newest.number, last + self.rows * self.together)
             margin = max(self.kept - (newest.number - last), 0)
             tasks = self._tasks(Position(last, epoch), until, newest)
-            done, holes = _add(writer, self.run, tasks)
+            done, holes = _add(writer, self.run, tasks, Position(last, epoch))
             last, epoch = until, tasks[-1].last_epoch
             added = sum(file.rows for file in done)
             yield Progress(namespace, last, newest.number, added, len(done), holes, self.kept, margin, epoch, lost)
@@ -245,13 +252,13 @@ def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
         )
 
 
-def _add(writer: Writer, run: Run, tasks: list[Task]) -> tuple[list[File], tuple[Gap, ...]]:
-    """Run the tasks and commit their files."""
+def _add(writer: Writer, run: Run, tasks: list[Task], after: Position) -> tuple[list[File], tuple[Gap, ...]]:
+    """Run the tasks and commit their files, after what the archive ends with. Raises Overtaken."""
     folder = writer.begin()
     results: list[Written] = list(run(write, [task._replace(folder=folder) for task in tasks]))
     files = [file for written in results for file in written.files]
     holes = tuple(sorted(gap for written in results for gap in written.gaps))
-    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files), (), holes))
+    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files), (), holes), after)
     return files, holes
 
 

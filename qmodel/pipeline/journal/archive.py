@@ -25,13 +25,13 @@ from qmodel.contract import operations as ops
 from qmodel.contract.replies import Recorded
 from qmodel.model import restore
 from qmodel.model.snapshot import Snapshot
-from qmodel.pipeline.archive.commit import Writer, sync, writing
+from qmodel.pipeline.archive.commit import Overtaken, Writer, sync, writing
 from qmodel.pipeline.archive.forks import Moved, Rows, joined
 from qmodel.pipeline.archive.kinds import JOURNAL, opened
 from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, File, folder_of
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
-from qmodel.pipeline.events.histories import STOP
+from qmodel.pipeline.events.histories import STOP, Position
 from qmodel.pipeline.journal.pages import JournalWentBack, pages, position
 from qmodel.pipeline.journal.tables import COLUMNS, VERSION, current, entries_of, table
 
@@ -71,32 +71,47 @@ def archive(
     `namespace` is the name in the archive, by default the prefix of the keys. Raises ArchiveForked if the server has
     lost entries that are archived; with `on_fork` "keep", moves these and the states after them to `_lost`, and
     continues after the newest common entry. Raises EntriesGone if the server no longer keeps the next entries,
-    JournalWentBack if the archive is ahead of the server, and ArchiveError if there is no name, or if another process
-    writes to the archive.
+    JournalWentBack if the archive is ahead of the server, and ArchiveError if there is no name. Another archiver may
+    work beside this one.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
         if not namespace:
             raise ArchiveError(f"{url} has no prefix: give a name for the namespace in the archive.")
         with writing(opened(root, JOURNAL), namespace) as writer:
-            (last, epoch), _ = joined(client, ops.Journal, writer, namespace, ENTRIES, on_fork, _states_after)
-            until, last_epoch = position(client)
-            if until < last:
-                raise JournalWentBack(last)
-            found: list[Recorded] = []
-            for page in pages(client, last, until, epoch=epoch, last_epoch=last_epoch):
-                found += page
-                if len(found) >= rows or page[-1].number == until:
-                    _add(writer, namespace, table(found))
-                    yield found[-1].number, len(found)
-                    found = []
+            overtaken = Position(-1, None)
+            while True:
+                try:
+                    yield from _entries(client, writer, rows, on_fork)
+                    return
+                except Overtaken:  # by another archiver: go on after what it added
+                    before, overtaken = overtaken, writer.archive.position(namespace)
+                    if before == overtaken:
+                        raise
 
 
-def _add(writer: Writer, namespace: str, added: pa.Table) -> None:
+def _entries(client: Client, writer: Writer, rows: int, on_fork: str) -> Iterator[tuple[int, int]]:
+    """Add the entries up to the newest one, as `archive` does. Raises Overtaken."""
+    namespace = writer.namespace
+    after, _ = joined(client, ops.Journal, writer, namespace, ENTRIES, on_fork, _states_after)
+    until, last_epoch = position(client)
+    if until < after.number:
+        raise JournalWentBack(after.number)
+    found: list[Recorded] = []
+    for page in pages(client, after.number, until, epoch=after.epoch, last_epoch=last_epoch):
+        found += page
+        if len(found) >= rows or page[-1].number == until:
+            _add(writer, namespace, table(found), after)
+            yield found[-1].number, len(found)
+            after = Position(found[-1].number, found[-1].epoch)
+            found = []
+
+
+def _add(writer: Writer, namespace: str, added: pa.Table, after: Position) -> None:
     folder = writer.begin()
     parts = sorted(days(added).items())
     files = [write_file(writer.archive, folder, namespace, day, part) for day, part in parts]
-    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files)))
+    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files)), after)
 
 
 def _states_after(archive: Archive, folder: str, namespace: str, number: int) -> Moved:

@@ -118,3 +118,9 @@ class DuckDB:
             raise StatisticsError(
                 f"DuckDB says: {said} Give it more with --memory, or use less with --threads 1."
             ) from None
+        except duckdb.IOException as error:
+            said = str(error).partition("\n")[0]
+            raise StatisticsError(
+                f"DuckDB says: {said}. If the archive was compacted meanwhile, run the command again: it lists the new "
+                f"files."
+            ) from None
