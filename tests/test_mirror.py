@@ -305,6 +305,7 @@ QLESS_ALONE = {
             "named",
             "note",
             "notice",
+            "option",
             "parked_at",
             "parked_in",
             "ready",

@@ -154,6 +154,13 @@ function qless_jobs.in_queue(command, job, jid, queue)
   end
 end
 
+local NOTHING = 'qless:nothing' -- a queue without jobs: a pop of it is a sign of life of the worker, and nothing else
+
+-- Record that a worker was seen now.
+function qless_jobs.see(command, worker)
+  ask(command, 'pop', {NOTHING, worker, 'qless', '1', 'tries', '0'})
+end
+
 -- Renew a worker's lease from now; reply its end in whole seconds.
 function qless_jobs.heartbeat(jid, worker, data)
   jid = qless_arguments.need_jid(jid)
@@ -167,7 +174,9 @@ function qless_jobs.heartbeat(jid, worker, data)
   if data then
     add(args, 'data', data)
   end
-  return math.floor(ask('Heartbeat', 'heartbeat', args)[1] / 1000)
+  local expires_at = ask('Heartbeat', 'heartbeat', args)[1]
+  qless_jobs.see('Heartbeat', worker)
+  return math.floor(expires_at / 1000)
 end
 
 -- Complete a job, or send it on to its next queue; reply its state.

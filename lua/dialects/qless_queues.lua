@@ -62,6 +62,10 @@ local function pop_by_reqless(queue, worker, most)
   if qless_session.is_paused(queue) then
     return qless_shapes.granted({})
   end
+  if most < 1 then
+    qless_jobs.see('Pop', worker)
+    return qless_shapes.granted({})
+  end
 
   local seq, failed = qless_session.seq(), {}
   local views = ask('Pop', 'pop', {queue, worker, 'count', qless_texts.digits(most), 'qless', '1', 'tries', '0'})
@@ -87,9 +91,6 @@ function qless_queues.pop(queue, worker, count)
   queue = qless_arguments.need_queue(queue)
   worker = qless_arguments.need('Pop', 'worker', worker)
   local most = count_of('Pop', count)
-  if most < 1 then
-    return qless_shapes.granted({})
-  end
   if qless_session.reqless then
     return pop_by_reqless(queue, worker, most)
   end
@@ -99,9 +100,10 @@ function qless_queues.pop(queue, worker, count)
   local bound = qless_texts.whole(qless_session.note(qless_settings.CONFIG, queue .. '-max-concurrency'))
   if bound and bound > 0 then
     most = math.min(most, bound - qless_session.running(queue))
-    if most < 1 then
-      return qless_shapes.granted({})
-    end
+  end
+  if most < 1 then
+    qless_jobs.see('Pop', worker)
+    return qless_shapes.granted({})
   end
 
   local seq = qless_session.seq()
@@ -271,6 +273,22 @@ function qless_queues.stats(queue, date, ...)
   return qless_shapes.stats(ask('Stats', 'stats', asked), by)
 end
 
+-- Take workers off the list that are past their age and have no lease; give the others, latest seen first.
+local function forget_silent()
+  local since, listed, silent = qless_session.now - qless_settings.worker_age(), {}, {}
+  for _, one in ipairs(ask('Workers', 'workers', {'offset', '0', 'count', '1000'})) do
+    if one[2] <= since and one[3] + one[4] == 0 then
+      silent[#silent + 1] = one[1]
+    else
+      listed[#listed + 1] = one
+    end
+  end
+  if silent[1] then
+    ask('Workers', 'deregister', add_names('workers', silent))
+  end
+  return listed
+end
+
 -- A worker's jobs with leases that have not lapsed, and that have; at its end a lease is both. The latest end comes
 -- first. Jobs whose holder was told that it lost them are left out.
 local function leases(worker)
@@ -299,11 +317,12 @@ end
 
 -- Count the jobs of all workers, or list the jobs of one worker.
 function qless_queues.workers(worker)
+  local listed = forget_silent()
   if worker ~= nil then
     local running, lapsed = leases(worker)
     return qless_texts.record({'jobs', qless_texts.quoted(running), 'stalled', qless_texts.quoted(lapsed)})
   end
-  return each(ask('Workers', 'workers', {'offset', '0', 'count', '1000'}), function(one)
+  return each(listed, function(one)
     local running, lapsed = leases(one[1])
     return qless_shapes.worker(one[1], #running, #lapsed)
   end)

@@ -131,6 +131,12 @@ function qless_session.note(klass, key)
   return metadata.get(klass, key)
 end
 
+-- The engine's value of an option.
+function qless_session.option(name)
+  look()
+  return config.value(name)
+end
+
 -- The record of a job, or false.
 function qless_session.stored(jid)
   look()

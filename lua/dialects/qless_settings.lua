@@ -14,7 +14,9 @@ local DEFAULTS_OF_REQLESS = {
 }
 local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
 local MOST_STAGES = 1000
-local IN_SECONDS = {['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, ['max-worker-age'] = true}
+local WORKER_AGE = 'max-worker-age'
+local LEAST_AGE_MS = 86400000 -- the engine keeps silent workers for a day: an application that raises the age sees them again
+local IN_SECONDS = {['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, [WORKER_AGE] = true}
 
 -- The engine's name of an option.
 local function ours(option)
@@ -50,8 +52,8 @@ local function bounded(name, number)
   if name == 'max-job-history' then
     return (number == 1 or number > 2) and 2 * math.floor(number) + 2 or MOST_STAGES
   end
-  local whole = number < 0 and 0 or math.floor(number)
-  return math.max(in_seconds(name) and qless_texts.milliseconds(number) or whole, 0)
+  local whole, least = number < 0 and 0 or math.floor(number), name == WORKER_AGE and LEAST_AGE_MS or 0
+  return math.max(in_seconds(name) and qless_texts.milliseconds(number) or whole, least)
 end
 
 -- The engine's value of a text; nil if it is out of the option's range.
@@ -134,4 +136,12 @@ function qless_settings.config_unset(option)
   qless_session.attempt('config_unset', {ours(option)})
   qless_session.ask('config.unset', 'metadata_unset', {qless_settings.CONFIG, option})
   qless_session.log({'event', 'config_unset', 'option', option})
+end
+
+-- The milliseconds after which `workers` forgets a silent worker.
+function qless_settings.worker_age()
+  local text = qless_session.note(qless_settings.CONFIG, WORKER_AGE)
+  local kept, number = qless_session.option(WORKER_AGE), text and qless_texts.number(text)
+  local value = number and scaled(WORKER_AGE, text)
+  return number and (value == nil or value == kept) and qless_texts.milliseconds(number) or kept
 end

@@ -388,7 +388,7 @@ end
 
 -- Lease up to `count` jobs, and remember the grant under the request.
 function pop.grant(now, queue, worker, count, wait, request, qless, tries)
-  workers.seen(now, worker)
+  workers.seen(now, worker, qless)
   local jids, shown = {}, {}
   lease(now, queue, worker, count, request, jids, shown, qless, tries)
   if #jids > 0 then

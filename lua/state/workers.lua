@@ -5,8 +5,9 @@
 -- and a worker that lost a lease must not be granted it again. So this memory needs no clock, and does not leak. If a
 -- request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 --
--- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs. It is
--- filled up with blanks (state/keys.lua).
+-- A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
+-- Calls by the rules of qless update it each time, because qless lists workers in that order. It is filled up with
+-- blanks (state/keys.lua).
 
 local workers = {}
 
@@ -37,18 +38,22 @@ local function sweep(since)
 end
 
 -- Record that a worker was seen now; delete some workers that have been silent too long and hold nothing.
-function workers.seen(now, name)
+-- `exact`: record it even if the worker was seen within the last second.
+function workers.seen(now, name, exact)
   local last = store.seen_at
   if store.seen ~= name then
     last = writes.fetch('HGET', keys.worker(name), '')
   end
   last = last and tonumber(last)
-  if last and last <= now and now < last + PRECISION_MS then
+  local recent = last and last <= now and now < last + PRECISION_MS
+  if recent and not exact then
     return
   end
   store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
-  sweep(now - config.value('max-worker-age'))
+  if not recent then
+    sweep(now - config.value('max-worker-age'))
+  end
 end
 
 -- Take a worker off the list; say whether it was listed.

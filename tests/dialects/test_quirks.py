@@ -327,3 +327,45 @@ def test_q37_dependencies_are_in_order(ask: Ask) -> None:
 def test_a_recurring_job_in_the_first_second_of_1970(ask: Ask) -> None:
     assert ask("recur", "0.5", "q", "r", "K", "{}", "interval", "60", "0.2") == "r"
     assert [job["jid"] for job in ask("pop", "1", "q", "w", "5")] == ["r-1"]
+
+
+def test_workers_are_listed_by_their_last_sign_of_life(ask: Ask) -> None:
+    put(ask, "a")
+    ask("pop", 1, "q", "w", 1)
+    ask("pop", 1.2, "q", "v", 1)
+    ask("pop", 1.4, "r", "w", 1)
+    assert [one["name"] for one in ask("workers", 2)] == ["w", "v"]
+    ask("pop", 3, "q", "v", 1)
+    ask("pop", 3.1, "q", "w", 1)
+    ask("pop", 3.2, "q", "v", 1)
+    ask("heartbeat", 3.3, "a", "w")
+    assert [one["name"] for one in ask("workers", 4)] == ["w", "v"]
+
+
+def test_a_pop_without_room_is_a_sign_of_life(ask: Ask) -> None:
+    ask("config.set", 0, "q-max-concurrency", 1)
+    put(ask, "a")
+    put(ask, "b")
+    ask("pop", 1, "q", "w", 1)
+    assert ask("pop", 2, "q", "v", 1) == []
+    assert ask("pop", 3, "q", "u", 0) == []
+    assert ask("queue.pop", 4, "q", "t", 0) == []
+    ask("pause", 4, "q")
+    assert ask("pop", 5, "q", "s", 1) == [] and ask("pop", 5, "q", "s", 0) == []
+    assert [one["name"] for one in ask("workers", 6)] == ["t", "u", "v", "w"]
+    assert [one["name"] for one in ask("queues", 6)] == ["q"]
+
+
+def test_workers_past_their_age_are_forgotten_by_workers_alone(ask: Ask) -> None:
+    ask("config.set", 0, "max-worker-age", 60)
+    ask("pop", 1, "q", "w", 1)
+    ask("pop", 62, "q", "v", 1)
+    assert ask("config.get", 63, "max-worker-age") == 60
+    ask("config.set", 63, "max-worker-age", 86400)
+    assert [one["name"] for one in ask("workers", 64)] == ["v", "w"]
+    ask("config.set", 65, "max-worker-age", 60)
+    ask("workers", 66, "v")
+    ask("config.unset", 67, "max-worker-age")
+    assert [one["name"] for one in ask("workers", 68)] == ["v"]
+    ask("config.set", 69, "max-worker-age", -5)
+    assert ask("workers", 70) == []

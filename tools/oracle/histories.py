@@ -30,7 +30,7 @@ DATA = ("{}", '{"a":1}', '{"a":{"b":[1,2]}}', '"text"', "1")
 PRIORITIES = ("0", "0", "1", "2", "5", "-1", "-3", "10")
 DELAYS = ("0",) * 6 + ("1", "2", "10", "60")
 RETRIES = ("0", "1", "2", "5")
-COUNTS = ("1", "1", "1", "2", "3", "10")
+COUNTS = ("1", "1", "1", "2", "3", "10", "0")
 INTERVALS = ("1", "5", "10", "60", "3600")
 SETTINGS = (
     ("heartbeat", ("10", "60", "120")),
@@ -70,8 +70,7 @@ class Drawer:
         """Draw the next call."""
         names = list(self._weights)
         command = self._random.choices(names, [self._weights[name] for name in names])[0]
-        passing = self._random.choice(PASSING)
-        self.now += max(passing, 1.0) if command in ("pop", "heartbeat") else passing  # workers are seen to the second
+        self.now += self._random.choice(PASSING)
         return (command, number(self.now), *self._draws[command](self))
 
     def hear(self, words: Words, heard: Heard) -> None:

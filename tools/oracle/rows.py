@@ -187,26 +187,6 @@ def _number_tagged(keys: Any, words: Words, heard: Heard, noted: None) -> None:
             keys.zadd(f"ql:t:{tag}", {jid: now + int(jid.rpartition("-")[2]) * 1e-6})
 
 
-# ---- a pop for which there is no room is no sign of life
-
-
-def _pop_before(keys: Any, words: Words) -> float | bool | None:
-    queue, worker, now = words[2], words[3], words[1]
-    most = int(keys.hget("ql:config", f"{queue}-max-concurrency") or 0)
-    if not 0 < most <= keys.zcount(f"ql:q:{queue}-locks", now, "+inf"):
-        return True
-    seen: float | None = keys.zscore("ql:workers", worker)
-    return seen
-
-
-def _pop_after(keys: Any, words: Words, heard: Heard, seen: float | bool | None) -> None:
-    _number_tagged(keys, words, heard, None)
-    if seen is None:
-        keys.zrem("ql:workers", words[3])
-    elif seen is not True:
-        keys.zadd("ql:workers", {words[3]: seen})
-
-
 # ---- a shorter history counts at once
 
 
@@ -262,7 +242,6 @@ BEFORE: dict[str, Any] = {
     "complete": _dependents,
     "unfail": _unfail_before,
     "tag": _tag_before,
-    "pop": _pop_before,
     "workers": _workers_before,
 }
 
@@ -276,7 +255,7 @@ AFTER: dict[str, Any] = {
     "unfail": _unfail_after,
     "depends": _freed,
     "tag": _tag_after,
-    "pop": _pop_after,
+    "pop": _number_tagged,
     "config.set": _configured,
     "peek": _number_tagged,
     "recur": _recurred,

@@ -134,6 +134,15 @@ def in_queue(session: Session, command: str, job: Job, queue: str) -> None:
         raise QlessError(sentence, by_state=True)
 
 
+NOTHING = "qless:nothing"
+"""A queue without jobs: a pop of it is a sign of life of the worker, and nothing else."""
+
+
+def see(session: Session, command: str, worker: str) -> None:
+    """Record that a worker was seen now."""
+    session.ask(command, ops.Pop(NOTHING, worker, qless=True, tries=0))
+
+
 def heartbeat(session: Session, jid: str | None = None, worker: str | None = None, data: str | None = None) -> Reply:
     """Renew a worker's lease from now; reply its end in whole seconds."""
     jid = need_jid(jid)
@@ -143,6 +152,7 @@ def heartbeat(session: Session, jid: str | None = None, worker: str | None = Non
     job = held(session, "Heartbeat", jid, worker, "not currently running", "given out to another worker")
 
     expires_at: int = session.ask("Heartbeat", ops.Heartbeat(jid, job.token, data)).expires_at
+    see(session, "Heartbeat", worker)
     return expires_at // 1000
 
 

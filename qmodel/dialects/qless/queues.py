@@ -6,12 +6,12 @@ from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
-from qmodel.contract.replies import Job, QueueCounts, Sample, Stats
+from qmodel.contract.replies import Job, QueueCounts, Sample, Stats, WorkerCounts
 from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
-from qmodel.dialects.qless.jobs import tell_failed
+from qmodel.dialects.qless.jobs import see, tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
-from qmodel.dialects.qless.settings import CONFIG
+from qmodel.dialects.qless.settings import CONFIG, worker_age
 
 # ---- taking
 
@@ -21,9 +21,6 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     queue = need_queue(queue)
     worker = need("Pop", "worker", worker)
     most = _count_of("Pop", count)
-    if most < 1:
-        return shapes.granted(session, ())
-
     if session.reqless:
         return _pop_by_reqless(session, queue, worker, most)
     if session.is_paused(queue):
@@ -31,8 +28,9 @@ def pop(session: Session, queue: str | None = None, worker: str | None = None, c
     bound = texts.whole(session.note(CONFIG, queue + "-max-concurrency"))
     if bound is not None and bound > 0:
         most = min(most, bound - session.running(queue))
-        if most < 1:
-            return shapes.granted(session, ())
+    if most < 1:
+        see(session, "Pop", worker)
+        return shapes.granted(session, ())
 
     seq = session.seq
     granted: tuple[Job, ...] = session.ask("Pop", ops.Pop(queue, worker, most, qless=True))
@@ -48,6 +46,9 @@ def _pop_by_reqless(session: Session, queue: str, worker: str, most: int) -> Rep
     """
     throttles.end_throttles(session)
     if session.is_paused(queue):
+        return shapes.granted(session, ())
+    if most < 1:
+        see(session, "Pop", worker)
         return shapes.granted(session, ())
 
     seq = session.seq
@@ -232,14 +233,25 @@ def stats(session: Session, queue: str | None = None, date: str | None = None, *
 
 def workers(session: Session, worker: str | None = None) -> Reply:
     """Count the jobs of all workers, or list the jobs of one worker."""
+    listed = _forget_silent(session)
     if worker is not None:
         running, lapsed = _leases(session, worker)
         return texts.record((("jobs", running), ("stalled", lapsed)))
     counts = []
-    for one in session.ask("Workers", ops.Workers(0, MOST)):
+    for one in listed:
         running, lapsed = _leases(session, one.name)
         counts.append(shapes.worker(one.name, len(running), len(lapsed)))
     return texts.listed(counts)
+
+
+def _forget_silent(session: Session) -> list[WorkerCounts]:
+    """Take workers off the list that are past their age and have no lease; give the others, latest seen first."""
+    since = session.now - worker_age(session)
+    found: tuple[WorkerCounts, ...] = session.ask("Workers", ops.Workers(0, MOST))
+    silent = [one.name for one in found if one.seen_at <= since and not one.jobs + one.stalled]
+    if silent:
+        session.ask("Workers", ops.Deregister(tuple(silent)))
+    return [one for one in found if one.name not in silent]
 
 
 def _leases(session: Session, worker: str) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
 from qmodel.model import engine
-from qmodel.model.state import jobs, metadata, options, parked, pauses, queues, throttles, tracking
+from qmodel.model.state import config, jobs, metadata, options, parked, pauses, queues, throttles, tracking
 from qmodel.model.state import records as stored
 from qmodel.model.state.store import Store
 
@@ -143,6 +143,10 @@ class Session:
     def note(self, klass: str, key: str) -> str | None:
         """Read a text that the dialect keeps: metadata of a klass that no job has."""
         return metadata.get(self.store, klass, key)
+
+    def option(self, name: str) -> int:
+        """Read the engine's value of an option."""
+        return config.value(self.store, name)
 
     def stored(self, jid: str) -> stored.Job | None:
         """Read the record of a job."""

@@ -39,7 +39,12 @@ OF_QUEUE = ("heartbeat",)
 
 MOST_STAGES = 1000
 
-IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", "max-worker-age")
+WORKER_AGE = "max-worker-age"
+
+LEAST_AGE_MS = 86_400_000
+"""The engine keeps silent workers for a day at least: an application that raises the age later sees them again."""
+
+IN_SECONDS = ("heartbeat", "grace-period", "jobs-history", WORKER_AGE)
 
 
 def _ours(option: str) -> str:
@@ -116,7 +121,15 @@ def _bounded(name: str, number: float) -> int:
     """Give the engine's value of a number; negative ones are 0. A history has stages that qless does not have."""
     if name == "max-job-history":
         return 2 * int(number) + 2 if number == 1 or number > 2 else MOST_STAGES
-    return max(texts.milliseconds(number) if _scale(name) == 1000 else int(number), 0)
+    least = LEAST_AGE_MS if name == WORKER_AGE else 0
+    return max(texts.milliseconds(number) if _scale(name) == 1000 else int(number), least)
+
+
+def worker_age(session: Session) -> int:
+    """Give the milliseconds after which `workers` forgets a silent worker."""
+    text, kept = session.note(CONFIG, WORKER_AGE), session.option(WORKER_AGE)
+    number = texts.number(text)
+    return texts.milliseconds(number) if number is not None and _scaled(WORKER_AGE, str(text)) in (kept, None) else kept
 
 
 def config_unset(session: Session, option: str | None = None) -> Reply:

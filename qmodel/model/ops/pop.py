@@ -90,7 +90,7 @@ def grant(
     tries: int | None = None,
 ) -> tuple[replies.Job, ...]:
     """Lease up to `count` jobs, and remember the grant under the request."""
-    workers.seen(store, now, worker)
+    workers.seen(store, now, worker, exact=qless)
     granted = _lease(store, now, queue, worker, count, request, qless, tries)
     if granted:
         workers.remember(store, worker, request, tuple(map(JID, granted)))

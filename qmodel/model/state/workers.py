@@ -5,6 +5,7 @@ a worker that lost a lease must not be granted it again. So this memory needs no
 request id is used again while older leases under it last, the end of one of these forgets the newer grant too.
 
 A worker's last-seen time is updated at most once a second: more would cost every pop a write that no reader needs.
+Calls by the rules of qless update it each time, because qless lists workers in that order.
 """
 
 from __future__ import annotations
@@ -18,16 +19,21 @@ PRECISION_MS = 1000
 SWEEP = 10
 
 
-def seen(store: Store, now: int, name: str) -> None:
-    """Record that a worker was seen now; delete some workers that have been silent too long and hold nothing."""
+def seen(store: Store, now: int, name: str, exact: bool = False) -> None:
+    """Record that a worker was seen now; delete some workers that have been silent too long and hold nothing.
+
+    `exact`: record it even if the worker was seen within the last second.
+    """
     worker = store.workers.get(name)
     if worker is None:
         worker = store.workers[name] = Worker()
     last = worker.seen_at
-    if last is not None and last <= now < last + PRECISION_MS:
+    recent = last is not None and last <= now < last + PRECISION_MS
+    if recent and not exact:
         return
     worker.seen_at = now
-    _sweep(store, now - config.value(store, "max-worker-age"))
+    if not recent:
+        _sweep(store, now - config.value(store, "max-worker-age"))
 
 
 def _sweep(store: Store, since: int) -> None:
