@@ -23,6 +23,7 @@ from qmodel.model.state import dependencies, queues, state_index, store
 from qmodel.model.state.history import stages
 from qmodel.model.state.store import Store, events_after
 from tests.property.support import (
+    BULK,
     QUICK,
     Moment,
     bulk,
@@ -34,10 +35,14 @@ from tests.property.support import (
     state_of,
     walk,
 )
+from tests.tester import share
+
+FEW = share(BULK)
+"""How many histories are enough for a law that has something to say at almost every step."""
 
 
 def test_invariants_hold_after_every_step() -> None:
-    for moment in everywhere():
+    for moment in everywhere(count=FEW):
         assert invariants.check(snapshot.of(moment.store)) == [], moment.step
 
 
@@ -63,7 +68,7 @@ def _later(moment: Moment, ms: int) -> int:
 
 def test_a_refused_operation_changes_nothing() -> None:
     refused = 0
-    for moment in everywhere(before=True):
+    for moment in everywhere(before=True, count=FEW):
         if moment.refused:
             refused += 1
             assert moment.before == state_of(moment.store), moment.step
@@ -106,7 +111,7 @@ FINISHING = ("complete", "complete_and_pop", "fail", "retry", "release", "heartb
 
 def test_only_the_holder_of_the_lease_changes_the_job() -> None:
     late = 0
-    for moment in everywhere(before=True):
+    for moment in everywhere(before=True, count=FEW):
         if moment.name not in FINISHING or not moment.events:
             continue
         assert moment.before is not None
