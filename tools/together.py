@@ -1,8 +1,7 @@
 """`python -m tools.together COMMAND -- COMMAND ...`: run commands at once; give the first status that is not 0.
 
 The first command prints as it runs, the others when it has ended, so that no lines are mixed. The first one goes first:
-it often waits for a server, a clock or a process, and the others get a small share of the processor besides, so that
-they have ended when it ends.
+it often waits for a server, a clock or a process, and the others get the processor only then.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from itertools import groupby
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with a small share of the processor, and keep what it prints."""
-    nice = ["nice", "-n", "6", *command]
+    """Run a command in the time that others leave, and keep what it prints."""
+    nice = ["nice", "-n", "15", *command]
     return subprocess.run(nice, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
