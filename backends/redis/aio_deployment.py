@@ -21,16 +21,26 @@ from qmodel.backends.redis.resend import FAILURES, Attempts
 from qmodel.backends.redis.route import Line
 from qmodel.backends.redis.scatter import by_shard, in_order
 from qmodel.backends.redis.setup import Dialect, Warned, setup
-from qmodel.backends.redis.shards import Nodes, ShardRoute, check, creation, definition, layout_in, options_of_shard
+from qmodel.backends.redis.shards import (
+    Nodes,
+    Prepared,
+    ShardRoute,
+    check,
+    creation,
+    definition,
+    layout_in,
+    options_of_shard,
+    shards_of,
+)
 from qmodel.backends.redis.url import Options
-from qmodel.contract.operations import Newest, Operation, PopAny
+from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
 from qmodel.model.deployment.plans import Call, Turns, begun, destination
 
 
-class AsyncRedisShard(AsyncRedisBackend):
+class AsyncRedisShard(Prepared, AsyncRedisBackend):
     """A shard: the backend of one namespace. It shares connections with the other shards on its node."""
 
     def __init__(self, options: Options, of: AsyncRedisDeployment) -> None:
@@ -38,16 +48,6 @@ class AsyncRedisShard(AsyncRedisBackend):
         super().__init__(options, ShardRoute(options, of.nodes))
         self._closed = of.closed
         of.nodes.add(self)
-
-    @property
-    def _prepared(self) -> bool:
-        """Whether the library of its node was looked at."""
-        return self._line.at in self._of.nodes.prepared
-
-    @_prepared.setter
-    def _prepared(self, value: bool) -> None:
-        if value:
-            self._of.nodes.prepared.add(self._line.at)
 
     def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
         self._of.enter(loop)
@@ -61,7 +61,7 @@ class AsyncRedisShard(AsyncRedisBackend):
         if known is None:
             await super()._connect(attempts)
         else:  # another shard has checked the servers
-            self._dialect = self._of.dialect(self.options.prefix, known)
+            self._dialect = Dialect(self.options.prefix, known.functions)
 
     async def _go(self) -> bool:
         self._of.nodes.place(self)
@@ -156,10 +156,6 @@ class AsyncRedisDeployment:
             self.seeking, self.connecting = asyncio.Lock(), asyncio.Lock()
             self.room = asyncio.Semaphore(self.options.max_connections)
             self._checking = asyncio.Lock()
-
-    def dialect(self, prefix: str, like: Dialect) -> Dialect:
-        """Give the form of operations for another shard of the same servers."""
-        return Dialect(prefix, like.functions)
 
     async def _ready(self) -> None:
         """Check the definition and the nodes, before the first call."""
@@ -285,8 +281,7 @@ class AsyncRedisDeployment:
         """
         timeout = wait_of(timeout)
         names = tuple(queues)
-        to = destination(self.layout, PopAny(names, "w")) if names else "turn"
-        shards = [to] if type(to) is int else range(self.layout.shards)
+        shards = shards_of(self.layout, names)
         return await self._block(shards, lambda shard: blocking_pop(shard.options.prefix, names, timeout), timeout)
 
     async def wait_events(self, after: int, timeout: float) -> bool:

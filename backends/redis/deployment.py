@@ -36,21 +36,23 @@ from qmodel.backends.redis.scatter import away, by_shard, in_order, send_all
 from qmodel.backends.redis.setup import Found, Warned, setup
 from qmodel.backends.redis.shards import (
     Nodes,
+    Prepared,
     ShardRoute,
     check,
     creation,
     definition,
     layout_in,
     options_of_shard,
+    shards_of,
 )
 from qmodel.backends.redis.url import Options
-from qmodel.contract.operations import Newest, Operation, PopAny
+from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
 from qmodel.model.deployment.plans import Call, Turns, carry_out, destination
 
 
-class RedisShard(RedisBackend):
+class RedisShard(Prepared, RedisBackend):
     """A shard: the backend of one namespace. It shares connections with the other shards on its node."""
 
     def __init__(self, options: Options, of: RedisDeployment) -> None:
@@ -59,16 +61,6 @@ class RedisShard(RedisBackend):
         self._seeking = of.seeking
         self._closed = of.closed
         OPEN.discard(self)
-
-    @property
-    def _prepared(self) -> bool:
-        """Whether the library of its node was looked at."""
-        return self._line.at in self._of.nodes.prepared
-
-    @_prepared.setter
-    def _prepared(self, value: bool) -> None:
-        if value:
-            self._of.nodes.prepared.add(self._line.at)
 
     def _connect(self) -> Found:
         self._of.nodes.add(self)
@@ -249,8 +241,7 @@ class RedisDeployment:
         """
         timeout = wait_of(timeout)
         names = tuple(queues)
-        to = destination(self.layout, PopAny(names, "w")) if names else "turn"
-        shards = [to] if type(to) is int else range(self.layout.shards)
+        shards = shards_of(self.layout, names)
         return self._block(shards, lambda shard: blocking_pop(shard.options.prefix, names, timeout), timeout)
 
     def armed(self) -> Armed:

@@ -24,9 +24,10 @@ from redis.crc import key_slot
 from qmodel.backends.layouts import differs, read_layout, written
 from qmodel.backends.redis.route import Line, Route
 from qmodel.backends.redis.url import Address, Options
-from qmodel.contract.operations import MetadataGet, MetadataSet
+from qmodel.contract.operations import MetadataGet, MetadataSet, PopAny
 from qmodel.contract.routing import MOST_SHARDS, SLOTS, Layout
 from qmodel.errors import ConnectError
+from qmodel.model.deployment.plans import destination
 
 KLASS: Final = "qmodel.deployment"
 _KEY: Final = "layout"
@@ -53,6 +54,12 @@ def options_of_shard(options: Options, shard: int, shards: int) -> Options:
     """Give the options of the namespace that is a shard."""
     where = f"Shard {shard} of {options.where}"
     return replace(options, prefix=prefix_of(options.name, shard, shards), name="", layout=None, where=where)
+
+
+def shards_of(layout: Layout, queues: tuple[str, ...]) -> Sequence[int]:
+    """List the shards that may have a job of one of the queues."""
+    to = destination(layout, PopAny(queues, "w")) if queues else "turn"
+    return [to] if type(to) is int else range(layout.shards)
 
 
 # ---- the definition
@@ -146,6 +153,22 @@ class Nodes:
         for shard in list(self.shards):
             self.place(shard)
         return before
+
+
+class Prepared:
+    """Of a shard: whether the library of its node was looked at is known to all shards."""
+
+    _line: Line
+    _of: Any
+
+    @property
+    def _prepared(self) -> bool:
+        return self._line.at in self._of.nodes.prepared
+
+    @_prepared.setter
+    def _prepared(self, value: bool) -> None:
+        if value:
+            self._of.nodes.prepared.add(self._line.at)
 
 
 class ShardRoute(Route):
