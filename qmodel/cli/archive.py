@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from qmodel.cli.convert import DURATION
 from qmodel.cli.live import need
 from qmodel.cli.session import common
 from qmodel.cli.spark import archive, compact, verify
-from qmodel.cli.spark.archive_options import on_fork_option
+from qmodel.cli.spark.archive_options import adding_options
 from qmodel.present.numbers import counted
 
 
@@ -44,10 +43,7 @@ def command() -> None:
 @command.command("run")
 @_options
 @click.option("--journal", is_flag=True, help="Archive the journal as well; `qmodel journals ARCHIVE` audits it.")
-@click.option("--every", type=DURATION, metavar="TIME", help="Continue, and read new events in this interval: 10s, 1m.")
-@click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue.")
-@on_fork_option
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]")
+@adding_options
 def run(
     root: str,
     namespace: str | None,

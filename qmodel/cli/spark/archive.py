@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, lost_ranges, on_fork_option, ranges
+from qmodel.cli.spark.archive_options import adding_options, archive_options, lost_ranges, ranges
 from qmodel.cli.spark.execute import performing
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.present.numbers import counted
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("archive")
 @archive_options
-@click.option("--every", type=DURATION, metavar="TIME", help="Continue, and read new events in this interval: 10s, 1m.")
-@click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue.")
-@on_fork_option
-@click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]")
+@adding_options
 def command(
     root: str,
     namespace: str | None,

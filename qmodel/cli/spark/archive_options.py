@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from qmodel.cli.convert import DURATION
+
 
 def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options --to, --namespace and --local."""
@@ -36,6 +38,20 @@ def on_fork_option(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="If the server lost what is archived: stop, or keep that aside in _lost, and go on.",
     )(function)
+
+
+def adding_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that adds events the options --every, --skip-gaps, --on-fork and --rows."""
+    every = "Continue, and read new events in this interval: 10s, 1m."
+    options = (
+        click.option("--every", type=DURATION, metavar="TIME", help=every),
+        click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue."),
+        on_fork_option,
+        click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]"),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def lost_ranges(found: Any) -> str:
