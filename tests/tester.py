@@ -9,11 +9,12 @@ Such a run also does what takes long (the marker `long`), and all of the histori
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
 from pathlib import Path
+
+from qmodel.conformance.code_digest import digest_of
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("tester.sha256")
@@ -25,10 +26,7 @@ TESTER = (
 
 def digest() -> str:
     """Digest the files of the tester."""
-    found = hashlib.sha256()
-    for path in sorted(path for pattern in TESTER for path in ROOT.glob(pattern)):
-        found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()
+    return digest_of(ROOT, TESTER)
 
 
 def is_due() -> bool:

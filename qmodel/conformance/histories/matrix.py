@@ -16,12 +16,12 @@ a digest of the code that they come from: as long as it is the same, the search 
 from __future__ import annotations
 
 import ast
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qmodel.conformance.code_digest import digest_of
 from qmodel.conformance.compare import report
 from qmodel.conformance.histories.generate import succeeds
 from qmodel.conformance.histories.matrix_probes import probes, probes_of_no_job, resends
@@ -313,10 +313,7 @@ DIGEST = "code.sha256"
 
 def digest() -> str:
     """Digest the code that decides what the scenarios are."""
-    found = hashlib.sha256()
-    for path in sorted(path for pattern in CODE for path in PACKAGE.glob(pattern)):
-        found.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()
+    return digest_of(PACKAGE, CODE)
 
 
 def files(found: dict[Cell, Scenario]) -> dict[str, str]:
