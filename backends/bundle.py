@@ -48,6 +48,12 @@ DIALECTS = (
 """The dialects, which use the engine. The script for servers without functions leaves them out, because every call runs
 the whole script."""
 
+SELDOM = frozenset(DIALECTS) | {
+    "rules/explanation", "rules/stages", "rules/deletion", "rules/suspension", "ops/recover", "ops/administer",
+    "ops/annotate", "ops/deduplicate",
+}  # fmt: skip
+"""Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
+
 LIBRARIES = (
     "redis", "string", "table", "math", "tonumber", "tostring", "type", "ipairs", "pairs", "unpack", "pcall", "error",
     "setmetatable",
@@ -118,18 +124,18 @@ def module(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-_OF_DIALECTS = re.compile(rf"(?<![\w.'])({'|'.join(map(module, DIALECTS))})\.(?=\w)")
+_OF_SELDOM = re.compile(rf"(?<![\w.'])({'|'.join(map(module, sorted(SELDOM)))})\.(?=\w)")
 
 
 def _qualified(text: str) -> str:
-    """Read the dialects' tables from one local, because Lua has at most 200 locals in a chunk."""
-    return _OF_DIALECTS.sub(r"dialects.\1.", text)
+    """Read the tables of files that are seldom used from their one local."""
+    return _OF_SELDOM.sub(r"seldom.\1.", text)
 
 
 def body(texts: dict[str, str] | None = None, names: tuple[str, ...] = FILES) -> str:
     """The named files, one after the other; `texts` replaces some of them (mutants)."""
     texts = texts or {}
-    declared = f"local {', '.join(module(name) for name in names if name not in DIALECTS)}; local dialects = {{}}; "
+    declared = f"local {', '.join(module(name) for name in names if name not in SELDOM)}; local seldom = {{}}; "
     return declared + BINDINGS + "".join(_assigning(name, compiled(texts.get(name) or read(name))) for name in names)
 
 
@@ -137,7 +143,7 @@ def _assigning(name: str, text: str) -> str:
     """Drop the declaration of the file's table, which the bundle declares; the number of lines stays."""
     own = f"local {module(name)} = {{}}"
     assert own in text, f"lua/{name}.lua must make its table with `{own}`"
-    assigned = f"{'dialects.' if name in DIALECTS else ''}{module(name)} = {{}}"
+    assigned = f"{'seldom.' if name in SELDOM else ''}{module(name)} = {{}}"
     return "do " + _qualified(text.replace(own, assigned, 1)) + "end\n"
 
 
@@ -265,7 +271,7 @@ def document_script(document: str, operation: str, prefix: str = "ql:") -> str:
         + "bound() epochs.forget()\n"
         + "local args = {}\nfor _, given in ipairs({KEYS, ARGV}) do\n  for _, one in ipairs(given) do\n"
         + "    args[#args + 1] = one\n  end\nend\n"
-        + "local reply, sentence = dialects.qless_documents.call("
+        + "local reply, sentence = seldom.qless_documents.call("
         + f"{_quoted(prefix)}, '{document}', '{operation}', args)\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
@@ -293,7 +299,7 @@ def qless_script(
         + "bound() epochs.forget()\n"
         + "if #KEYS > 0 then\n  return {err = 'ERR user_script:1: No Keys should be provided'}\nend\n"
         + (OF_REQLESS if reqless else "")
-        + f"local reply, sentence = dialects.qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
+        + f"local reply, sentence = seldom.qless.call({_quoted(prefix)}, ARGV, {str(simulated).lower()})\n"
         + "return sentence and {err = 'ERR user_script:1: ' .. sentence} or reply\n"
     )
 
