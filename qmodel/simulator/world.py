@@ -207,15 +207,16 @@ class World(Scene):
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Let nothing outside the simulation decide anything: garbage is collected afterwards, and nobody logs."""
-    gc.collect()
     gc.disable()
+    gc.freeze()  # what was there before is not looked at when the garbage of this seed is collected
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         logging.disable(logging.NOTSET)
-        gc.enable()
         gc.collect()
+        gc.unfreeze()
+        gc.enable()
 
 
 def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = None) -> Result:

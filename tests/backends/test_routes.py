@@ -138,6 +138,10 @@ def test_any_node_leads_to_the_master(kind: str, nodes: Cluster) -> None:
     backend.close()
 
 
+PACE = 0.002
+"""Seconds between two puts: servers and sentinels need the processor too."""
+
+
 class Load:
     """Threads that use a namespace: they put, pop, wait, and note what was acknowledged and what was raised.
 
@@ -180,6 +184,7 @@ class Load:
         with Client(self.url) as client:
             while self.more:
                 self.put.append(client.queues["q"].put("K", 1, jid=f"{number}-{len(self.put)}").jid)
+                time.sleep(PACE)
 
     def _puts_in_a_loop(self, number: int) -> None:
         async def puts() -> None:
@@ -187,6 +192,7 @@ class Load:
                 while self.more:
                     job = await client.queues["q"].put("K", 1, jid=f"{number}-{len(self.put)}")
                     self.put.append(job.jid)
+                    await asyncio.sleep(PACE)
 
         asyncio.run(puts())
 

@@ -13,6 +13,8 @@ from tests.servers import NOTHING_FOUND, Server, chosen_servers, running
 
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
+LONG = ("archive", "campaign", "planning", "statistics")
+"""Pages whose commands start Spark several times."""
 RUN = [page for page in pages() if any(one.language in ("python", "sh") for one in examples(page))]
 
 
@@ -82,7 +84,11 @@ def one_server() -> Iterator[Server]:
         yield started
 
 
-@pytest.mark.parametrize("page", [page for page in RUN if typed(page)], ids=name_of)
+def _marked(page: Path) -> object:
+    return pytest.param(page, marks=pytest.mark.long) if page.parent.name == "pipeline" and page.stem in LONG else page
+
+
+@pytest.mark.parametrize("page", [_marked(page) for page in RUN if typed(page)], ids=name_of)
 def test_the_commands_of_a_page_print_what_it_shows(
     page: Path, one_server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from qmodel.planning.spark import measurements, outcomes  # noqa: E402
 from tests.pipeline.test_planning import TEXT  # noqa: E402
 
 
+@pytest.mark.long
 def test_executors_simulate_what_one_process_does(spark: Any) -> None:
     found = grid(tomllib.loads(TEXT))
     assert outcomes(found, measurements(spark, found)) == capacity.run(found)

@@ -27,6 +27,7 @@ from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
 from qmodel.pipeline.statistics.tables import publish  # noqa: E402
 
 
+@pytest.mark.long
 def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path) -> None:
     root, out = tmp_path / "archive", str(tmp_path / "out")
     some = {f"{{n'{number}}}:%41\\": one.events for number, one in enumerate(histories()[::8])}

@@ -184,6 +184,7 @@ def written(spark: Any, url: str, folder: Path, **options: str) -> list[tuple[in
     return sorted((row.seq, row.epoch) for row in spark.read.parquet(str(folder / "rows")).collect())
 
 
+@pytest.mark.long
 def test_a_query_stops_at_a_fork_or_names_what_to_take_back(
     spark: Any, client: Client, url: str, tmp_path: Path, spark_server: Server
 ) -> None:

@@ -28,7 +28,7 @@ STORM = Settings(
 
 @pytest.mark.parametrize("lua", [False, True])
 def test_a_run_is_repeated_byte_for_byte(lua: bool) -> None:
-    storm = STORM._replace(lua=lua, inner_errors=0.1 * lua)
+    storm = STORM._replace(lua=lua, inner_errors=0.1 * lua, seconds=3.0, crash_every=1.0)
     first, again, other = BytesIO(), BytesIO(), BytesIO()
     one = run("a", storm, first)
     run("b", storm, other)
