@@ -160,6 +160,11 @@ def wake_key(prefix: str, queue: str) -> str:
     return f"{prefix}q:{queue}-wake"
 
 
+def ready_keys(prefix: str, queue: str) -> list[str]:
+    """The keys of a queue of which one exists if it has a job that is ready, or becomes ready by itself."""
+    return [f"{prefix}q:{queue}-{name}" for name in ("work", "scheduled", "locks", "recur", "gates")]
+
+
 def events_key(prefix: str) -> str:
     """Name the stream of events. Clients need its key only to block on it while they follow events."""
     return f"{prefix}events"

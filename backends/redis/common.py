@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
 from qmodel import runtime
-from qmodel.backends.bundle import events_key, wake_key
+from qmodel.backends.bundle import events_key, ready_keys, wake_key
 from qmodel.backends.redis.resend import code_of, may_pass, server_error
-from qmodel.backends.redis.setup import Dialect
+from qmodel.backends.redis.setup import Dialect, packed
 from qmodel.backends.redis.url import OWN, Options
 from qmodel.contract.arguments import TIME, Name
 from qmodel.contract.operations import CATALOGUE, Operation
@@ -165,6 +165,28 @@ class Batch:
         if self._error is not None:
             raise server_error(self._error, where) from self._error
         return self.replies
+
+
+class Probe:
+    """Asks with one plain command whether queues have anything that is ready, or becomes ready by itself.
+
+    Any error means that they may: the look that follows finds out what is wrong.
+    """
+
+    expected = 1
+
+    def __init__(self, prefix: str, queues: Sequence[str]) -> None:
+        keys = [key for name in queues for key in ready_keys(prefix, name)]
+        self.found = False
+        self._left = packed(("EXISTS", *keys))
+
+    def next(self) -> bytes:
+        """Give the bytes to send next; empty when nothing is left."""
+        return self._left
+
+    def take(self, raw: list[Any]) -> None:
+        """Keep the reply."""
+        self.found, self._left = raw[0] != 0, b""
 
 
 def blocking_pop(prefix: str, queues: Sequence[str], timeout: float) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ It works with every URL of a server: on one server, or on the master that sentin
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from redis import exceptions as raised
@@ -27,7 +27,7 @@ from redis.retry import Retry
 from qmodel import runtime
 from qmodel.backends.redis.armed import Armed
 from qmodel.backends.redis.backend import OPEN, RedisBackend, hang_up
-from qmodel.backends.redis.common import RESTART_PAUSE, Batch, blocking_pop, blocking_read, settings, wait_of
+from qmodel.backends.redis.common import RESTART_PAUSE, Batch, Probe, blocking_pop, blocking_read, settings, wait_of
 from qmodel.backends.redis.confirm import Confirm, asked, check_confirm
 from qmodel.backends.redis.confirmed import Confirming
 from qmodel.backends.redis.resend import FAILURES, may_pass
@@ -181,6 +181,12 @@ class RedisDeployment:
                 self.shards[shard]._send_batch(batch)
             found = {shard: batch.finish(self.shards[shard].options.where) for shard, batch in batches.items()}
         return in_order(len(calls), places, found)
+
+    def may_become_ready(self, shards: Iterable[int], queues: Sequence[str], seconds: float) -> set[int]:
+        """List those of some shards in which queues may have a job that is ready, or becomes ready by itself."""
+        probes = {shard: Probe(self.shards[shard].options.prefix, queues) for shard in shards}
+        failed = send_all(self.shards, probes, seconds)
+        return {shard for shard, probe in probes.items() if probe.found or shard in failed}
 
     def try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
         """Execute operations in given shards without waiting for nodes that are away: their calls get a ConnectError.

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from redis import exceptions as raised
 
 from qmodel.backends.redis.backend import RedisBackend, reply_of
-from qmodel.backends.redis.common import Batch
 from qmodel.backends.redis.resend import FAILURES, may_pass, server_error
 from qmodel.backends.redis.route import Line
 from qmodel.errors import ConnectError
 from qmodel.model.deployment.plans import Call
 
 
+class Sending(Protocol):
+    """What is sent to a shard, in several round trips: a batch of operations, or a probe."""
+
+    @property
+    def expected(self) -> int:
+        """How many replies the last bytes will get."""
+
+    def next(self) -> bytes:
+        """Give the bytes to send next; empty when nothing is left."""
+
+    def take(self, raw: list[Any]) -> None:
+        """Keep the replies to the last bytes. Raises the first error that a resend may cure."""
+
+
 def send_all(
-    shards: Sequence[RedisBackend], batches: dict[int, Batch], seconds: float | None = None
+    shards: Sequence[RedisBackend], batches: Mapping[int, Sending], seconds: float | None = None
 ) -> dict[int, Exception]:
     """Send batches, to all nodes at once; give the shards that failed. Nothing is resent."""
     failed: dict[int, Exception] = {}
@@ -68,7 +81,7 @@ def in_order(count: int, places: dict[int, list[int]], found: dict[int, list[Any
 
 
 def received(
-    connection: Any, shards: list[int], batches: dict[int, Batch], seconds: float | None
+    connection: Any, shards: list[int], batches: Mapping[int, Sending], seconds: float | None
 ) -> dict[int, Exception]:
     """Read the replies of the shards of a node; give the shards that failed."""
     failed: dict[int, Exception] = {}

@@ -119,8 +119,9 @@ class Dialect:
 
 
 def packed(words: Command) -> bytes:
-    """Write the bytes to send for a command of ASCII words."""
-    return f"*{len(words)}\r\n{''.join(map(_word, words))}".encode()
+    """Write the bytes to send for a command."""
+    raw = [word.encode() for word in words]
+    return b"*%d\r\n" % len(raw) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in raw])
 
 
 def _word(text: str) -> str:

@@ -38,8 +38,8 @@ class NextJob:
         """List the jobs that hold the leases that end first."""
         return tuple(jid for one in found if isinstance(one, Page) for jid in one.jids)
 
-    def seconds(self, found: Sequence[Any], jobs: Iterable[Job]) -> float:
-        """Compute the seconds from the replies, at most LONGEST_SLEEP."""
+    def seconds(self, found: Sequence[Any], jobs: Iterable[Job], most: float = LONGEST_SLEEP) -> float:
+        """Compute the seconds from the replies, at most so many."""
         counts = [one for one in found if isinstance(one, QueueCounts)]
         seen = found[-1] if isinstance(found[-1], tuple) else ()
         times = [one.next_at for one in counts if one.next_at]
@@ -50,9 +50,9 @@ class NextJob:
         self._tries = self._tries + 1 if next_at == self._last else 0
         self._last = next_at
         if not next_at or not seen:
-            return LONGEST_SLEEP
+            return most
         left: float = max(next_at - self.now(seen[0].seen_at), 0) / 1000 + 0.001 * 2 ** min(self._tries, 10)
-        return min(left, LONGEST_SLEEP)
+        return min(left, most)
 
     def woken(self) -> None:
         """Note a wake-up: a put caused it, so it tells nothing about how long we should have slept."""

@@ -1,13 +1,11 @@
-"""Wait for wake-ups of the shards of a deployment, and look at shards for what wakes nobody.
+"""Wait for wake-ups of the shards of a deployment.
 
 One thread waits for all armed shards: a BLPOP on a connection for each, and one selector. A wake-up is for one worker.
 One that reaches a worker without a free slot is kept for `HELD` seconds, in which a job may end; then it is pushed back
 for another worker. A worker that is quiet or stops pushes it back at once.
 
-Another thread looks at shards. What becomes ready by itself, because a delay or a lease ends, wakes nobody. Of all
-workers, one looks after each shard, by its name and theirs, so that the looks do not grow with the number of workers;
-it looks every second, and at the moment at which a job is known to become ready. And the thread looks whether nodes
-that were away answer again, so that the worker itself never waits for one.
+Another thread looks at shards for what wakes nobody (shard_looks.py). And it looks whether nodes that were away answer
+again, so that the worker itself never waits for one.
 """
 
 from __future__ import annotations
@@ -15,30 +13,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from qmodel import runtime
-from qmodel.contract.operations import Multiget, Newest, Workers
-from qmodel.errors import ConnectError
-from qmodel.model.deployment.plans import Call
-from qmodel.worker.next_job import LONGEST_SLEEP, NextJob
+from qmodel.contract.operations import Newest
+from qmodel.worker.next_job import LONGEST_SLEEP
+from qmodel.worker.shard_looks import ShardLooks
 
 log = logging.getLogger("qmodel.worker")
 
 HELD: Final = 0.02
 """Seconds for which a worker without a free slot keeps a wake-up."""
-
-PATIENCE: Final = 1.0
-"""Seconds after which a node that does not answer is away."""
-
-_KNOWN: Final = 5.0
-"""Seconds between two reads of the list of workers."""
-
-_GONE: Final = 15_000
-"""Milliseconds after which a worker that was not seen looks after no shard any more."""
 
 _JOIN: Final = 1.5
 """Maximum seconds to wait for the threads at the end."""
@@ -56,6 +43,7 @@ class ShardWakeUps:
         self,
         backend: Any,
         queues: Sequence[str],
+        shards: Sequence[int],
         worker: str,
         on_wake_up: Callable[[int], None],
         on_return: Callable[[int], None],
@@ -63,7 +51,8 @@ class ShardWakeUps:
     ) -> None:
         self.closed = self.paused = False
         self._is_busy = is_busy
-        self._backend, self._queues, self._worker = backend, tuple(queues), worker
+        self._backend, self._queues = backend, tuple(queues)
+        self._looks = ShardLooks(backend, queues, shards, worker)
         self._on_wake_up, self._on_return = on_wake_up, on_return
         self._to_arm: deque[int] = deque()
         self._armed: set[int] = set()
@@ -71,11 +60,8 @@ class ShardWakeUps:
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._away: set[int] = set()
-        self._looks: set[int] = set()
-        self._next: dict[int, NextJob] = {}
-        self._due: dict[int, float] = {}
-        self._workers: tuple[str, ...] = ()
-        self._workers_at = self._looked_at = self._tried_at = -_KNOWN
+        self._at_once: deque[int] = deque()
+        self._tried_at = -_AWAY
         self._poke = runtime.Event()
         self._threads = [
             runtime.Thread(target=run, name=name, daemon=True)
@@ -93,8 +79,9 @@ class ShardWakeUps:
         """Ask for a wake-up of a shard; `look` also finds out when a job becomes ready there."""
         self._armed.add(shard)
         self._to_arm.append(shard)
+        self._looks.forget(shard, soon=not look)
         if look:
-            self._looks.add(shard)
+            self._at_once.append(shard)
             self._poke.set()
         self._stir()
 
@@ -161,8 +148,7 @@ class ShardWakeUps:
 
     def _rung(self, armed: Any, shard: int, reply: Any) -> None:
         if isinstance(reply, list):
-            if shard in self._next:
-                self._next[shard].woken()
+            self._looks.woken(shard)
             if self.paused or self.closed:
                 armed.give_back(shard, reply)
             elif self._is_busy():
@@ -177,7 +163,6 @@ class ShardWakeUps:
 
     def _wake(self, shard: int) -> None:
         self._armed.discard(shard)
-        self._due.pop(shard, None)
         self._on_wake_up(shard)
 
     # ---- looks
@@ -196,73 +181,33 @@ class ShardWakeUps:
                     runtime.sleep(_AWAY)
 
     def _until_next_look(self) -> float:
-        now = runtime.monotonic()
-        times = [self._looked_at + LONGEST_SLEEP, *list(self._due.values())]
-        if self._away:
-            times.append(self._tried_at + _AWAY)
-        return max(min(times) - now, 0.001)
+        at = min(self._looks.until_next(), self._tried_at + _AWAY if self._away else float("inf"))
+        return max(at - runtime.monotonic(), 0.001)
 
     def _look(self) -> None:
         now = runtime.monotonic()
-        for shard, due in list(self._due.items()):
-            if due <= now and shard in self._armed:
-                self._wake(shard)
-        looks, self._looks = self._looks, set()
+        for shard in self._looks.due(now):
+            self._open(shard)
         if now - self._tried_at >= _AWAY:
             self._look_at_nodes()
             self._tried_at = runtime.monotonic()
-        if now - self._looked_at >= LONGEST_SLEEP:
-            self._looked_at = now
-            self._read_workers(now)
-            looks |= {shard for shard in list(self._armed) if self._is_mine(shard)}
-        self._look_at((looks & self._armed) - self._away)
-
-    def _look_at(self, shards: set[int]) -> None:
-        """Find out when a job becomes ready in some armed shards."""
-        if not shards or self.paused:
+        if self.paused:
             return
-        order = sorted(shards)
-        asked = {shard: self._next.setdefault(shard, NextJob(self._queues)) for shard in order}
-        found = self._read([(shard, op) for shard in order for op in asked[shard].asked])
-        running = [(shard, jids) for shard in order if (jids := asked[shard].running(found.get(shard, ())))]
-        jobs = self._read([(shard, Multiget(jids)) for shard, jids in running])
-        for shard in order:
-            if shard in found and shard in self._armed:
-                seconds = asked[shard].seconds(found[shard], [job for some in jobs.get(shard, ()) for job in some])
-                if seconds < LONGEST_SLEEP:
-                    self._due[shard] = runtime.monotonic() + seconds
+        if self._looks.meeting not in self._away and self._looks.meet(now):
+            self._open(self._looks.meeting)
+        armed = self._armed.copy()
+        at_once = {self._at_once.popleft() for _ in range(len(self._at_once))}
+        self._looks.look_at(((at_once & armed) | self._looks.listed(now, armed)) - self._away)
 
-    def _read(self, asked: Sequence[tuple[int, Any]]) -> dict[int, list[Any]]:
-        """Read in several shards; those that do not answer are left out."""
-        found: dict[int, list[Any]] = {}
-        replies = self._backend.try_calls([Call(shard, op) for shard, op in asked], PATIENCE) if asked else []
-        for (shard, _), reply in zip(asked, replies, strict=True):
-            found.setdefault(shard, []).append(reply)
-        return {shard: some for shard, some in found.items() if not any(isinstance(one, ConnectError) for one in some)}
+    def _open(self, shard: int) -> None:
+        if shard in self._armed:
+            self._wake(shard)
 
     def _look_at_nodes(self) -> None:
         """Find out which nodes that were away answer again; one shard of each is asked."""
         for shard in list(self._away):
-            if shard in self._away and self._read([(shard, Newest())]):
+            if shard in self._away and self._looks.read([(shard, Newest())]):
                 for back in self._backend.neighbours(shard):
                     if back in self._away:
                         self._away.discard(back)
                         self._on_return(back)
-
-    def _read_workers(self, now: float) -> None:
-        if now - self._workers_at < _KNOWN:
-            return
-        self._workers_at = now
-        shards = [shard for shard in sorted(self._armed) if shard not in self._away]
-        listed = self._read([(shards[0], Workers(0, 1000))])[shards[0]][0] if shards else ()
-        seen = max((one.seen_at for one in listed), default=0)
-        self._workers = tuple(one.name for one in listed if one.seen_at >= seen - _GONE)
-
-    def _is_mine(self, shard: int) -> bool:
-        """Whether this worker looks after a shard."""
-        ours = _weight(self._worker, shard)
-        return all(_weight(name, shard) <= ours for name in self._workers)
-
-
-def _weight(worker: str, shard: int) -> tuple[int, str]:
-    return zlib.crc32(f"{worker} {shard}".encode()), worker

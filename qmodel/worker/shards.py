@@ -24,7 +24,8 @@ from qmodel.worker.connection import Connection
 from qmodel.worker.fetch import FetchPlan
 from qmodel.worker.reports import joined
 from qmodel.worker.round_trips import Report, Taker
-from qmodel.worker.shard_wake_ups import PATIENCE, ShardWakeUps
+from qmodel.worker.shard_looks import PATIENCE
+from qmodel.worker.shard_wake_ups import ShardWakeUps
 from qmodel.worker.turns import Turns
 
 log = logging.getLogger("qmodel.worker")
@@ -43,12 +44,14 @@ class Shards:
         self._backend = cast(Any, connection.client.backend)
         self._layout: Layout = self._backend.layout
         self._plan, self._taker = plan, taker
-        self.turns = Turns(self._served())
+        served = self._served()
+        self.turns = Turns(served)
         self._unsure: dict[int, list[tuple[Call, list[Attempt]]]] = {}
 
         self.wake_ups = ShardWakeUps(
             self._backend,
             plan.queues,
+            served,
             plan.worker,
             lambda shard: taker.call_soon(lambda: self.turns.open(shard)),
             lambda shard: taker.call_soon(lambda: self._returned(shard)),

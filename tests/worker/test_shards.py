@@ -19,6 +19,7 @@ from qmodel.backends.redis.deployment import RedisDeployment
 from qmodel.contract import operations as ops
 from qmodel.contract.routing import shard_tag
 from qmodel.model.deployment.plans import Call
+from qmodel.worker.shard_looks import ROUND, ShardLooks
 from qmodel.worker.shard_wake_ups import ShardWakeUps
 from qmodel.worker.turns import Turns
 from tests.clusters import wait_until
@@ -153,8 +154,8 @@ def test_no_wake_up_is_lost_and_the_calls_of_a_job_do_not_grow_with_the_shards(c
             assert done.acquire(timeout=30)
         asleep(client)
         seconds = time.monotonic() - looks
-        # a put, a pop, a completion with an empty pop; and the looks at all shards in each second
-        assert calls(client) - begun <= 3 * N * 3.2 + 4 * N * seconds
+        # a put, a pop, a completion with an empty pop; the poll for signals; the pop and the list by which workers meet
+        assert calls(client) - begun <= 3 * N * 3.2 + 2 * seconds
 
 
 def test_two_workers_share_the_jobs_of_all_shards(client: Client, url: str) -> None:
@@ -254,7 +255,7 @@ def test_a_busy_worker_passes_a_wake_up_on(client: Client, url: str) -> None:
 def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Client) -> None:
     backend: Any = client.backend
     busy, woken = True, []
-    wake_ups = ShardWakeUps(backend, ["q"], "w", woken.append, woken.append, lambda: busy)
+    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, lambda: busy)
     wake_ups.start()
     for shard, used in ((2, False), (5, True)):
         backend.execute_calls([Call(shard, ops.Pop("q", "w", 1, True))])
@@ -273,7 +274,7 @@ def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Clien
 def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) -> None:
     backend: Any = client.backend
     woken: list[int] = []
-    wake_ups = ShardWakeUps(backend, ["q"], "w", woken.append, woken.append, lambda: False)
+    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, lambda: False)
     wake_ups.start()
     for shard in (2, 5):
         backend.execute_calls([Call(shard, ops.Pop("q", "w"))])
@@ -289,11 +290,44 @@ def test_one_worker_of_all_looks_after_each_shard() -> None:
     names = ("one", "two", "three")
     mine: dict[str, set[int]] = {}
     for name in names:
-        wake_ups = ShardWakeUps(None, ["q"], name, lambda shard: None, lambda shard: None, lambda: False)
-        wake_ups._workers = names
-        mine[name] = {shard for shard in range(64) if wake_ups._is_mine(shard)}
+        looks = ShardLooks(None, ["q"], range(64), name)
+        looks._workers = names
+        mine[name] = {shard for shard in range(64) if looks.is_mine(shard)}
     assert sorted(shard for some in mine.values() for shard in some) == list(range(64))
     assert all(len(some) > 10 for some in mine.values())
+
+
+def test_each_worker_looks_at_every_shard_once_in_a_round() -> None:
+    """Others, who would look more often, may serve other queues."""
+    looks = ShardLooks(None, ["q"], range(64), "w")
+    looks.is_mine = lambda shard: False  # type: ignore[method-assign]
+    found = [shard for second in range(ROUND) for shard in looks.listed(float(second), set(range(64)))]
+    assert sorted(found) == list(range(64))
+
+
+def test_a_shard_is_asked_only_if_it_has_a_job_that_is_or_becomes_ready(client: Client) -> None:
+    backend: Any = client.backend
+    there = [ops.Put("q", jid(1), "K", "{}"), ops.Put("q", jid(2), "K", "{}", delay_ms=60_000)]
+    there += [ops.Put("q", jid(number), "K", "{}") for number in (3, 4)]
+    for op in there:
+        backend.execute(op)
+    ended = backend.execute_calls([Call(shard, ops.Pop("q", "w")) for shard in (3, 4)])[0][0]
+    backend.execute(ops.Complete(ended.jid, ended.token))
+    assert backend.may_become_ready(range(N), ["q", "other"], 5.0) == {1, 2, 4}
+    assert backend.may_become_ready(range(N), ["other"], 5.0) == set()
+
+
+def test_what_only_leases_end_is_known_for_half_a_lease(client: Client) -> None:
+    backend: Any = client.backend
+    backend.execute(ops.Put("q", jid(2), "K", "{}", lease_ms=6000))
+    backend.execute_calls([Call(2, ops.Pop("q", "other"))])
+    looks = ShardLooks(backend, ["q"], range(N), "w")
+    looks.look_at({2})
+    now = time.monotonic()
+    assert looks.listed(now, {2}) == set()
+    assert looks.listed(now + 4, {2}) == {2}
+    looks.forget(2, soon=False)
+    assert looks.listed(now + 5.5, {2}) == {2}
 
 
 def test_a_worker_that_stops_gives_back_what_it_holds(client: Client, url: str) -> None:
