@@ -46,6 +46,7 @@ class Shards:
         self._plan, self._taker = plan, taker
         served = self._served()
         self.turns = Turns(served)
+        self._aside = False
         self._unsure: dict[int, list[tuple[Call, list[Attempt]]]] = {}
 
         self.wake_ups = ShardWakeUps(
@@ -97,8 +98,16 @@ class Shards:
                 calls.append((Call(to, with_request(op)), attempts))
         shard = None if wanted <= 0 else self.turns.current() if free > 0 else self.turns.ahead()
         if shard is not None:
+            shard = self._with_report(calls, shard) if free > 0 else shard
             self._add_pop(calls, shard, min(wanted, 1000), free > 0)
         self._send(calls)
+
+    def _with_report(self, calls: list[tuple[Call, list[Attempt]]], current: int) -> int:
+        """Give the shard to take jobs from: the one of the only report, if a pop has to find it empty before it wakes
+        us. The report and the pop are then one call. The current shard has the next turn.
+        """
+        self._aside = not self._aside and len(calls) == 1 and self.turns.is_dry(calls[0][0].shard)
+        return calls[0][0].shard if self._aside else current
 
     def _add_pop(self, calls: list[tuple[Call, list[Attempt]]], shard: int, wanted: int, idle: bool) -> None:
         self.wake_ups.use(shard)

@@ -46,6 +46,10 @@ class Turns:
         """Say whether a shard gave jobs since it was opened."""
         return shard in self._gave
 
+    def is_dry(self, shard: int) -> bool:
+        """Say whether an open shard is known to have given all it has."""
+        return shard in self._open and shard in self._dry
+
     def took(self, jobs: int, more: bool) -> None:
         """Note that the current shard gave jobs; another one has its turn if it gave all it has, or enough."""
         shard = self._open[0]

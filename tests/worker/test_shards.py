@@ -44,8 +44,10 @@ def test_a_shard_that_gave_all_it_has_lets_the_next_one_have_its_turn() -> None:
     turns.took(2, more=False)
     assert turns.current() == turns.ahead() == 1
     assert turns.gave(0) and not turns.gave(1)
+    assert turns.is_dry(0) and not turns.is_dry(1)
     turns.arm(1)
-    assert turns.current() == 2
+    turns.arm(0)
+    assert turns.current() == 2 and not turns.is_dry(0)
 
 
 def test_between_two_turns_of_a_shard_each_other_open_one_has_a_turn() -> None:
