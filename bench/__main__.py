@@ -32,6 +32,7 @@ NAMES = (
     "audit",
     "storm",
     "worst",
+    "shards",
 )
 
 

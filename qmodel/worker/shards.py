@@ -96,28 +96,35 @@ class Shards:
             else:
                 assert isinstance(to, int)
                 calls.append((Call(to, with_request(op)), attempts))
-        shard = None if wanted <= 0 else self.turns.current() if free > 0 else self.turns.ahead()
-        if shard is not None:
-            shard = self._with_report(calls, shard) if free > 0 else shard
-            self._add_pop(calls, shard, min(wanted, 1000), free > 0)
+        if wanted > 0:
+            self._add_pops(calls, min(wanted, 1000), free > 0)
         self._send(calls)
 
-    def _with_report(self, calls: list[tuple[Call, list[Attempt]]], current: int) -> int:
-        """Give the shard to take jobs from: the one of the only report, if a pop has to find it empty before it wakes
-        us. The report and the pop are then one call. The current shard has the next turn.
-        """
-        self._aside = not self._aside and len(calls) == 1 and self.turns.is_dry(calls[0][0].shard)
-        return calls[0][0].shard if self._aside else current
+    def _add_pops(self, calls: list[tuple[Call, list[Attempt]]], wanted: int, idle: bool) -> None:
+        """Ask the current shard for jobs, and those of reports that have given all they have.
 
-    def _add_pop(self, calls: list[tuple[Call, list[Attempt]]], shard: int, wanted: int, idle: bool) -> None:
-        self.wake_ups.use(shard)
-        pop = self._plan.pop(wanted, idle)
-        if len(calls) == 1 and calls[0][0].shard == shard and len(calls[0][1]) == 1:
-            both = joined(calls[0][0].op, pop)
+        Such a shard wakes us only after a pop that finds it empty, and a report and a pop are one call. One job is left
+        for the current shard; if there is but one to take, the two have it in turn.
+        """
+        current = self.turns.current() if idle else self.turns.ahead()
+        if current is None:
+            return
+        for at in sorted(range(len(calls)), key=lambda at: calls[at][0].shard == current):
+            call, attempts = calls[at]
+            here, alone = call.shard == current, call.shard != current and wanted == 1
+            if not idle or len(attempts) != 1 or not (here or self.turns.is_dry(call.shard)) or (alone and self._aside):
+                continue
+            both = joined(call.op, self._plan.pop(wanted if here else 1, idle))
             if both is not None:
-                calls[0] = Call(shard, with_request(both)), calls[0][1]
-                return
-        calls.append((Call(shard, with_request(pop)), []))
+                self.wake_ups.use(call.shard)
+                calls[at] = Call(call.shard, with_request(both)), attempts
+                wanted -= 1
+                if here or wanted == 0:
+                    self._aside = alone
+                    return
+        self._aside = False
+        self.wake_ups.use(current)
+        calls.append((Call(current, with_request(self._plan.pop(wanted, idle))), []))
 
     def _send(self, calls: list[tuple[Call, list[Attempt]]]) -> None:
         here = []
