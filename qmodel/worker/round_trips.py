@@ -32,6 +32,8 @@ class Taker:
 class RoundTrips:
     """Talks to one namespace. `waits` says whether a wake-up is awaited."""
 
+    rests = False
+
     def __init__(self, connection: Connection, plan: FetchPlan, taker: Taker) -> None:
         self._connection, self._plan, self._taker = connection, plan, taker
         self.waits = False

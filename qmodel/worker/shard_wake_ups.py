@@ -27,6 +27,9 @@ log = logging.getLogger("qmodel.worker")
 HELD: Final = 0.02
 """Seconds for which a worker without a free slot keeps a wake-up."""
 
+REST: Final = 0.01
+"""Seconds for which a shard rests that has given all it has (turns.py)."""
+
 _JOIN: Final = 1.5
 """Maximum seconds to wait for the threads at the end."""
 
@@ -47,16 +50,18 @@ class ShardWakeUps:
         worker: str,
         on_wake_up: Callable[[int], None],
         on_return: Callable[[int], None],
+        on_rested: Callable[[int], None],
         is_busy: Callable[[], bool],
     ) -> None:
         self.closed = self.paused = False
         self._is_busy = is_busy
         self._backend, self._queues = backend, tuple(queues)
         self._looks = ShardLooks(backend, queues, shards, worker)
-        self._on_wake_up, self._on_return = on_wake_up, on_return
+        self._on_wake_up, self._on_return, self._on_rested = on_wake_up, on_return, on_rested
         self._to_arm: deque[int] = deque()
         self._armed: set[int] = set()
         self._held: dict[int, tuple[float, Any]] = {}
+        self._resting: deque[tuple[float, int]] = deque()
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._away: set[int] = set()
@@ -88,6 +93,11 @@ class ShardWakeUps:
     def use(self, shard: int) -> None:
         """Note that the worker asks a shard for jobs: it uses the wake-up that it got."""
         self._held.pop(shard, None)
+
+    def let_rest(self, shard: int) -> None:
+        """Open a shard that has given all it has in a moment: until then a job of it may end (see `Turns`)."""
+        self._resting.append((runtime.monotonic() + REST, shard))
+        self._stir()
 
     def watch(self, shard: int) -> None:
         """Find out when the node of a shard answers again."""
@@ -126,7 +136,7 @@ class ShardWakeUps:
         armed.watch(self._reader)
         while not self.closed:
             try:
-                for shard, reply in armed.ring(HELD / 2 if self._held else LONGEST_SLEEP * 5):
+                for shard, reply in armed.ring(REST if self._held or self._resting else LONGEST_SLEEP * 5):
                     self._rung(armed, shard, reply)
                 self._arm(armed)
                 self._pass_on(armed)
@@ -157,6 +167,8 @@ class ShardWakeUps:
 
     def _pass_on(self, armed: Any) -> None:
         now = runtime.monotonic()
+        while self._resting and self._resting[0][0] <= now:
+            self._on_rested(self._resting.popleft()[1])
         for shard, (until, _) in list(self._held.items()):
             if now >= until and (kept := self._held.pop(shard, None)) is not None and self._is_busy():
                 armed.give_back(shard, kept[1])

@@ -56,6 +56,7 @@ class Shards:
             plan.worker,
             lambda shard: taker.call_soon(lambda: self.turns.open(shard)),
             lambda shard: taker.call_soon(lambda: self._returned(shard)),
+            lambda shard: taker.call_soon(lambda: self.turns.end_rest(shard)),
             taker.is_busy,
         )
 
@@ -86,6 +87,11 @@ class Shards:
         """Whether no shard may have jobs."""
         return self.turns.current() is None
 
+    @property
+    def rests(self) -> bool:
+        """Whether a pop waits for the report of a job, to be one call with it."""
+        return self.turns.resting
+
     def talk(self, reports: Sequence[Report], wanted: int, free: int) -> None:
         """Report the jobs that have ended, and pop new ones from the current shard."""
         calls = [one for shard in list(self._unsure) if shard not in self.turns.away for one in self._unsure.pop(shard)]
@@ -107,8 +113,6 @@ class Shards:
         for the current shard; if there is but one to take, the two have it in turn.
         """
         current = self.turns.current() if idle else self.turns.ahead()
-        if current is None:
-            return
         for at in sorted(range(len(calls)), key=lambda at: calls[at][0].shard == current):
             call, attempts = calls[at]
             here, alone = call.shard == current, call.shard != current and wanted == 1
@@ -123,6 +127,8 @@ class Shards:
                     self._aside = alone
                     return
         self._aside = False
+        if current is None:
+            return
         self.wake_ups.use(current)
         calls.append((Call(current, with_request(self._plan.pop(wanted, idle))), []))
 
@@ -162,6 +168,9 @@ class Shards:
         current = shard == self.turns.current()
         if jobs and current:
             self.turns.took(len(jobs), len(jobs) >= op.count)
+            if len(jobs) < op.count and op.wait:
+                self.turns.set_aside(shard)
+                self.wake_ups.let_rest(shard)
         elif not jobs and op.wait:
             self.wake_ups.arm(shard, look=not self.turns.gave(shard))
             self.turns.arm(shard)

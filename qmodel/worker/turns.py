@@ -6,6 +6,9 @@ calls for a job do not grow with the number of shards.
 
 A worker stays with a shard while that has jobs, for at most `BURST` of them. Between two turns of a shard each other
 open one has a turn, so none starves.
+
+A shard that gave fewer jobs than were asked for *rests* for a moment before its next pop, which most often is empty:
+when one of its jobs ends first, the report and that pop are one call.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ class Turns:
         self._served = 0
         self._gave: set[int] = set()
         self._dry: set[int] = set()
+        self._resting: set[int] = set()
 
     @property
     def away(self) -> frozenset[int]:
@@ -48,7 +52,7 @@ class Turns:
 
     def is_dry(self, shard: int) -> bool:
         """Say whether an open shard is known to have given all it has."""
-        return shard in self._open and shard in self._dry
+        return shard in self._resting or (shard in self._open and shard in self._dry)
 
     def took(self, jobs: int, more: bool) -> None:
         """Note that the current shard gave jobs; another one has its turn if it gave all it has, or enough."""
@@ -64,22 +68,40 @@ class Turns:
         self._open.rotate(-1)
         self._served = 0
 
+    @property
+    def resting(self) -> bool:
+        """Whether a shard has given all it has, and its pop waits for the report of a job."""
+        return bool(self._resting)
+
+    def set_aside(self, shard: int) -> None:
+        """Let an open shard that has given all it has rest until a job of it ends."""
+        if shard in self._open:
+            if self._open[0] == shard:
+                self._served = 0
+            self._open.remove(shard)
+            self._resting.add(shard)
+
+    def end_rest(self, shard: int) -> None:
+        """Open a shard that still rests."""
+        if shard in self._resting:
+            self._resting.remove(shard)
+            self._open.append(shard)
+
     def open(self, shard: int) -> None:
         """Note that a shard may have jobs. One that is away stays so."""
         self._dry.discard(shard)
+        self._resting.discard(shard)
         if shard not in self._open and shard not in self._away:
             self._open.append(shard)
 
     def arm(self, shard: int) -> None:
         """Note that a shard has no job, and will wake this worker."""
-        if shard in self._open:
-            self._close(shard)
+        self._close(shard)
 
     def leave(self, shard: int) -> None:
         """Note that the node of a shard does not answer."""
         self._away.add(shard)
-        if shard in self._open:
-            self._close(shard)
+        self._close(shard)
 
     def come_back(self, shard: int) -> None:
         """Note that the node of a shard answers again: it may have jobs."""
@@ -87,7 +109,9 @@ class Turns:
         self.open(shard)
 
     def _close(self, shard: int) -> None:
-        if self._open[0] == shard:
-            self._served = 0
-        self._open.remove(shard)
+        if shard in self._open:
+            if self._open[0] == shard:
+                self._served = 0
+            self._open.remove(shard)
+        self._resting.discard(shard)
         self._gave.discard(shard)

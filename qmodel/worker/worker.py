@@ -278,9 +278,11 @@ class Worker:
         """Count the jobs that could begin now."""
         return self.settings.concurrency - len(self._held) + len(self._ended)
 
-    def _wanted(self) -> int:
+    def _wanted(self, reports: bool = False) -> int:
         """Compute how many jobs to pop: none while waiting for a wake-up, and none ahead after an empty pop."""
-        if self._stopping or self._quiet or self._trips.waits or (self._queues_empty and self._free_slots() <= 0):
+        if self._stopping or self._quiet or (self._queues_empty and self._free_slots() <= 0):
+            return 0
+        if self._trips.waits and not (reports and self._trips.rests):
             return 0
         return self._free_slots() + self._plan.ahead(self.settings.concurrency)
 
@@ -290,7 +292,7 @@ class Worker:
         """Report the jobs that have ended, and pop new ones, in one round trip."""
         if runtime.monotonic() < self._pausing_until:
             return
-        wanted, free = self._wanted(), self._free_slots()
+        wanted, free = self._wanted(bool(self._ended)), self._free_slots()
         ended, self._ended = self._ended, []
         for attempt in ended:
             if attempt.aborted is not None and attempt.aborted.why == "lost":

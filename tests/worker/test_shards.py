@@ -50,6 +50,23 @@ def test_a_shard_that_gave_all_it_has_lets_the_next_one_have_its_turn() -> None:
     assert turns.current() == 2 and not turns.is_dry(0)
 
 
+def test_a_shard_that_rests_has_no_turn_until_it_is_armed_or_its_rest_ends() -> None:
+    turns = Turns(range(3))
+    turns.took(1, more=False)
+    turns.set_aside(0)
+    assert turns.resting and turns.is_dry(0)
+    assert [turns.current(), turns.ahead()] == [1, 1]
+    turns.end_rest(0)
+    assert not turns.resting
+    turns.arm(1)
+    turns.arm(2)
+    assert turns.current() == 0
+    turns.set_aside(0)
+    turns.arm(0)  # by the pop that went with a report
+    turns.end_rest(0)
+    assert turns.current() is None and not turns.resting
+
+
 def test_between_two_turns_of_a_shard_each_other_open_one_has_a_turn() -> None:
     chance = random.Random(7)
     turns = Turns(range(N), burst=3)
@@ -257,7 +274,7 @@ def test_a_busy_worker_passes_a_wake_up_on(client: Client, url: str) -> None:
 def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Client) -> None:
     backend: Any = client.backend
     busy, woken = True, []
-    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, lambda: busy)
+    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, woken.append, lambda: busy)
     wake_ups.start()
     for shard, used in ((2, False), (5, True)):
         backend.execute_calls([Call(shard, ops.Pop("q", "w", 1, True))])
@@ -276,7 +293,7 @@ def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Clien
 def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) -> None:
     backend: Any = client.backend
     woken: list[int] = []
-    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, lambda: False)
+    wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, woken.append, lambda: False)
     wake_ups.start()
     for shard in (2, 5):
         backend.execute_calls([Call(shard, ops.Pop("q", "w"))])
