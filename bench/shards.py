@@ -58,7 +58,7 @@ def run(options: Options) -> Report:
 
 
 def _measured(server: Pinned, shards: int, rate: int, options: Options) -> tuple[float, list[float], list[float]]:
-    """Give the calls of the library for a job, those and EXISTS a second of idle workers, and the milliseconds to start."""
+    """Give the calls of the library for a job, calls and EXISTS a second of idle workers, and the milliseconds."""
     from bench.workjobs import app, began
     from qmodel.app.connections import Connection
 
