@@ -36,7 +36,7 @@ FILES = (
     "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
     "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
     "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
-    "ops/plain_complete", "ops/plain", "wire/verbs", "wire/register", "wire/calls",
+    "ops/plain_complete", "ops/plain", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
 )  # fmt: skip
 """The engine."""
 
@@ -49,8 +49,12 @@ DIALECTS = (
 the whole script."""
 
 SELDOM = frozenset(DIALECTS) | {
-    "rules/explanation", "rules/stages", "rules/deletion", "rules/suspension", "ops/recover", "ops/administer",
-    "ops/annotate", "ops/deduplicate",
+    "rules/admission", "rules/cleanup", "rules/deduplication", "rules/deletion", "rules/explanation", "rules/failure",
+    "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
+    "ops/administer", "ops/annotate", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/recover",
+    "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures", "state/intent",
+    "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules", "state/subjects",
+    "state/subscriptions", "state/tracking",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 
@@ -68,6 +72,10 @@ HOT = (
     "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
     "records.get", "records.encode", "queues.begin", "queues.of", "queues.state_key", "jobs.lift", "config.value",
     "catalogue.operations", "arguments.names", "arguments.is_id", "refusals.raised", "plain.answer",
+    "string.byte", "store.begin_plain", "store.open_plain", "store.tell", "store.next_ids", "store.write_plain",
+    "store.end_plain", "store.epoch", "store.row", "writes.begin", "writes.append", "writes.pop_first", "writes.last",
+    "writes.end_", "epochs.remember", "epochs.token_of", "config.owns", "keys.lease_member_of", "keys.member_of",
+    "keys.ready_member_of", "keys.pending", "arguments.has_own_key", "plain_records.since",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 
@@ -161,7 +169,7 @@ def wake_key(prefix: str, queue: str) -> str:
 
 
 def ready_keys(prefix: str, queue: str) -> list[str]:
-    """The keys of a queue of which one exists if it has a job that is ready, or becomes ready by itself."""
+    """The keys of a queue. None exists unless the queue has a job that is ready, or becomes ready by itself."""
     return [f"{prefix}q:{queue}-{name}" for name in ("work", "scheduled", "locks", "recur", "gates")]
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from qmodel.pipeline.events.schema import SCHEMA, VERSION
+from qmodel.pipeline.events.schema import FACT_OF, MOMENTS, SCHEMA, VERSION, moment
 
 DAY_MS = 86_400_000
 FIRST = 1_760_054_400_000  # midnight
@@ -69,7 +69,8 @@ def lives(random: np.random.Generator, count: int, first: int, span: int, after:
     whole = {name: values[order] for name, values in whole.items()} | {"seq": np.arange(after + 1, after + total + 1)}
     arrays = []
     for field in SCHEMA:
-        codes = whole.get(field.name)
+        fact = FACT_OF.get(field.name, field.name)
+        codes = whole.get(fact)
         if field.name == "epoch":
             arrays.append(pa.repeat(pa.scalar(0, field.type), total))
         elif codes is None:
@@ -78,7 +79,10 @@ def lives(random: np.random.Generator, count: int, first: int, span: int, after:
             arrays.append(pc.binary_join_element_wise(f"{after:x}", pc.cast(pa.array(codes), pa.string()), "-"))
         else:
             found = pa.array(codes, mask=codes < 0)
-            arrays.append(pa.array(WORDS[field.name]).take(found) if field.name in WORDS else found.cast(field.type))
+            if fact in WORDS:
+                arrays.append(pa.array(WORDS[fact]).take(found))
+            else:
+                arrays.append(moment(found, field.type) if field.name in MOMENTS else found.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
@@ -130,7 +134,7 @@ def _stages(random: np.random.Generator, count: int, first: int, span: int) -> I
 
 def write(root: Path, namespace: str, table: pa.Table) -> None:
     """Write events as files of an archive: one for each day, sorted by queue."""
-    days = table.column("at").to_numpy() // DAY_MS
+    days = table.column("happened_at").cast(pa.int64()).to_numpy() // DAY_MS
     for day in np.unique(days):
         part = table.filter(pa.array(days == day))
         seqs = part.column("seq").to_numpy()

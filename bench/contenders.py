@@ -25,7 +25,7 @@ def duckdb(root: str, out: str) -> dict[str, Any]:
 
 
 def spark(root: str, out: str) -> dict[str, Any]:
-    """Run `qmodel spark statistics`."""
+    """Run `qmodel statistics --on spark`."""
     from pyspark.sql import SparkSession
 
     from qmodel.pipeline.spark.statistics import Spark
@@ -51,7 +51,7 @@ def polars(root: str, out: str) -> dict[str, Any]:
     import polars as pl
 
     events = pl.scan_parquet(f"{root}/*/*/*.parquet", hive_partitioning=True)
-    events = events.with_columns(at=pl.col("at") // 86_400_000)
+    events = events.with_columns(at=pl.col("happened_at").dt.epoch("d"))
     klasses = events.filter(event="put").select("namespace", "jid", "klass")
     done = events.filter(pl.col("event").is_in(["popped", "completed", "failed", "retried"])).drop("klass")
     done = done.join(klasses, on=["namespace", "jid"])

@@ -68,8 +68,8 @@ class Watch:
 
     def kill(self, lives: float) -> None:
         """Kill an archiver some seconds after it has reported its first addition."""
-        command = [sys.executable, "-m", "qmodel", "--url", self.url, "spark", "archive", "--to", str(self.root)]
-        command += ["--local", "1", "--every", "150ms", "--rows", "500"]
+        command = [sys.executable, "-m", "qmodel", "--url", self.url, "archive", "run", str(self.root.parent)]
+        command += ["--every", "150ms", "--rows", "500"]
         environment = {**os.environ, "PYTHONPATH": os.getcwd()}
         with subprocess.Popen(command, stdout=-1, env=environment, start_new_session=True) as process:
             assert process.stdout is not None

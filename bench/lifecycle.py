@@ -92,10 +92,11 @@ class Caller:
 
 def granted(ops: Sequence[Operation], replies: list[Any]) -> list[Any]:
     """Give what the calls reply. None may be refused."""
-    for op, (code, *rest) in zip(ops, replies, strict=True):
-        if code != b"OK":
-            raise AssertionError(codec.decode(op, [code, *rest]))
-    return [reply[1] for reply in replies]
+    found = [codec.listed(op, reply) for op, reply in zip(ops, replies, strict=True)]
+    for op, reply in zip(ops, found, strict=True):
+        if reply[0] != b"OK":
+            raise AssertionError(codec.decode(op, reply))
+    return [reply[1] for reply in found]
 
 
 def held(raw: Any) -> Held:

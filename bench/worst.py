@@ -62,7 +62,9 @@ class World:
         """Execute operations, 100 in a round trip; give their raw replies."""
         replies, waiting = [], list(given)
         for first in range(0, len(waiting), 100):
-            for code, *rest in self.caller.connection.exchange(map(self.command, waiting[first : first + 100])):
+            some = waiting[first : first + 100]
+            for op, reply in zip(some, self.caller.connection.exchange(map(self.command, some)), strict=True):
+                code, *rest = codec.listed(op, reply)
                 if code != b"OK":
                     raise Refused(code, rest)
                 replies.append(rest[0])
@@ -916,7 +918,7 @@ def measured(world: World, case: Case, size: int, refused: str) -> Cost:
             before, began = world.length(), world.server.cpu_us()
             reply = world.caller.connection.exchange([command])[0]
             spent = world.server.cpu_us() - began
-            if reply[0] == b"OK":
+            if type(reply) is not list or reply[0] == b"OK":
                 return Cost(case, size, spent / 1000, world.length() - before, refused)
             refused = reply[0].decode()
             if refused == "OVER_BUDGET" and int(reply[-1]) <= size:

@@ -1,4 +1,5 @@
-"""What a process takes from its machine: time, sleep, randomness, threads, queues, and the class of its connections.
+"""What a process takes from its machine: time, sleep, randomness, threads, queues, selectors, and the class of its
+connections.
 
 The client, the worker and the server use these names through the module (`runtime.monotonic()`), so that a call costs
 what it costs without this module. The simulator replaces them all at once with `replaced`; everything else then runs
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
+    import selectors
+    import socket
 
 # ---- time
 
@@ -74,6 +77,22 @@ def _as_given(cls: Any) -> Any:
 
 connection_class: Callable[[Any], Any] = _as_given
 """Give the class to use in place of one of redis-py's classes of connections."""
+
+
+def _selector() -> selectors.BaseSelector:
+    import selectors
+
+    return selectors.DefaultSelector()
+
+
+def _socketpair() -> tuple[socket.socket, socket.socket]:
+    import socket
+
+    return socket.socketpair()
+
+
+selector: Callable[[], selectors.BaseSelector] = _selector
+socketpair: Callable[[], tuple[socket.socket, socket.socket]] = _socketpair
 
 
 @contextlib.contextmanager

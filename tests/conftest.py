@@ -23,10 +23,10 @@ FIRST = ("test_scenarios.py", "test_historical_faults.py", "test_coverage.py", "
 
 TOGETHER = (
     "test_historical_faults.py", "test_coverage.py", "test_wheel.py", "test_made.py", "test_clients.py",
-    "test_browser.py",
+    "test_browser.py", "test_catalogue.py",
 )  # fmt: skip
-"""Files whose tests share a long first step, such as an installation or the start of a browser: one process runs all of
-them. A test of another file says so itself.
+"""Files whose tests share a long first step, such as an installation, the start of a browser, or many histories: one
+process runs all of them. A test of another file says so itself.
 """
 
 pytest_plugins = ["pytester", "qmodel.testing.plugin"]
@@ -120,4 +120,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = _left_out(config)
     deselected = [item for item in items if any(map(item.get_closest_marker, left_out))]
     config.hook.pytest_deselected(items=deselected)
-    items[:] = [item for item in items if item not in deselected]
+    gone = set(deselected)
+    items[:] = [item for item in items if item not in gone]

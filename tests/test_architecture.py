@@ -28,6 +28,9 @@ LONG_FILES = {
     "lua/state/stats.lua": "waits, runs and counts of a day: of a queue, by tags and workers, by the minute",
     "lua/state/writes.lua": "one list of writes, and what becomes of it when one of them fails",
     "lua/dialects/qless_jobs.lua": "a function for each command",
+    "lua/dialects/qless_queues.lua": "a function for each command",
+    "lua/dialects/qless_session.lua": "all that the commands ask of the engine and of its state",
+    "qmodel/dialects/qless/jobs.py": "a function for each command",
     "lua/ops/pop.lua": "the pop, those of qless and reqless, and the peek, which share their steps",
     "qmodel/model/ops/pop.py": "the same as its twin",
     "qmodel/errors.py": "an exception for each refusal",
@@ -204,6 +207,7 @@ OPTIONAL = (
     "uvicorn",
     "django",
     "duckdb",
+    "fsspec",
 )
 
 PLAIN = """

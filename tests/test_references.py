@@ -31,6 +31,7 @@ NOT_OURS = {
     "asyncio/threads.py": "of Python",
     "concurrent/futures/thread.py": "of Python",
     "contextlib.py": "of Python",
+    "manage.py": "of Django",
     "reqless.lua": "of qless",
     "test_jobs.py": "written by `qmodel init`",
     "source/CHANGELOG.md": "of the site",

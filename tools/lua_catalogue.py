@@ -118,13 +118,17 @@ def _decode(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
     return [*lines, "      return op", "    end,"]
 
 
+_SHAPES = {"jobs": " jobs = true,", "completed_and_popped": " follow = true,"}
+"""What wire/replies.lua has to know of a shape of reply."""
+
+
 def _operation(name: str, spec: Spec, kinds: _Kinds) -> list[str]:
     lists = ", ".join(f"'{a.name}'" for a in spec.arguments if isinstance(a.kind, ListOf | Operations))
     lines = [
         f"  {name} = {{",
         f"    reads = {_value(spec.reads)}, memo = {_value(spec.resend == 'memo')}, "
         f"asks = {_value(any(a.name == 'request' for a in spec.arguments))}, "
-        f"cascades = {_value(spec.cascades)}, lists = {{{lists}}},",
+        f"cascades = {_value(spec.cascades)}, lists = {{{lists}}},{_SHAPES.get(spec.reply, '')}",
         *_decode(name, spec, kinds),
         "    arguments = {",
     ]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from redis import exceptions as raised
 
+from qmodel import runtime
 from qmodel.backends.redis.resend import FAILURES
 from qmodel.backends.redis.setup import Talk, packed
 from qmodel.errors import ConnectError
@@ -26,7 +27,7 @@ class Armed:
 
     def __init__(self, shards: Sequence[Any]) -> None:
         self._shards = shards
-        self._selector = selectors.DefaultSelector()
+        self._selector = runtime.selector()
         self._pending: dict[int, tuple[Any, Any]] = {}
 
     @property

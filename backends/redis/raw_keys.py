@@ -36,6 +36,7 @@ _RESULT = re.compile(r"(\d+)\t(\w*)\t([^\n\f]*)([\n\f])(.*)", re.DOTALL)
 UNTRIMMED = 99 + 15
 """How many events the stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
 FOLD = 128
+FOLD_TAGS = 512
 """The number of pending durations that are folded in together (lua/state/stats.lua)."""
 
 
@@ -412,11 +413,26 @@ class _Reader:
         return found
 
     def parts(self, by: str, member: str) -> dict[str, Record]:
-        """Read what is counted by tags or by workers."""
+        """Read what is counted by tags or by workers, including pending durations of tags."""
+        folded = dict(self.fields(f"s:{by}:{member}"))
+        pending = self.take(f"s:{by}-new:{member}", "list", [])
+        if len(pending) >= FOLD_TAGS:
+            raise Corrupt(f"{len(pending)} durations by {by} of {member} are pending")
+        durations: dict[tuple[str, str], list[int]] = {}
+        for item in pending:
+            head, *names = item.decode().split("\t")
+            most, duration = map(int, head[1:].split())
+            for name in names:
+                if name not in folded and len(folded) < most:
+                    folded[name] = "0\t0\t0\t\n0\t0\t0\t"
+                durations.setdefault((head[0], name), []).append(duration)
         found = {}
-        for name, text in self.fields(f"s:{by}:{member}").items():
+        for name, text in folded.items():
             wait, _, run = text.partition("\n")
-            found[name] = {"wait": _copied(_sample(wait, ())), "run": _copied(_sample(run, ()))}
+            found[name] = {
+                "wait": _copied(_sample(wait, tuple(durations.get(("w", name), ())))),
+                "run": _copied(_sample(run, tuple(durations.get(("r", name), ())))),
+            }
         return found
 
     def minutes(self, member: str) -> dict[int, tuple[int, ...]]:
@@ -450,7 +466,7 @@ class _Reader:
         order = [request for _, request in self.members("requests-order")]
         if sorted(replies) != sorted(order):
             raise Corrupt("the requests are not those in order")
-        return tuple((request, _reply(replies[request])) for request in order)
+        return tuple((request, _reply(replies[request].rstrip(" "))) for request in order)
 
     # ---- jobs
 
@@ -646,8 +662,8 @@ def _epoch(text: bytes) -> int:
     return int(text.partition(b"-")[2])
 
 
-def _reply(text: str) -> Any:
+def _reply(text: str, ends: str = "\n") -> Any:
     kind, rest = text[:1], text[1:]
     if kind == "#":
         return int(rest)
-    return rest if kind == "$" else tuple(_reply(part) for part in rest.split("\n")[:-1])
+    return rest if kind == "$" else tuple(_reply(part, "\t") for part in rest.split(ends)[:-1])

@@ -70,8 +70,17 @@ function job([jid, state, bytes, apart = "", tracked = 0, dependencies = [], dep
 
 function stage(line) {
   const [what, when, ...found] = line.split("\t");
+  const group = what === "raised" ? [found.shift()] : [];
   const message = found.join("\t").replace(/\\(.)/g, (_, c) => (c === "n" ? "\n" : c));
-  return { what, at: Number(when), facts: what === "log" ? [message] : facts(history[what], found) };
+  const told = what === "log" || what === "raised";
+  return { what, at: Number(when), facts: told ? [...group, message] : facts(history[what], found) };
+}
+
+function unpacked(shape, raw) { // a reply that is one text: jobs, perhaps after a state
+  if (!["jobs", "completed_and_popped"].includes(shape)) return raw;
+  const stop = raw.indexOf("\n"), [one, state, size] = String(raw.subarray(0, stop)).split("\t"), rest = raw.subarray(stop + 1);
+  if (!size) return one ? [one, unpacked("jobs", rest)] : [];
+  return [[one, state, rest.subarray(0, +size)], ...unpacked("jobs", rest.subarray(+size))];
 }
 
 // ---- the driver
@@ -81,6 +90,7 @@ async function execute({ op, now, seq, cmd, ...given }) {
   const head = ["FCALL", `${library}_${op}`, "1", prefix, word(now ?? ""), given.request ?? ""];
   const called = await server.call(...head, ...words(op, given));
   if (called instanceof Error) return { crash: called.message };
+  if (!Array.isArray(called)) return { reply: read($defs[`${op}_reply`], unpacked(operations[op].reply, called)) };
   if (String(called[0]) !== "OK") return { refusal: called.map(String) };
   return { reply: read($defs[`${op}_reply`], called[1] ?? null) };
 }

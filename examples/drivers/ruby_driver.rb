@@ -115,7 +115,10 @@ end
 
 def stage(line)
   what, at, *found = line.split("\t", -1)
-  found = [found.join("\t").gsub(/\\(.)/) { $1 == "n" ? "\n" : $1 }] if what == "log"
+  if what == "log" || what == "raised"
+    group = what == "raised" ? [found.shift] : []
+    found = [*group, found.join("\t").gsub(/\\(.)/) { $1 == "n" ? "\n" : $1 }]
+  end
   { "what" => what, "at" => at.to_i, "facts" => facts(CATALOGUE["history"][what], found) }
 end
 
@@ -131,12 +134,33 @@ def facts(names, found)
   found.zip(names).map { |one, name| whole.include?(name) ? one.to_i : one.dup.force_encoding("UTF-8") }
 end
 
+# Take apart a reply that is one text.
+def unpacked(operation, raw)
+  case CATALOGUE["operations"][operation]["reply"]
+  when "jobs" then jobs_in(raw)
+  when "completed_and_popped" then raw.split("\n", 2).then { |state, rest| [state, jobs_in(rest)] }
+  else raw
+  end
+end
+
+def jobs_in(raw)
+  found = []
+  until raw.empty?
+    line, rest = raw.split("\n", 2)
+    jid, state, size = line.split("\t")
+    found << [jid, state, rest.byteslice(0, size.to_i)]
+    raw = rest.byteslice(size.to_i..)
+  end
+  found
+end
+
 # ---- the driver
 
 def execute(server, prefix, asked)
   given = asked.except("seq", "cmd", "op", "now")
   head = ["FCALL", "#{CATALOGUE["library"]}_#{asked["op"]}", "1", prefix, asked["now"], given["request"]]
   found = server.call(*head, *words(asked["op"], given))
+  return { reply: read(FORMS["#{asked["op"]}_reply"], unpacked(asked["op"], found)) } unless found.is_a?(Array)
   return { refusal: found.map { |one| one.to_s.force_encoding("UTF-8") } } if found[0] != "OK"
   { reply: read(FORMS["#{asked["op"]}_reply"], found[1]) }
 rescue => error

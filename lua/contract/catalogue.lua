@@ -24,6 +24,7 @@ local kinds = {
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
   {kind = 'whole', low = 1, high = 1000000},
   {kind = 'choice', words = {pending = true, window = true, debounce = true, again = true}},
+  {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
   {kind = 'whole', low = 1, high = 1000},
@@ -46,12 +47,12 @@ local kinds = {
   {kind = 'id', most = 112},
   {kind = 'choice', words = {interval = true, cron = true, after = true}},
   {kind = 'list', item = {kind = 'whole', low = 0, high = 89999999999999}, least = 0, optional = true},
-  {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'choice', words = {all = true, one = true, none = true}},
   {kind = 'choice', words = {allow = true, skip = true}},
   {kind = 'name', most = 134},
   {kind = 'whole', low = 1, high = 10000},
   {kind = 'whole', low = 1, high = 86400000},
+  {kind = 'name', most = 64},
   {kind = 'whole', low = 0, high = 8999999999999999},
   {kind = 'whole', low = 1, high = 8999999999999999},
   {kind = 'whole', low = -99999999999999, high = 99999999999999},
@@ -95,7 +96,8 @@ catalogue.operations = {
       unique_mode = kinds[13],
       unique_ms = kinds[10],
       unique_max_ms = kinds[10],
-      request = kinds[14],
+      at = kinds[14],
+      request = kinds[15],
     },
   },
   put_many = {
@@ -106,8 +108,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[15],
-      request = kinds[14],
+      jobs = kinds[16],
+      request = kinds[15],
     },
   },
   put_new = {
@@ -118,12 +120,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[15],
-      request = kinds[14],
+      jobs = kinds[16],
+      request = kinds[15],
     },
   },
   pop = {
-    reads = false, memo = false, asks = true, cascades = true, lists = {},
+    reads = false, memo = false, asks = true, cascades = true, lists = {}, jobs = true,
     decode = function(operation, args, at, last)
       if last < at + 1 then args = arguments.only(args, at, last) end
       local queue, worker = args[at], args[at + 1]
@@ -136,15 +138,15 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[16],
+      count = kinds[17],
       wait = kinds[9],
-      request = kinds[14],
+      request = kinds[15],
       qless = kinds[9],
-      tries = kinds[17],
+      tries = kinds[18],
     },
   },
   pop_any = {
-    reads = false, memo = false, asks = true, cascades = true, lists = {'queues'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'queues'}, jobs = true,
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local worker = args[at]
@@ -154,15 +156,15 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[18],
+      queues = kinds[19],
       worker = kinds[1],
-      count = kinds[16],
+      count = kinds[17],
       wait = kinds[9],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   peek = {
-    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    reads = true, memo = false, asks = false, cascades = false, lists = {}, jobs = true,
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -173,7 +175,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[16],
+      count = kinds[17],
     },
   },
   complete = {
@@ -189,7 +191,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
+      token = kinds[20],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -205,11 +207,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[20],
+      jobs = kinds[21],
     },
   },
   complete_and_pop = {
-    reads = false, memo = false, asks = true, cascades = true, lists = {'depends'},
+    reads = false, memo = false, asks = true, cascades = true, lists = {'depends'}, follow = true,
     decode = function(operation, args, at, last)
       if last < at + 3 then args = arguments.only(args, at, last) end
       local jid, token, queue, worker = args[at], args[at + 1], args[at + 2], args[at + 3]
@@ -223,17 +225,17 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
+      token = kinds[20],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[16],
+      count = kinds[17],
       wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   fail = {
@@ -245,16 +247,17 @@ catalogue.operations = {
       if not arguments.is_digits(token) then arguments.refuse(operation, 'token') end
       if not (arguments.names[group] or arguments.is_name(group, 160)) then arguments.refuse(operation, 'group') end
       if not (message and #message <= 65536) then arguments.refuse(operation, 'message') end
-      local op = {jid = jid, token = token, group = group, message = message}
+      local op = {jid = jid, token = token, group = group, message = message, qless = false}
       if last >= at + 4 then arguments.named(operation, catalogue.operations.fail, op, args, at + 4, last) end
       return op
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
-      group = kinds[21],
-      message = kinds[22],
+      token = kinds[20],
+      group = kinds[22],
+      message = kinds[23],
       data = kinds[3],
+      qless = kinds[9],
     },
   },
   retry = {
@@ -270,10 +273,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
+      token = kinds[20],
       delay_ms = kinds[5],
-      group = kinds[21],
-      message = kinds[22],
+      group = kinds[22],
+      message = kinds[23],
       qless = kinds[9],
     },
   },
@@ -290,7 +293,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
+      token = kinds[20],
       delay_ms = kinds[5],
       data = kinds[3],
       depends = kinds[8],
@@ -309,7 +312,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
+      token = kinds[20],
       data = kinds[3],
     },
   },
@@ -321,8 +324,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[23],
-      request = kinds[14],
+      jids = kinds[24],
+      request = kinds[15],
       qless = kinds[9],
     },
   },
@@ -334,8 +337,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[23],
-      request = kinds[14],
+      jids = kinds[24],
+      request = kinds[15],
     },
   },
   update = {
@@ -352,7 +355,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   priority = {
@@ -370,7 +373,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[14],
+      request = kinds[15],
       first = kinds[9],
     },
   },
@@ -389,7 +392,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[14],
+      request = kinds[15],
       qless = kinds[9],
     },
   },
@@ -405,7 +408,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   log = {
@@ -421,8 +424,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[24],
-      request = kinds[14],
+      message = kinds[25],
+      request = kinds[15],
     },
   },
   progress = {
@@ -439,22 +442,23 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[19],
-      progress = kinds[24],
-      request = kinds[14],
+      token = kinds[20],
+      progress = kinds[25],
+      request = kinds[15],
     },
   },
   cancel = {
     reads = false, memo = true, asks = true, cascades = false, lists = {'jids'},
     decode = function(operation, args, at, last)
-      local op = {cascade = false, request = ''}
+      local op = {cascade = false, complete = false, request = ''}
       arguments.named(operation, catalogue.operations.cancel, op, args, at + 0, last)
       return op
     end,
     arguments = {
-      jids = kinds[23],
+      jids = kinds[24],
       cascade = kinds[9],
-      request = kinds[14],
+      complete = kinds[9],
+      request = kinds[15],
     },
   },
   drain = {
@@ -469,8 +473,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[16],
-      request = kinds[14],
+      count = kinds[17],
+      request = kinds[15],
     },
   },
   cancel_many = {
@@ -482,15 +486,15 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[25],
+      state = kinds[26],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[21],
-      cursor = kinds[26],
-      count = kinds[16],
+      group = kinds[22],
+      cursor = kinds[27],
+      count = kinds[17],
       preview = kinds[9],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   clean = {
@@ -498,23 +502,23 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local state = args[at]
-      state = state and arguments.accept(kinds[27], state)
+      state = state and arguments.accept(kinds[28], state)
       if state == nil then arguments.refuse(operation, 'state') end
       local op = {state = state, older_ms = 0, cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.clean, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      state = kinds[27],
+      state = kinds[28],
       older_ms = kinds[5],
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[21],
-      cursor = kinds[26],
-      count = kinds[16],
+      group = kinds[22],
+      cursor = kinds[27],
+      count = kinds[17],
       preview = kinds[9],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   obliterate = {
@@ -530,9 +534,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       force = kinds[9],
-      cursor = kinds[26],
-      count = kinds[16],
-      request = kinds[14],
+      cursor = kinds[27],
+      count = kinds[17],
+      request = kinds[15],
     },
   },
   depends_on = {
@@ -547,8 +551,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[28],
-      request = kinds[14],
+      dependencies = kinds[29],
+      request = kinds[15],
     },
   },
   depends_off = {
@@ -563,9 +567,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[29],
+      dependencies = kinds[30],
       all = kinds[9],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   results = {
@@ -580,8 +584,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   unique_get = {
@@ -610,7 +614,7 @@ catalogue.operations = {
     end,
     arguments = {
       unique = kinds[2],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   tag_add = {
@@ -625,8 +629,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[18],
-      request = kinds[14],
+      tags = kinds[19],
+      request = kinds[15],
     },
   },
   tag_remove = {
@@ -641,8 +645,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[18],
-      request = kinds[14],
+      tags = kinds[19],
+      request = kinds[15],
     },
   },
   tagged = {
@@ -657,8 +661,8 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   top_tags = {
@@ -669,8 +673,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   track = {
@@ -685,7 +689,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   untrack = {
@@ -700,7 +704,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   tracked = {
@@ -711,8 +715,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   failed_groups = {
@@ -723,8 +727,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   failed = {
@@ -738,9 +742,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[21],
-      offset = kinds[30],
-      count = kinds[16],
+      group = kinds[22],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   replay = {
@@ -755,7 +759,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   retry_many = {
@@ -769,13 +773,13 @@ catalogue.operations = {
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[21],
-      cursor = kinds[26],
-      count = kinds[16],
+      group = kinds[22],
+      cursor = kinds[27],
+      count = kinds[17],
       preview = kinds[9],
-      jids = kinds[29],
+      jids = kinds[30],
       to = kinds[1],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   request_open = {
@@ -783,7 +787,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -793,11 +797,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[31],
+      id = kinds[32],
       queue = kinds[1],
-      limit = kinds[16],
+      limit = kinds[17],
       priority = kinds[4],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   request_add = {
@@ -805,16 +809,16 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       arguments.named(operation, catalogue.operations.request_add, op, args, at + 1, last)
       return op
     end,
     arguments = {
-      id = kinds[31],
-      jobs = kinds[15],
-      request = kinds[14],
+      id = kinds[32],
+      jobs = kinds[16],
+      request = kinds[15],
     },
   },
   request_close = {
@@ -822,15 +826,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_close, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[31],
-      request = kinds[14],
+      id = kinds[32],
+      request = kinds[15],
     },
   },
   request_put = {
@@ -838,7 +842,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -848,12 +852,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[31],
+      id = kinds[32],
       queue = kinds[1],
-      limit = kinds[16],
-      jobs = kinds[15],
+      limit = kinds[17],
+      jobs = kinds[16],
       priority = kinds[4],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   request_get = {
@@ -861,14 +865,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_get, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[31],
+      id = kinds[32],
     },
   },
   requests = {
@@ -879,9 +883,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      state = kinds[32],
-      offset = kinds[30],
-      count = kinds[16],
+      state = kinds[33],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   request_tune = {
@@ -889,17 +893,17 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_tune, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[31],
+      id = kinds[32],
       priority = kinds[4],
-      limit = kinds[16],
-      request = kinds[14],
+      limit = kinds[17],
+      request = kinds[15],
     },
   },
   request_cancel = {
@@ -907,15 +911,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_cancel, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[31],
-      request = kinds[14],
+      id = kinds[32],
+      request = kinds[15],
     },
   },
   request_forget = {
@@ -923,15 +927,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[31], id)
+      id = id and arguments.accept(kinds[32], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[31],
-      request = kinds[14],
+      id = kinds[32],
+      request = kinds[15],
     },
   },
   recur = {
@@ -951,7 +955,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[33],
+      jid = kinds[34],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -960,18 +964,18 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[34],
-      cron = kinds[24],
-      due_at = kinds[35],
-      start_at = kinds[36],
-      end_at = kinds[36],
-      limit = kinds[30],
+      kind = kinds[35],
+      cron = kinds[25],
+      due_at = kinds[36],
+      start_at = kinds[14],
+      end_at = kinds[14],
+      limit = kinds[31],
       missed = kinds[37],
       catchup_ms = kinds[5],
       overlap = kinds[38],
       restart = kinds[9],
-      runs = kinds[30],
-      request = kinds[14],
+      runs = kinds[31],
+      request = kinds[15],
       throttles = kinds[11],
     },
   },
@@ -986,8 +990,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      request = kinds[14],
+      jid = kinds[34],
+      request = kinds[15],
     },
   },
   recur_get = {
@@ -1001,7 +1005,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
+      jid = kinds[34],
     },
   },
   recur_update = {
@@ -1015,7 +1019,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
+      jid = kinds[34],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -1023,7 +1027,7 @@ catalogue.operations = {
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[14],
+      request = kinds[15],
       throttles = kinds[11],
     },
   },
@@ -1038,9 +1042,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      tags = kinds[18],
-      request = kinds[14],
+      jid = kinds[34],
+      tags = kinds[19],
+      request = kinds[15],
     },
   },
   recur_untag = {
@@ -1054,9 +1058,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      tags = kinds[18],
-      request = kinds[14],
+      jid = kinds[34],
+      tags = kinds[19],
+      request = kinds[15],
     },
   },
   recur_pause = {
@@ -1070,8 +1074,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      request = kinds[14],
+      jid = kinds[34],
+      request = kinds[15],
     },
   },
   recur_unpause = {
@@ -1085,8 +1089,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      request = kinds[14],
+      jid = kinds[34],
+      request = kinds[15],
     },
   },
   recur_now = {
@@ -1100,8 +1104,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      request = kinds[14],
+      jid = kinds[34],
+      request = kinds[15],
     },
   },
   recur_advance = {
@@ -1117,9 +1121,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[33],
-      after = kinds[36],
-      due_at = kinds[35],
+      jid = kinds[34],
+      after = kinds[14],
+      due_at = kinds[36],
     },
   },
   recurring_unset = {
@@ -1131,7 +1135,7 @@ catalogue.operations = {
     end,
     arguments = {
       ahead_ms = kinds[5],
-      count = kinds[16],
+      count = kinds[17],
     },
   },
   recurring = {
@@ -1146,8 +1150,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   fire = {
@@ -1162,8 +1166,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[16],
-      request = kinds[14],
+      count = kinds[17],
+      request = kinds[15],
       qless = kinds[9],
     },
   },
@@ -1185,7 +1189,7 @@ catalogue.operations = {
       capacity = kinds[12],
       refill = kinds[12],
       refill_ms = kinds[41],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   throttle_unset = {
@@ -1200,7 +1204,7 @@ catalogue.operations = {
     end,
     arguments = {
       throttle = kinds[39],
-      request = kinds[14],
+      request = kinds[15],
       jid = kinds[2],
     },
   },
@@ -1226,8 +1230,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   publish = {
@@ -1245,7 +1249,7 @@ catalogue.operations = {
       subject = kinds[1],
       data = kinds[3],
       delay_ms = kinds[5],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   subscribe = {
@@ -1261,8 +1265,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[33],
-      patterns = kinds[18],
+      subscription = kinds[34],
+      patterns = kinds[19],
       queue = kinds[1],
       klass = kinds[1],
       priority = kinds[4],
@@ -1275,10 +1279,10 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       dead_queue = kinds[1],
       ordered = kinds[1],
-      after = kinds[36],
-      since = kinds[36],
-      count = kinds[16],
-      request = kinds[14],
+      after = kinds[14],
+      since = kinds[14],
+      count = kinds[17],
+      request = kinds[15],
     },
   },
   catch_up = {
@@ -1292,9 +1296,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[33],
-      count = kinds[16],
-      request = kinds[14],
+      subscription = kinds[34],
+      count = kinds[17],
+      request = kinds[15],
     },
   },
   unsubscribe = {
@@ -1308,8 +1312,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[33],
-      request = kinds[14],
+      subscription = kinds[34],
+      request = kinds[15],
     },
   },
   subscription_get = {
@@ -1323,7 +1327,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[33],
+      subscription = kinds[34],
     },
   },
   subscriptions = {
@@ -1334,8 +1338,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   messages = {
@@ -1346,8 +1350,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[36],
-      count = kinds[16],
+      after = kinds[14],
+      count = kinds[17],
     },
   },
   trim = {
@@ -1358,8 +1362,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      count = kinds[16],
-      request = kinds[14],
+      count = kinds[17],
+      request = kinds[15],
     },
   },
   why = {
@@ -1391,14 +1395,14 @@ catalogue.operations = {
     },
   },
   multiget = {
-    reads = true, memo = false, asks = false, cascades = false, lists = {'jids'},
+    reads = true, memo = false, asks = false, cascades = false, lists = {'jids'}, jobs = true,
     decode = function(operation, args, at, last)
       local op = {}
       arguments.named(operation, catalogue.operations.multiget, op, args, at + 0, last)
       return op
     end,
     arguments = {
-      jids = kinds[23],
+      jids = kinds[24],
     },
   },
   search = {
@@ -1410,13 +1414,16 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[25],
+      state = kinds[26],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[21],
-      cursor = kinds[26],
-      count = kinds[16],
+      group = kinds[22],
+      cursor = kinds[27],
+      count = kinds[17],
+      klass_like = kinds[1],
+      jid_like = kinds[1],
+      text = kinds[42],
     },
   },
   waiting = {
@@ -1431,8 +1438,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   scheduled = {
@@ -1447,8 +1454,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   depending = {
@@ -1463,8 +1470,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   throttled = {
@@ -1479,8 +1486,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   running = {
@@ -1495,8 +1502,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   stalled = {
@@ -1511,8 +1518,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   completed = {
@@ -1523,8 +1530,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   queues = {
@@ -1535,8 +1542,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   queue = {
@@ -1575,8 +1582,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[30],
-      count = kinds[16],
+      offset = kinds[31],
+      count = kinds[17],
     },
   },
   worker = {
@@ -1605,7 +1612,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[36],
+      at = kinds[14],
       tag = kinds[1],
       worker = kinds[1],
     },
@@ -1622,8 +1629,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[36],
-      count = kinds[16],
+      at = kinds[14],
+      count = kinds[17],
     },
   },
   events = {
@@ -1634,9 +1641,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[36],
-      count = kinds[16],
-      epoch = kinds[42],
+      after = kinds[14],
+      count = kinds[17],
+      epoch = kinds[43],
     },
   },
   newest = {
@@ -1657,9 +1664,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[36],
-      count = kinds[16],
-      epoch = kinds[42],
+      after = kinds[14],
+      count = kinds[17],
+      epoch = kinds[43],
     },
   },
   pause = {
@@ -1670,10 +1677,10 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[18],
+      queues = kinds[19],
       reason = kinds[1],
       for_ms = kinds[5],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   unpause = {
@@ -1684,9 +1691,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[18],
+      queues = kinds[19],
       reason = kinds[1],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
   forget = {
@@ -1697,8 +1704,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[18],
-      request = kinds[14],
+      queues = kinds[19],
+      request = kinds[15],
     },
   },
   deregister = {
@@ -1709,8 +1716,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[18],
-      request = kinds[14],
+      workers = kinds[19],
+      request = kinds[15],
     },
   },
   config = {
@@ -1734,7 +1741,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[21],
+      option = kinds[22],
     },
   },
   config_set = {
@@ -1750,9 +1757,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[21],
-      value = kinds[36],
-      request = kinds[14],
+      option = kinds[22],
+      value = kinds[14],
+      request = kinds[15],
     },
   },
   config_unset = {
@@ -1766,8 +1773,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[21],
-      request = kinds[14],
+      option = kinds[22],
+      request = kinds[15],
     },
   },
   begin_epoch = {
@@ -1782,7 +1789,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      epoch = kinds[43],
+      epoch = kinds[44],
     },
   },
   metadata_get = {
@@ -1814,8 +1821,8 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      value = kinds[24],
-      request = kinds[14],
+      value = kinds[25],
+      request = kinds[15],
     },
   },
   metadata_increment = {
@@ -1832,8 +1839,8 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[44],
-      request = kinds[14],
+      by = kinds[45],
+      request = kinds[15],
     },
   },
   metadata_unset = {
@@ -1850,7 +1857,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      request = kinds[14],
+      request = kinds[15],
     },
   },
 }

@@ -92,11 +92,40 @@ function qless_arguments.add(args, name, value)
   args[#args + 1] = value
 end
 
--- Add the offset and the length of a page: at most 1000, and 1000 if less than one is asked for.
-function qless_arguments.window(args, command, first, second, offset, count)
-  local begin = qless_arguments.whole_of(command, first, offset == nil and '0' or offset)
-  local size = qless_arguments.whole_of(command, second, count == nil and '25' or count)
-  qless_arguments.add(args, 'offset', qless_texts.digits(begin))
-  qless_arguments.add(args, 'count', qless_texts.digits(size > 0 and math.min(size, catalogue.most) or catalogue.most))
-  return args
+-- The begin and the size of a page.
+function qless_arguments.window(command, first, second, offset, count)
+  return qless_arguments.whole_of(command, first, offset == nil and '0' or offset),
+    qless_arguments.whole_of(command, second, count == nil and '25' or count)
+end
+
+-- The part of a list that a page names as Redis reads LIMIT: no negative size limits, and nothing is before 0.
+function qless_arguments.limited(begin, size)
+  return math.max(begin, 0), begin < 0 and 0 or size < 0 and catalogue.most or math.min(size, catalogue.most)
+end
+
+-- The part of a list that a page names as Redis reads a range: negative positions count from the end.
+function qless_arguments.ranged(begin, size, total)
+  local last = begin + size - 1
+  begin = begin < 0 and math.max(begin + total, 0) or begin
+  return begin, math.min(math.max((last < 0 and last + total or last) - begin + 1, 0), catalogue.most)
+end
+
+local function read(command, operation, name, begin, size)
+  local args = {'offset', qless_texts.digits(begin), 'count', qless_texts.digits(size)}
+  if name then
+    table.insert(args, 1, name)
+  end
+  return qless_session.ask(command, operation, args)
+end
+
+-- Read a range of a list of ids, of a queue, group or tag, or of all; give its length, and the ids.
+function qless_arguments.page(command, operation, name, begin, size)
+  if begin < 0 or size < 1 then
+    local total = read(command, operation, name, 0, 1)[1]
+    begin, size = qless_arguments.ranged(begin, size, total)
+    if size == 0 then
+      return {total, {}}
+    end
+  end
+  return read(command, operation, name, begin, math.min(size, catalogue.most))
 end

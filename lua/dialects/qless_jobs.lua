@@ -240,7 +240,7 @@ function qless_jobs.fail(jid, worker, group, message, data)
     qless_session.fail('Fail(): ' .. name .. ' running with another worker: ' .. job.worker, true)
   end
 
-  local args = {jid, job.token .. '', group, message}
+  local args = {jid, job.token .. '', group, message, 'qless', '1'}
   if data then
     add(args, 'data', data)
   end
@@ -406,7 +406,8 @@ function qless_jobs.tag(command, ...)
     return qless_texts.quoted(ask('Tag', 'tag_' .. command, add_list(args, 'tags', given)))
   elseif command == 'get' then
     local name = need('Tag', 'tag', given[1])
-    return qless_jobs.page(ask('Tag', 'tagged', qless_arguments.window({name}, 'Tag', 'offset', 'count', given[2], given[3])))
+    local begin, size = qless_arguments.window('Tag', 'offset', 'count', given[2], given[3])
+    return qless_jobs.page(qless_arguments.page('Tag', 'tagged', name, begin, size))
   elseif command == 'top' then
     return qless_texts.quoted(qless_jobs.top(given[1], given[2]))
   end
@@ -418,13 +419,12 @@ end
 
 -- A page of the tags most used; of one number the later names come first.
 function qless_jobs.top(offset, count)
-  local page = qless_arguments.window({}, 'Tag', 'offset', 'count', offset, count)
+  local begin, size = qless_arguments.limited(qless_arguments.window('Tag', 'offset', 'count', offset, count))
   local tallies, names = ask('Tag', 'top_tags', {'offset', '0', 'count', '1000'}), {}
   table.sort(tallies, function(a, b)
     return a[2] > b[2] or a[2] == b[2] and config.before(b[1], a[1])
   end)
-  local first = tonumber(page[2])
-  for i = first < 0 and #tallies + 1 or first + 1, math.min(first + page[4], #tallies) do
+  for i = begin + 1, math.min(begin + size, #tallies) do
     names[#names + 1] = tallies[i][1]
   end
   return names

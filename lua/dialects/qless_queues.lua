@@ -160,39 +160,42 @@ function qless_queues.multiget(...)
   return qless_shapes.jobs(#jids > 0 and ask('Multiget', 'multiget', add_names('jids', jids)) or {})
 end
 
-local LISTS = {scheduled = 'scheduled', depends = 'depending', recurring = 'recurring'}
+local LISTS = {scheduled = 'scheduled', depends = 'depending'}
 
 -- List the ids of jobs in a state.
 function qless_queues.jobs(state, ...)
   local given = {...}
   state = qless_arguments.need('Jobs', 'state', state)
   if state == 'complete' then
-    return ask('Jobs', 'completed', qless_arguments.window({}, 'Jobs', 'offset', 'count', given[1], given[2]))[2]
+    local begin, size = qless_arguments.window('Jobs', 'offset', 'count', given[1], given[2])
+    return qless_arguments.page('Jobs', 'completed', nil, begin, size)[2]
   end
   local kept_back = state == 'throttled' and qless_session.reqless
   local leased = state == 'running' or state == 'stalled'
-  if not LISTS[state] and not leased and not kept_back then
+  if not LISTS[state] and state ~= 'recurring' and not leased and not kept_back then
     qless_session.fail('Jobs(): Unknown type "' .. qless_texts.shown(state) .. '"')
   end
   local queue = qless_arguments.need('Jobs', 'queue', given[1])
+  local begin, size = qless_arguments.window('Jobs', 'offset', 'count', given[2], given[3])
   if leased then
-    local page = qless_arguments.window({}, 'Jobs', 'offset', 'count', given[2], given[3])
-    return qless_session.leased(queue, state == 'stalled', tonumber(page[2]), tonumber(page[4]))
+    return qless_session.leased(queue, state == 'stalled', qless_arguments.limited(begin, size))
+  elseif state == 'recurring' then
+    return qless_session.recurring(queue, qless_arguments.limited(begin, size))
+  elseif kept_back then
+    local jids = qless_session.parked_in(queue)
+    begin, size = qless_arguments.ranged(begin, size, #jids)
+    return {unpack(jids, begin + 1, math.min(begin + size, #jids))}
   elseif state == 'scheduled' then
     qless_session.notice('Jobs', queue, catalogue.most)
   end
-  if kept_back then
-    local page = qless_arguments.window({}, 'Jobs', 'offset', 'count', given[2], given[3])
-    local jids, first = qless_session.parked_in(queue), tonumber(page[2])
-    return first < 0 and {} or {unpack(jids, first + 1, math.min(first + page[4], #jids))}
-  end
-  return ask('Jobs', LISTS[state], qless_arguments.window({queue}, 'Jobs', 'offset', 'count', given[2], given[3]))[2]
+  return qless_arguments.page('Jobs', LISTS[state], queue, begin, size)[2]
 end
 
 -- Count the failed jobs by group, or list the jobs of one group.
 function qless_queues.failed(group, start, limit)
   if group ~= nil then
-    local page = ask('Failed', 'failed', qless_arguments.window({group}, 'Failed', 'start', 'limit', start, limit))
+    local begin, size = qless_arguments.window('Failed', 'start', 'limit', start, limit)
+    local page = qless_arguments.page('Failed', 'failed', group, begin, size)
     if not qless_session.document then
       return qless_jobs.page(page)
     end -- the documents reply whole jobs, not ids
@@ -330,27 +333,46 @@ end
 
 -- ---- changing
 
+-- The longest failed jobs of a group, by their ids in reverse.
+local function longest_failed(group, most)
+  local function page(begin, size)
+    return ask('Unfail', 'failed', {group, 'offset', qless_texts.digits(begin), 'count', qless_texts.digits(size)})
+  end
+  local total = page(0, 1)[1]
+  local jids = total > 0 and page(math.max(total - most, 0), most)[2] or {}
+  table.sort(jids, function(a, b)
+    return config.before(b, a)
+  end)
+  return jids
+end
+
 -- Move the longest failed jobs of a group to a queue; reply how many, at most 1000 at a time.
 function qless_queues.unfail(queue, group, count)
   queue = qless_arguments.need_queue(queue)
   group = qless_arguments.need('Unfail', 'group', group)
   local most = count == nil and 25 or math.min(qless_arguments.whole_of('Unfail', 'count', count), catalogue.most)
+  if most < 1 and qless_session.reqless then
+    qless_session.fail('Unfail(): Arg "count" must be greater than zero')
+  end
   if most < 1 then
     return 0
   end
 
-  local seq, jids = qless_session.seq(), {}
-  local moved = ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})[1]
-  if moved > 0 then
-    qless_session.remember(queue)
+  local jids = longest_failed(group, most)
+  if not jids[1] then
+    return 0
   end
-  for _, event in ipairs(qless_session.events(seq)) do
-    if event[2] == 'put' then
-      jids[#jids + 1] = event[3]
-    end
+
+  local args = add_names('jids', jids) -- later names come first
+  for _, word in ipairs({'group', group, 'to', queue}) do
+    args[#args + 1] = word
   end
-  qless_throttles.admit({}, qless_session.ready_of(jids))
-  return moved
+  local moved = qless_session.attempt('retry_many', args)
+  if moved[1] ~= 'OK' then -- too large: as many as one call may move
+    moved = {'OK', ask('Unfail', 'retry_many', {'group', group, 'to', queue, 'count', qless_texts.digits(most)})}
+  end
+  qless_session.remember(queue)
+  return moved[2][1]
 end
 
 -- Stop handing out jobs of queues.

@@ -39,6 +39,7 @@ function qless_session.begin(now, document, reqless, early)
   qless_session.moment = qless_texts.digits(now)
   qless_session.document = document
   qless_session.sign = document and 1 or -1
+  store.rest()
 end
 
 -- End a call with a sentence. `by_state`: its form was valid, but not the state of the job.
@@ -63,7 +64,7 @@ local function expected(kind)
     return 'a job id (' .. expected(catalogue.id) .. '), alone or with one of block, fail, ignore, cancel, and then perhaps '
       .. 'a name of 1 to 64 visible ASCII characters, with spaces between'
   end
-  return kind.least .. ' to ' .. catalogue.most .. ' values, each ' .. expected(kind.item)
+  return kind.least .. ' to ' .. (kind.most or catalogue.most) .. ' values, each ' .. expected(kind.item)
 end
 
 local function refuse(command, operation, refusal, sentences)
@@ -84,7 +85,10 @@ local function step(operation, args)
   table.insert(args, 2, '')
   local real = not qless_session.simulated
   local reply = register.call(operation, keys.prefix, args, real)
-  if reply.err then
+  store.rest()
+  if type(reply) ~= 'table' then
+    return {'OK', reply} -- a plain put or completion; pops by the rules of qless are not plain
+  elseif reply.err then
     error(reply.err, 0)
   end
   return reply
@@ -170,7 +174,23 @@ function qless_session.leased(queue, lapsed, offset, count)
   local low = lapsed and '-inf' or qless_session.now - 1
   local high = lapsed and qless_session.now or '+inf'
   local found, jids = queues.in_time(queue, '-locks', low, high, catalogue.most), {}
-  for i = offset < 0 and #found + 1 or offset + 1, math.min(offset + count, #found) do
+  for i = offset + 1, math.min(offset + count, #found) do
+    jids[#jids + 1] = found[i][2]
+  end
+  return jids
+end
+
+-- The recurring jobs of a queue, next due first; those of one due time by id, among the first 1000.
+function qless_session.recurring(queue, offset, count)
+  if count == 0 then
+    return {}
+  elseif offset + count > catalogue.most then
+    local args = {queue, 'offset', qless_texts.digits(offset), 'count', qless_texts.digits(count)}
+    return qless_session.ask('Jobs', 'recurring', args)[2]
+  end
+  look()
+  local found, jids = queues.in_time(queue, '-recur', '-inf', '+inf', catalogue.most), {}
+  for i = offset + 1, math.min(offset + count, #found) do
     jids[#jids + 1] = found[i][2]
   end
   return jids
@@ -389,10 +409,13 @@ end
 -- ---- jobs
 
 -- The state of a viewed job as it is stored: a job that is due is scheduled, and one with a lapsed lease is running,
--- until a pop notices. A job that waits for a throttle is waiting for qless, which has none, and one that was admitted is
--- throttled for reqless until its next claim.
+-- until a pop notices. A job that a timeout has taken is stalled until its next claim. A job that waits for a throttle is
+-- waiting for qless, which has none, and one that was admitted is throttled for reqless until its next claim.
 function qless_session.state(view)
   local job = records.get(view[1])
+  if job.state == 'waiting' and options.get(job, 'ended') then
+    return 'stalled'
+  end
   if not qless_session.reqless then
     return job.state == 'throttled' and 'waiting' or job.state
   end

@@ -13,7 +13,12 @@ local DEFAULTS_OF_REQLESS = {
   {'jobs-history-count', '50000'}, {'max-job-history', '100'}, {'max-pop-retry', '1'}, {'max-worker-age', '86400'},
 }
 local OF_QUEUE = {'heartbeat'} -- `<queue>-heartbeat` here is `heartbeat-<queue>` in the engine
+local MOST_ENTRIES = 'max-job-history'
+qless_settings.ENTRIES = 100 -- how many entries of a job's history qless keeps if nothing is set
+local HISTORY, CHANGES = 'qless:history', 'changes' -- metadata: when `max-job-history` was set, and to what
+local MOST_CHANGES = 20
 local MOST_STAGES = 1000
+local LEAST_STAGES = 40 -- the next entry of a history cuts it, not `max-job-history` itself
 local WORKER_AGE = 'max-worker-age'
 local LEAST_AGE_MS = 86400000 -- the engine keeps silent workers for a day: an application that raises the age sees them again
 local IN_SECONDS = {['heartbeat'] = true, ['grace-period'] = true, ['jobs-history'] = true, [WORKER_AGE] = true}
@@ -49,8 +54,8 @@ end
 
 -- The engine's value of a number; negative ones are 0. A history has stages that qless does not have.
 local function bounded(name, number)
-  if name == 'max-job-history' then
-    return (number == 1 or number > 2) and 2 * math.floor(number) + 2 or MOST_STAGES
+  if name == MOST_ENTRIES then
+    return (number == 1 or number > 2) and math.max(2 * math.floor(number) + 2, LEAST_STAGES) or MOST_STAGES
   end
   local whole, least = number < 0 and 0 or math.floor(number), name == WORKER_AGE and LEAST_AGE_MS or 0
   return math.max(in_seconds(name) and qless_texts.milliseconds(number) or whole, least)
@@ -93,6 +98,26 @@ local function all()
   return shown
 end
 
+-- When `max-job-history` was set, and to what, earliest first.
+function qless_settings.entries_most()
+  local changes = {}
+  for at, most in string.gmatch(qless_session.note(HISTORY, CHANGES) or '', '(%d+) (%-?%d+);') do
+    changes[#changes + 1] = {tonumber(at), tonumber(most)}
+  end
+  return changes
+end
+
+-- Note what `max-job-history` is from now on. Of many changes the first of those that are kept holds since ever.
+local function note_most(most)
+  local changes, text = qless_settings.entries_most(), ''
+  changes[#changes + 1] = {qless_session.now, most}
+  for i = math.max(#changes - MOST_CHANGES, 0) + 1, #changes do
+    local at = i == #changes - MOST_CHANGES + 1 and 0 or changes[i][1]
+    text = text .. qless_texts.digits(at) .. ' ' .. qless_texts.digits(changes[i][2]) .. ';'
+  end
+  qless_session.ask('config.set', 'metadata_set', {HISTORY, CHANGES, text})
+end
+
 -- Show an option, or all.
 function qless_settings.config_get(option)
   local shown, names, pairs_ = all(), {}, {}
@@ -127,6 +152,9 @@ function qless_settings.config_set(option, value)
     qless_session.fail('config.set(): Arg "value" not a number: ' .. qless_texts.shown(value))
   end
   qless_session.ask('config.set', 'metadata_set', {qless_settings.CONFIG, option, value})
+  if option == MOST_ENTRIES then
+    note_most(qless_texts.whole(value) or 0)
+  end
   qless_session.log({'option', option, 'event', 'config_set', 'value', value})
 end
 
@@ -135,6 +163,9 @@ function qless_settings.config_unset(option)
   option = qless_arguments.need('config.unset', 'option', option)
   qless_session.attempt('config_unset', {ours(option)})
   qless_session.ask('config.unset', 'metadata_unset', {qless_settings.CONFIG, option})
+  if option == MOST_ENTRIES then
+    note_most(qless_settings.ENTRIES)
+  end
   qless_session.log({'event', 'config_unset', 'option', option})
 end
 

@@ -95,22 +95,41 @@ local function stage(text, owners, before)
   return qless_texts.record(said)
 end
 
--- A job's history, without the stages that qless does not know: the first and the newest, as far as `max-job-history`
--- goes. (2 means all in qless.)
+-- The first entry of a history that is left after its first one. Each entry has cut those before it, as far as
+-- `max-job-history` said at its moment: to that number of entries, but 1 cuts one, and 2 none.
+local function begin_of(moments)
+  local limits, begin = qless_settings.entries_most(), 2
+  for place, at in ipairs(moments) do
+    local most = qless_settings.ENTRIES
+    for _, limit in ipairs(limits) do
+      if limit[1] <= at then
+        most = limit[2]
+      end
+    end
+    if most > 2 then
+      begin = math.max(begin, place - most + 2)
+    elseif most == 1 then
+      begin = math.min(begin + 1, math.max(place, 2))
+    end
+  end
+  return begin
+end
+
+-- A job's history, without the stages that qless does not know.
 local function history_of(job)
-  local owners, stages, before = {}, {}, ''
+  local owners, shown, moments, before = {}, {}, {}, ''
   for text in string.gmatch(job.history .. job.added, '([^\n]*)\n') do
-    local what = string.match(text, '^[^\t]*')
+    local what, at = string.match(text, '^([^\t]*)\t(%d*)')
     if WHAT[what] or qless_session.reqless and what == 'throttled' then
-      stages[#stages + 1] = stage(text, owners, before)
+      shown[#shown + 1] = stage(text, owners, before)
+      moments[#moments + 1] = tonumber(at)
     end
     before = what
   end
-  local most = #stages > 2 and qless_texts.whole(qless_session.note(qless_settings.CONFIG, 'max-job-history'))
-  if most and most > 0 and most ~= 2 and #stages > math.max(most, 2) then
-    stages = {stages[1], unpack(stages, #stages - math.max(most - 1, 1) + 1)}
+  if #shown > 2 then
+    shown = {shown[1], unpack(shown, begin_of(moments))}
   end
-  return qless_texts.listed(stages)
+  return qless_texts.listed(shown)
 end
 
 -- A job's history in the documents' form: an object for each queue that it was in.

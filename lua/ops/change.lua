@@ -15,6 +15,15 @@ end
 function change.priority(now, op)
   local job = jobs.find(op.jid)
 
+  if op.first and job.state == 'stalled' then
+    store.emit(now, 'prioritized', job.jid, op.priority, 'waiting')
+    jobs.lift(job)
+    job.priority, job.ready_at = op.priority, 0
+    options.drop(job, 'released')
+    options.set(job, 'ended', 1)
+    jobs.place(job, 'waiting')
+    return op.priority
+  end
   store.emit(now, 'prioritized', job.jid, op.priority)
   if job.state ~= 'waiting' and job.state ~= 'throttled' then
     -- other lists ignore it, and leaving a lease would end its grant

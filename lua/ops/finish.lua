@@ -45,7 +45,7 @@ local function advance(now, job, op, depends, queue, worker, token, run_ms)
   job.ready_at = now + op.delay_ms
   local state = stages.begins(now, job)
   history.add(now, job, 'completed', job.token, state)
-  stages.enter(now, job, op.next, op.delay_ms)
+  stages.enter(now, job, op.next, now + op.delay_ms)
   queues.register(now, op.next)
   store.emit(now, 'advanced', job.jid, queue, worker, token, run_ms, op.next, state)
   concurrency.place(now, job, state)
@@ -189,6 +189,9 @@ function finish.fail(now, op)
   if op.data then
     records.set_data(job, op.data)
   end
+  if not op.qless then
+    history.add(now, job, 'raised', op.group, history.brief(op.message))
+  end
   if failure.is_revoked(job) then
     failure.fail_revoked(now, job, op.message, job.token)
   else
@@ -214,6 +217,9 @@ function finish.retry(now, op)
 
   jobs.lift(job)
   local revoked = failure.is_revoked(job)
+  if op.group and not op.qless then
+    history.add(now, job, 'raised', op.group, history.brief(op.message))
+  end
   history.add(now, job, 'retried', job.token, revoked and -1 or job.remaining - 1)
   if revoked or tonumber(job.remaining) == 0 then
     if revoked then
@@ -230,7 +236,7 @@ function finish.retry(now, op)
     stats.retried(now, job.queue)
   end
   local state = give_back(now, job, op.delay_ms)
-  store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state)
+  store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state, op.group)
   if op.group then
     records.set_failure(job, op.group, op.message, now, job.worker)
   end

@@ -14,7 +14,7 @@
 
 local plain = {}
 
-plain.answer = false -- the reply, from the first write that lasts on
+plain.answer = false -- the reply as it is written for the wire, from the first write that lasts on
 
 -- The operations that have a plain case.
 plain.ways = {
@@ -23,15 +23,12 @@ plain.ways = {
   request_add = plain_put.request_add,
 }
 
--- Answer the operations of a group, each with one of these replies, and write their texts; give how many.
-function plain.answer_all(replies, texts, simulated)
-  for i = 1, #replies do
-    replies[i] = {'OK', replies[i]}
-  end
-  plain.answer = replies
+-- Answer the operations of a group, each with one of these, and write their texts; give how many.
+function plain.answer_all(answers, texts, simulated)
+  plain.answer = answers
   store.write_all_plain(texts)
   store.end_plain(simulated)
-  return #replies
+  return #answers
 end
 
 plain.groups = {put = plain_put.group, pop = plain_pop.group, complete = plain_complete.group}

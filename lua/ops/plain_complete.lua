@@ -9,7 +9,7 @@ local RETIRED = 100 -- the most jobs that one completion deletes
 -- bounds of retention, if they change. Nil, if that is not plain.
 local function retiring(now, more, seq, most)
   local members, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
-  if not members or not members[1] then
+  if not members or not sweep_seq or not members[1] then
     return members, nil, sweep_seq, sweep_at
   end
   local job_keys = {}
@@ -25,23 +25,18 @@ local function retiring(now, more, seq, most)
   return members, job_keys, sweep_seq, sweep_at
 end
 
--- Delete complete jobs, and set the bounds of retention; give the last sequence as text.
-local function retire(moment, id, members, job_keys, sweep_seq, sweep_at)
-  if not sweep_seq then
-    return id
-  end
+-- Delete complete jobs, and set the bounds of retention.
+local function retire(moment, members, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_seq', sweep_seq)
   store.bound('sweep_at', sweep_at)
   if job_keys then
     budget.spend(#members)
     for i = 1, #members do
-      local _
-      _, id = store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
+      store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
     end
     writes.put_off_many('ZREM', keys.completed, members, #members)
     writes.put_off_many('DEL', false, job_keys, #job_keys)
   end
-  return id
 end
 
 local request_key, request_text -- the request of the completed job, and its text after the completion
@@ -71,33 +66,39 @@ local lets, members, job_keys, sweep_seq, sweep_at
 -- Whether the completion of a job is plain, whose record was read.
 local function is_plain(now, jid, token, text)
   seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of = plain_records.read_running(text)
-  if not seq or held ~= token or config.owns(name) then
+  if not seq or held ~= token or store.config and config.owns(name) then
     return false
   end
   members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
-  lets = members and lets_go(option, of, jid)
-  return lets ~= nil
+  lets = false
+  if option ~= '' then
+    lets = lets_go(option, of, jid)
+  end
+  return members and lets ~= nil
 end
 
--- Complete the job; give its record, its sequence and the last sequence, as text.
+-- Complete the job; give its record, and its sequence as text.
 local function complete_one(now, moment, jid, text, result)
   local ran = store.text(plain_records.since(now, popped_at))
   stats.ran_one(now, name, ran, text, more)
-  local _, id =
-    store.tell(moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. held .. '\t' .. ran)
+  local id = store.tell(
+    moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. held .. '\t' .. ran)
   if option == 'request' then
     store.save(request_key, request_text)
     text, more = string.sub(text, 1, -1 - more), '0'
   end
   text = plain_records.complete(id, stages, more, name, tries, retries, held, popped_at, moment, text, at, result)
-  return text, id, retire(moment, id, members, job_keys, sweep_seq, sweep_at)
+  if sweep_seq then
+    retire(moment, members, job_keys, sweep_seq, sweep_at)
+  end
+  return text, id
 end
 
 -- Take the completed job off the leases, and list it; let go of what it held by an option, if it has one.
 local function let_go(moment, id, jid)
-  writes.last('ZREM', queues.locks_key(name), keys.lease_member(seq, jid))
+  writes.last('ZREM', queues.locks_key(name), keys.lease_member_of(seq, jid))
   writes.last('HDEL', keys.worker(worker), 'j' .. jid, 'r' .. grant)
-  writes.last('ZADD', keys.completed, moment, keys.member(id, jid))
+  writes.last('ZADD', keys.completed, moment, keys.member_of(id, jid))
   if lets and option == 'unique' then
     writes.last('HDEL', keys.uniques, of)
   elseif lets and option == 'throttles' then
@@ -127,7 +128,7 @@ end
 -- Complete a job.
 function plain_complete.complete(now, moment, args, simulated)
   local jid, token, result = args[3], args[4], result_of(args, 5, false)
-  if not result or not arguments.is_id(jid, 128) then
+  if not result or not arguments.has_own_key(jid) then
     return nil
   end
   local key = keys.job(jid)
@@ -136,10 +137,10 @@ function plain_complete.complete(now, moment, args, simulated)
     return nil
   end
 
-  local id, last
-  text, id, last = complete_one(now, moment, jid, text, result)
-  plain.answer = {'OK', 'complete'}
-  store.write_plain(key, text, last)
+  local id
+  text, id = complete_one(now, moment, jid, text, result)
+  plain.answer = 'complete'
+  store.write_plain(key, text)
   let_go(moment, id, jid)
   store.end_plain(simulated)
 end
@@ -160,7 +161,7 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   local quiet, text, state = store.open_plain(simulated, key, queues.state_key(wanted))
   local queue, expires = queues.begin(wanted, state), now + config.heartbeat(wanted)
   if not quiet or not plain_pop.is_plain(now, queue, wanted, expires) or not is_plain(now, jid, args[4], text)
-    or worker ~= taker or workers.granted(taker, request)[1] then
+    or worker ~= taker or not workers.is_new(taker, request) then
     return nil
   end
   local next_jid, next_key, next_text = plain_pop.take(queue)
@@ -171,9 +172,9 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   local ends, id, last = store.text(expires), nil, nil
   text, id = complete_one(now, moment, jid, text, result)
   next_text, last = plain_pop.lease(now, moment, queue, taker, request, ends, next_jid, next_text)
-  plain.answer = {'OK', {'complete', {{next_jid, 'running', next_text}}}}
+  plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
   store.save(next_key, next_text)
-  store.write_plain(key, text, last)
+  store.write_plain(key, text)
   let_go(moment, id, jid)
   plain_pop.enter(queue, taker, request, ends, next_jid, last)
   store.end_plain(simulated)
@@ -190,7 +191,7 @@ local function leases(args, wanted)
     elseif size ~= '2' then
       return nil
     end
-    if not token or not result or #result > SHORT or met[jid] or not arguments.is_id(jid, 128) then
+    if not token or not result or #result > SHORT or met[jid] or not arguments.has_own_key(jid) then
       return nil
     end
     count, at = count + 1, at + 4
@@ -217,28 +218,46 @@ local function held_together(found, tokens)
   return all, name, worker
 end
 
+-- The fields of the first `count` jobs in the hash of their worker, and how many these are.
+local function fields_of(jids, all, count)
+  local fields, size, last = {}, 0, nil
+  for i = 1, count do
+    size = size + 1
+    fields[size] = 'j' .. jids[i]
+    if all[i][9] ~= last then
+      last, size = all[i][9], size + 1
+      fields[size] = 'r' .. last
+    end
+  end
+  return fields, size
+end
+
 -- Complete the first `count` jobs; give the outcomes, and the keys and texts of the records.
 local function complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
-  local locks, fields, runs, ended, outcomes, texts, ids, said, last = {}, {}, {}, {}, {}, {}, {}, {}, nil
+  local locks, runs, ended, outcomes, texts, ids, said = {}, {}, {}, {}, {}, store.next_ids(count), {}
   local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
+  local before, at_end, stage = plain_records.complete_parts(name, moment)
   for i = 1, count do
-    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
+    local jid, one, id, at = jids[i], all[i], ids[i], 2 * i
     runs[i] = store.text(plain_records.since(now, one[10]))
-    locks[i], fields[#fields + 1] = keys.lease_member(one[1], jid), 'j' .. jid
-    if one[9] ~= last then
-      last = one[9]
-      fields[#fields + 1] = 'r' .. last
+    locks[i] = keys.lease_member_of(one[1], jid)
+    said[i] = head .. jid .. facts .. one[8] .. '\t' .. runs[i]
+    ended[at - 1], ended[at] = moment, keys.member_of(id, jid)
+    texts[at - 1] = wanted[i + 3]
+    if given[i] == '' then
+      texts[at] = plain_records.complete_all(
+        id, one[2], before, one[5], one[6], one[8], one[10], at_end, found[i + 3], one[11], stage)
+    else
+      texts[at] = plain_records.complete(
+        id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
     end
-    ids[i], said[i] = id, head .. jid .. facts .. one[8] .. '\t' .. runs[i]
-    ended[at - 1], ended[at] = moment, keys.member(id, jid)
-    texts[at - 1], texts[at] = wanted[i + 3], plain_records.complete(
-      id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
     outcomes[i] = 'complete'
   end
+  local fields, size = fields_of(jids, all, count)
   store.tell_all(ids, said)
   stats.ran_all(now, name, runs)
   writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
-  writes.put_off_many('HDEL', keys.worker(worker), fields, #fields)
+  writes.put_off_many('HDEL', keys.worker(worker), fields, size)
   writes.put_off_many('ZADD', keys.completed, ended, #ended)
   return outcomes, texts
 end
@@ -262,7 +281,9 @@ function plain_complete.complete_many(now, moment, args, simulated)
   end
 
   local outcomes, texts = complete_all(now, moment, name, worker, #jids, jids, wanted, found, all, given)
-  retire(moment, '', members, job_keys, sweep_seq, sweep_at)
+  if sweep_seq then
+    retire(moment, members, job_keys, sweep_seq, sweep_at)
+  end
   plain.answer = {'OK', outcomes}
   store.write_all_plain(texts)
   store.end_plain(simulated)
@@ -275,7 +296,7 @@ local function asked(args, places, sizes, wanted)
   for i = 1, #places do
     local at, size = places[i], sizes[i]
     local jid, result = args[at + 2], size == 6 and args[at + 4] == 'result' and args[at + 5] or size == 4 and ''
-    if not result or #result > SHORT or met[jid] or not arguments.is_id(jid, 128) then
+    if not result or #result > SHORT or met[jid] or not arguments.has_own_key(jid) then
       break
     end
     met[jid] = true

@@ -20,12 +20,6 @@ local function count_of(args, at, last)
   return at == last + 1 and count
 end
 
--- Whether a queue has nothing but leases and ready jobs, and a lease until `expires` would not be the first to end.
-local function is_calm(now, queue, name, expires)
-  return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
-    and not config.owns(name)
-end
-
 -- Leave a queue to the verb for a while, whose first job is not plain.
 local function leave(work_key, popped)
   shy_key, shy = work_key, SHY
@@ -36,7 +30,7 @@ local stages, more, tries, ready_at, at, option, of -- what the record of the jo
 
 -- Take the first job off a queue; give its id, its key and its record, or nil if it is not plain.
 function plain_pop.take(queue)
-  local popped = writes.pop_first(queue.work_key, '1')
+  local popped = writes.pop_first(queue.work_key)
   if not popped[1] then
     return nil
   end
@@ -55,15 +49,15 @@ function plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
   local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
   workers.seen(now, worker)
   stats.waited_one(now, name, waited, text, more)
-  local _, id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
+  local id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
   return plain_records.running(
     id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at), id
 end
 
 -- Enter the lease into the lists.
 function plain_pop.enter(queue, worker, request, ends, jid, id)
-  writes.last('ZADD', queue.locks_key, ends, keys.lease_member(id, jid))
-  writes.last('HSET', keys.worker(worker), {'j' .. jid, id, 'r' .. request, jid})
+  writes.last('ZADD', queue.locks_key, ends, keys.lease_member_of(id, jid))
+  writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
   if option == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
   end
@@ -78,8 +72,8 @@ local function lease_one(now, moment, queue, worker, request, ends, simulated)
 
   local id
   text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
-  plain.answer = {'OK', {{jid, 'running', text}}}
-  store.write_plain(key, text, id)
+  plain.answer = replies.job(jid, 'running', text)
+  store.write_plain(key, text)
   plain_pop.enter(queue, worker, request, ends, jid, id)
   store.end_plain(simulated)
 end
@@ -105,29 +99,41 @@ local function take_many(work_key, count)
   return jids, job_keys, texts, all
 end
 
+-- The fields of leased jobs and of their grants in the hash of their worker.
+local function fields_of(jids, ids, requests)
+  local fields, size, each = {}, 0, type(requests) == 'table'
+  for i = 1, #jids do
+    fields[size + 1], fields[size + 2], size = 'j' .. jids[i], ids[i], size + 2
+    if each then
+      fields[size + 1], fields[size + 2], size = 'r' .. requests[i], jids[i], size + 2
+    end
+  end
+  if not each then
+    fields[size + 1], fields[size + 2] = 'r' .. requests, table.concat(jids, ' ')
+  end
+  return fields
+end
+
 -- Lease jobs that were taken off a queue to a worker; give them for the reply. The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
   workers.seen(now, worker)
-  local name, locks, fields, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, {}, {}, {}
+  local name, locks, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, store.next_ids(#jids), {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
   local each, request = type(requests) == 'table', requests
+  local before, by, times, last = plain_records.running_parts(name, worker, moment, ends)
+  local fields = fields_of(jids, ids, requests)
   for i = 1, #jids do
-    local jid, one, id, at = jids[i], all[i], store.next_id(), 2 * i
+    local jid, one, id, at = jids[i], all[i], ids[i], 2 * i
     if each then
       request = requests[i]
-      fields[#fields + 1], fields[#fields + 2] = 'r' .. request, jid
     end
     waits[i] = store.text(plain_records.since(now, one[4]))
-    ids[i], said[i] = id, head .. jid .. facts .. waits[i]
-    locks[at - 1], locks[at] = ends, keys.lease_member(id, jid)
-    fields[#fields + 1], fields[#fields + 2] = 'j' .. jid, id
-    local text = plain_records.running(
-      id, one[1], '0', name, one[3], worker, epochs.token_of(id), request, moment, ends, texts[i], one[5])
+    said[i] = head .. jid .. facts .. waits[i]
+    locks[at - 1], locks[at] = ends, keys.lease_member_of(id, jid)
+    local text = plain_records.running_all(
+      id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
     written[at - 1], written[at] = job_keys[i], text
-    shown[i] = {jid, 'running', text}
-  end
-  if not each then
-    fields[#fields + 1], fields[#fields + 2] = 'r' .. request, table.concat(jids, ' ')
+    shown[i] = replies.job(jid, 'running', text)
   end
   store.tell_all(ids, said)
   stats.waited_all(now, name, waits)
@@ -145,18 +151,20 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
 
   budget.spend(2 * #jids)
   local shown, written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
-  plain.answer = {'OK', shown}
+  plain.answer = table.concat(shown)
   store.write_all_plain(written)
   store.end_plain(simulated)
 end
 
--- Whether pops from a queue are plain, whose state was read.
+-- Whether pops from a queue are plain, whose state was read: it has nothing but leases and ready jobs, and a lease until
+-- `expires` would not be the first to end.
 function plain_pop.is_plain(now, queue, name, expires)
   if shy > 0 and queue.work_key == shy_key then
     shy = shy - 1
     return false
   end
-  return is_calm(now, queue, name, expires)
+  return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
+    and not (store.config and config.owns(name))
 end
 
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.
@@ -176,7 +184,7 @@ function plain_pop.pop(now, moment, args, simulated)
     return nil
   end
   local queue, ends = open(now, name, simulated)
-  if not queue or workers.granted(worker, request)[1] then
+  if not queue or not workers.is_new(worker, request) then
     return nil
   end
   local way = count == 1 and lease_one or lease_many
@@ -221,8 +229,5 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   end
 
   local shown, written = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
-  for i = 1, #jids do
-    shown[i] = {shown[i]}
-  end
   return plain.answer_all(shown, written, simulated)
 end

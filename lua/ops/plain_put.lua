@@ -26,21 +26,17 @@ local function extras_of(args)
   return found, option, of
 end
 
--- Whether the option of a put is plain: a deduplication key that is free, with a new request; or a throttle.
-local function is_free(now, option, of, request)
-  return option ~= 'unique'
-    or uniques.is_free(now, of) and (request == '' or idempotency.recall('put ' .. request) == nil)
+-- Whether the deduplication key of a put is free, and its request new.
+local function is_free(now, of, request)
+  return uniques.is_free(now, of) and (request == '' or idempotency.recall('put ' .. request) == nil)
 end
 
--- Enter a new job into the lists of its tags, and let it hold its key.
-local function enter_extras(moment, jid, id, found, option, of, request)
-  tags.list_plain(found, id, jid)
-  if option == 'unique' then
-    uniques.hold_plain(of, jid, moment)
-    if request ~= '' then
-      idempotency.remember('put ' .. request, jid)
-      idempotency.flush()
-    end
+-- Let a new job hold its deduplication key, and remember its request.
+local function hold(moment, jid, of, request)
+  uniques.hold_plain(of, jid, moment)
+  if request ~= '' then
+    idempotency.remember('put ' .. request, jid)
+    idempotency.flush()
   end
 end
 
@@ -56,14 +52,19 @@ local function is_listed(queue)
   return queue.first_seen ~= '' and queue.idle == '0'
 end
 
--- The fact of the tags for the event, with a tab before it; empty if there are none.
-local function fact_of(found)
-  return found and found[1] and '\t' .. table.concat(found, tags.BETWEEN_TAGS) or ''
+-- The rare part of the record, and the fact of the tags for the event, with a tab before it; empty if there are none. The
+-- tags are false if the put says nothing but what it must.
+local function extras(found, option, of)
+  if not found then
+    return '', ''
+  end
+  local fact = found[1] and '\t' .. table.concat(found, tags.BETWEEN_TAGS) or ''
+  return plain_records.rare(table.concat(found, BETWEEN), option, of), fact
 end
 
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
-  local request, name, jid, klass, data, rare = args[2], args[3], args[4], args[5], args[6], ''
+  local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
   local tags_, option, of = false, '', ''
   if args[7] then
     tags_, option, of = extras_of(args)
@@ -75,18 +76,21 @@ function plain_put.put(now, moment, args, simulated)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
   if not quiet or found or not is_listed(queue)
-    or not is_free(now, option, of, request) then
+    or option == 'unique' and not is_free(now, of, request) then
     return nil
   end
 
-  local _, id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact_of(tags_))
-  if tags_ then
-    rare = plain_records.rare(table.concat(tags_, BETWEEN), option, of)
-    enter_extras(moment, jid, id, tags_, option, of, request)
+  local rare, fact = extras(tags_, option, of)
+  local id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact)
+  if option == 'unique' then
+    hold(moment, jid, of, request)
   end
-  plain.answer = {'OK', jid}
-  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'), id)
-  writes.last('ZADD', queue.work_key, '0', keys.ready_member(moment, id, jid))
+  plain.answer = jid
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'))
+  writes.last('ZADD', queue.work_key, '0', keys.ready_member_of(moment, id, jid))
+  if tags_ then
+    tags.list_plain(tags_, id, jid)
+  end
   store.end_plain(simulated)
 end
 
@@ -108,16 +112,16 @@ function plain_put.request_add(now, moment, args, simulated)
   end
 
   local rare = plain_records.rare('', 'line', store.text(store.seq) .. plain_records.OF_REQUEST .. id)
-  local _, event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
+  local event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
   requests.add_plain(id, jid)
   if request ~= '' then
     idempotency.remember('request_add ' .. request, 1)
     idempotency.flush()
   end
-  plain.answer = {'OK', 1}
+  plain.answer = 1
   store.save(request_key, grown)
-  store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority), event)
-  writes.last('ZADD', queue.work_key, priority, keys.ready_member(moment, event, jid))
+  store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority))
+  writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))
   store.end_plain(simulated)
 end
 
@@ -144,17 +148,19 @@ end
 -- each. The requests are a list, or one for all.
 local function put_all(moment, queue, count, args, at_jids, requests, wanted)
   local name, head = queue.name, moment .. '\tput\t'
-  local members, texts, ids, said, request = {}, {}, {}, {}, requests
+  local members, texts, ids, said, request = {}, {}, store.next_ids(count), {}, requests
   local each = type(requests) == 'table'
+  local before, between, last = plain_records.waiting_parts(name, moment)
   for i = 1, count do
-    local at, to, id = at_jids[i], 2 * i, store.next_id()
+    local at, to, id = at_jids[i], 2 * i, ids[i]
     local jid, klass = args[at], args[at + 1]
     if each then
       request = requests[i]
     end
-    ids[i], said[i] = id, head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
-    members[to - 1], members[to] = '0', keys.ready_member(moment, id, jid)
-    texts[to - 1], texts[to] = wanted[i + 4], plain_records.waiting(id, name, moment, klass, request, args[at + 2], '', '0')
+    said[i] = head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
+    members[to - 1], members[to] = '0', keys.ready_member_of(moment, id, jid)
+    texts[to - 1] = wanted[i + 4]
+    texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
   end
   store.tell_all(ids, said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)

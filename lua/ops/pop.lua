@@ -350,6 +350,7 @@ local function claim(now, job, worker, request, since)
   if job.options ~= '' then
     job.expires_at = lease.expiry(now, job)
     options.drop(job, 'ttl_ms')
+    options.drop(job, 'ended')
   else
     job.expires_at = now + config.heartbeat(job.queue)
     store.text(job.expires_at) -- makes its text once, for all later writes

@@ -54,7 +54,7 @@ function put.put_one(now, op, edges, request, of)
   if op.named then
     bind(now, job, op, edges)
   end
-  local state = stages.enter(now, job, op.queue, op.delay_ms)
+  local state = stages.enter(now, job, op.queue, stages.due(now, op))
   store.emit(now, 'put', job.jid, op.queue, op.klass, state, tags.fact(job, op.tags))
   if op.tags then
     tags.assign(job, op.tags)
@@ -138,6 +138,7 @@ end
 
 -- Check a put without a key; give its edges if it names dependencies; or refuse.
 local function check_plain(op)
+  stages.check(op, 'put')
   deduplication.check(op, 'put')
   local edges = put.check({op})[op.jid]
   admission.check_throttles(op, 'put')

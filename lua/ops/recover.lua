@@ -35,7 +35,7 @@ local function retry(now, job, queue)
   queues.register(now, queue)
   stats.recovered(job.ended_at, job.queue)
   jobs.lift(job)
-  local state = stages.enter(now, job, queue, 0)
+  local state = stages.enter(now, job, queue, now)
   store.emit(now, 'unfailed', job.jid, queue, job.group, state)
   concurrency.place(now, job, state)
 end

@@ -6,6 +6,11 @@ local function is_unfinished(job)
   return job and job.state ~= 'complete'
 end
 
+-- Whether `cancel` deletes a job.
+local function is_meant(job, complete)
+  return job and (complete or job.state ~= 'complete')
+end
+
 -- The same jobs; or refuse if a job outside the list depends on one of them.
 local function closed(named)
   local known = {}
@@ -56,11 +61,21 @@ local function check_edges(doomed)
   end
 end
 
--- Delete unfinished jobs, with all their dependents or none.
+-- Delete a job in any state.
+local function delete_any(now, job)
+  if job.state == 'complete' then
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
+  else
+    deletion.delete(now, job)
+  end
+end
+
+-- Delete unfinished jobs, or any, with all their dependents or none.
 function remove.cancel(now, op)
   local named, met = {}, {}
   for _, jid in ipairs(op.jids) do
-    if not met[jid] and is_unfinished(jobs.get(jid)) then
+    if not met[jid] and is_meant(jobs.get(jid), op.complete) then
       met[jid] = true
       named[#named + 1] = jid
     end
@@ -75,7 +90,7 @@ function remove.cancel(now, op)
   budget.check('cancel', #found, units)
 
   for _, job in ipairs(concurrency.parked_first(found)) do
-    deletion.delete(now, job)
+    delete_any(now, job)
   end
   return doomed
 end
@@ -144,7 +159,8 @@ function remove.clean(now, op)
   local wanted = selection.filter(op, op.state, now - op.older_ms)
   local found, cursor = selection.find(now, 'clean', op, wanted)
 
-  return selection.bulk(op.preview, found, cursor, op.state == 'complete' and retirer(now) or canceler(now))
+  local jids = selection.acted(op.preview, found, op.state == 'complete' and retirer(now) or canceler(now))
+  return {#jids, #found - #jids, cursor, jids}
 end
 
 -- A job and all that wait for it, nearest first, without those already chosen; or refuse.
@@ -194,16 +210,6 @@ local function choose(queue, found)
     end
   end
   return doomed, #found
-end
-
--- Delete a job in any state.
-local function delete_any(now, job)
-  if job.state == 'complete' then
-    store.emit(now, 'retired', job.jid)
-    jobs.remove(job)
-  else
-    deletion.delete(now, job)
-  end
 end
 
 -- Forget an empty queue: its own throttle, and its record.

@@ -79,6 +79,7 @@ local function news_of(puts, request, queue, operation)
     if jobs.get(news[i].jid) then
       refusals.refuse('JOB_EXISTS', news[i].jid)
     end
+    stages.check(news[i], operation)
     deduplication.check(news[i], operation)
     admission.check_throttles(news[i], operation)
   end

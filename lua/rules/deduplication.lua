@@ -90,6 +90,7 @@ end
 function deduplication.plan(now, puts, operation)
   local keyed = {}
   for _, op in ipairs(puts) do
+    stages.check(op, operation)
     deduplication.check(op, operation)
     if op.unique then
       keyed[#keyed + 1] = op
@@ -182,7 +183,7 @@ local function delay(now, op, job, unique)
   store.write_sorted()
   jobs.lift(job)
   concurrency.release_unused_slot(now, job)
-  local ready_at = now + op.delay_ms
+  local ready_at = stages.due(now, op)
   if op.unique_max_ms then
     ready_at = math.min(ready_at, unique.since + op.unique_max_ms)
   end

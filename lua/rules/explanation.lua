@@ -1,9 +1,15 @@
 -- Why a job does not run: its state, its throttles, its queue.
+--
+-- Workers do not say which queues they serve. But a worker that asks a queue takes its first job. So nobody serves a
+-- queue if a job that nothing bars has been ready for UNSERVED_MS, no worker holds a lease on a job of the queue, and no
+-- job of it was completed, failed or retried in this minute or the one before.
 
 local explanation = {}
 
 local FEW = 3
 local SILENT_MS = 60000
+local UNSERVED_MS = 20000
+local EXAMINED = 100
 
 -- The first few jobs, as text.
 local function some(jids)
@@ -12,6 +18,22 @@ local function some(jids)
     few[i] = jids[i]
   end
   return table.concat(few, ' ')
+end
+
+-- The first few failed jobs that it waits for.
+local function of_dependencies(found, job)
+  local jids, few = {}, 0
+  for i, jid in ipairs(dependencies.of(job)) do
+    jids[i] = i <= EXAMINED and jid or nil
+  end
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local other_job = jobs.load(jid)
+    if other_job.state == 'failed' and few < FEW then
+      found[#found + 1] = {'dependency_failed', jid, other_job.group}
+      few = few + 1
+    end
+  end
 end
 
 -- The reasons that follow from its state.
@@ -27,6 +49,7 @@ local function of_state(now, job, state)
     found[#found + 1] = {'scheduled', job.ready_at}
   elseif state == 'depends' then
     found[#found + 1] = {'depends', job.waits, some(dependencies.of(job))}
+    of_dependencies(found, job)
   elseif state == 'stalled' then
     local free_at = job.state == 'running' and job.expires_at + config.value('grace-period') or 0
     if free_at > now then
@@ -55,10 +78,25 @@ local function of_throttles(found, now, job)
   end
 end
 
+-- Whether a worker may be asking for the jobs of its queue, though the job has been ready since then.
+local function is_served(now, job, since)
+  if since > now - UNSERVED_MS or queues.size(job.queue, '-locks') > queues.count(job.queue, '-locks', now) then
+    return true
+  end
+  for _, one in ipairs(stats.metrics(now, job.queue, now, 2)) do
+    if one[2] + one[3] + one[4] > 0 then
+      return true
+    end
+  end
+  return false
+end
+
 -- The reasons that follow from its queue: pauses, jobs before it, and missing workers.
-local function of_queue(found, now, job)
+local function of_queue(found, now, job, state, barred)
+  local since = tonumber(state == 'waiting' and job.ready_at or job.expires_at)
   for _, pause in ipairs(pauses.lasting(now, job.queue)) do
     found[#found + 1] = {'paused', job.queue, pause[1], pause[2]}
+    barred = true
   end
   local ahead = queues.ahead(job)
   if ahead > 0 then
@@ -67,6 +105,8 @@ local function of_queue(found, now, job)
   local last = workers.last_seen()
   if last < now - SILENT_MS then
     found[#found + 1] = {'unattended', last}
+  elseif not barred and since > 0 and not is_served(now, job, since) then
+    found[#found + 1] = {'unserved', job.queue, since}
   end
 end
 
@@ -78,7 +118,7 @@ function explanation.reasons(now, job)
     of_throttles(found, now, job)
   end
   if state == 'waiting' or state == 'throttled' or state == 'stalled' then
-    of_queue(found, now, job)
+    of_queue(found, now, job, state, #found > 0)
   end
   local shown = {}
   for i, reason in ipairs(found) do

@@ -29,7 +29,7 @@ local function begin(job, run)
     options.set(job, 'throttles', table.concat(schedule.throttles, ' '))
   end
   history.add(run.due_at, job, 'spawned', schedule.jid)
-  return stages.enter(run.due_at, job, schedule.queue, 0)
+  return stages.enter(run.due_at, job, schedule.queue, run.due_at)
 end
 
 -- Put a run, with its due time as its ready time.
@@ -113,10 +113,11 @@ local function fire(now, queue, found, most, kept)
 end
 
 -- Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent; give
--- how many. With `drain`, all runs of a schedule come before those of the next.
+-- how many. With `drain`, all runs of a schedule come before those of the next, and schedules of one due time come by
+-- id.
 function runs.fire_due(now, queue, most, drain)
   local kept = math.floor(budget.room() / 2)
-  local found = schedules.due(queue, now, most, kept)
+  local found = schedules.due(queue, now, most, kept, drain)
   local made, tried, parts = 0, 0, drain and {} or {found}
   for i = 1, drain and #found or 0 do
     parts[i] = {found[i]}

@@ -14,6 +14,7 @@ local ALL = {'ready', 'scheduled', 'throttled', 'depends', 'locks', 'completed',
 function selection.filter(op, state, before)
   return {
     queue = op.queue, state = state, klass = op.klass, tag = op.tag, worker = op.worker, group = op.group, before = before,
+    klass_like = op.klass_like, jid_like = op.jid_like,
   }
 end
 
@@ -73,9 +74,18 @@ local function is_over(kind, key, wanted)
   return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
 end
 
+-- Whether a job's data have a text in them, if one is searched.
+local function has(walk, job, text)
+  if not text then
+    return true
+  end
+  walk.units = walk.units + budget.searching(job)
+  return string.find(job.apart == '1' and records.data(job) or job.data, text, 1, true) ~= nil
+end
+
 -- Examine a job, and collect it if it matches; say whether the budget has room for it.
-local function take(now, operation, walk, job, wanted)
-  local fits = jobs.fits(now, job, wanted)
+local function take(now, operation, op, walk, job, wanted)
+  local fits = jobs.fits(now, job, wanted) and has(walk, job, op.text)
   if not fits then
     walk.units = walk.units + budget.moving(job)
   else
@@ -114,7 +124,7 @@ function selection.find(now, operation, op, wanted)
           page = {}
           break
         end
-        if not take(now, operation, walk, jobs.load(one[2]), wanted) then
+        if not take(now, operation, op, walk, jobs.load(one[2]), wanted) then
           return walk.found, cursors.write(unpack(walk.last))
         end
         after, walk.last = one[1], {kind, whose, one[1]}
@@ -127,16 +137,20 @@ function selection.find(now, operation, op, wanted)
   return walk.found, ''
 end
 
--- Apply `act` to jobs, or only count them; `act` says whether it changed the job. It may delete other jobs of the list.
-function selection.bulk(preview, found, cursor, act)
-  if preview then
-    return {#found, 0, cursor}
-  end
-  local done = 0
+-- Apply `act` to jobs; give the ids of those that it says it changed, or for a preview of all. It may delete other jobs
+-- of the list.
+function selection.acted(preview, found, act)
+  local jids = {}
   for _, job in ipairs(found) do
-    if jobs.get(job.jid) == job and act(job) then
-      done = done + 1
+    if preview or jobs.get(job.jid) == job and act(job) then
+      jids[#jids + 1] = job.jid
     end
   end
+  return jids
+end
+
+-- Apply `act` to jobs, or only count them.
+function selection.bulk(preview, found, cursor, act)
+  local done = #selection.acted(preview, found, act)
   return {done, #found - done, cursor}
 end

@@ -2,6 +2,18 @@
 
 local stages = {}
 
+-- Refuse a put that names both a delay and a moment.
+function stages.check(op, operation)
+  if op.at and op.delay_ms ~= 0 then
+    refusals.refuse('BAD_ARGUMENT', operation, 'at')
+  end
+end
+
+-- When the job of a put is ready.
+function stages.due(now, op)
+  return op.at and math.max(op.at, now) or now + op.delay_ms
+end
+
 -- The state in which a job begins: it depends on its dependencies, its ready time and its concurrency key.
 function stages.begins(now, job)
   if job.waits ~= '0' then
@@ -14,14 +26,14 @@ function stages.begins(now, job)
   return job.options ~= '' and concurrency.admit(job) or 'waiting'
 end
 
--- Begin a lifted job's stage in a queue; give the state in which it begins.
-function stages.enter(now, job, queue, delay_ms)
+-- Begin a lifted job's stage in a queue, to be ready at a moment; give the state in which it begins.
+function stages.enter(now, job, queue, ready_at)
   job.queue = queue
   job.worker, job.grant = '', ''
   job.expires_at, job.ended_at = 0, 0
   job.remaining = job.retries
   job.put_at = now
-  job.ready_at = now + delay_ms
+  job.ready_at = ready_at
   history.add(now, job, 'put', queue)
   return stages.begins(now, job)
 end

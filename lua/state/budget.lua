@@ -14,6 +14,7 @@ budget.LEASES = 2
 budget.BLOCK = 3072
 
 local INLINE = 1024
+local SEARCHED = 1024
 local FEW_TAGS = 16
 local FEW, PART = 4, 100 -- the fewest and the most records that are read with one command
 local LARGE = 40 -- the units of a record of which only a few are read at once
@@ -125,6 +126,11 @@ function budget.weight(job)
     units = units + blocks(apart(records.data_size(job)))
   end
   return units + job.waits + job.waited_for
+end
+
+-- The units for searching a text in a job's data.
+function budget.searching(job)
+  return math.floor((job.apart == '1' and records.data_size(job) or #job.data) / SEARCHED)
 end
 
 -- The units for failing a job, beside those for ending it: also for its dead letter, if it has a dead queue.

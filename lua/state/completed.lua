@@ -116,13 +116,10 @@ function completed.beyond(now, more, seq, most)
   if surplus > most then
     return nil
   end
-  local oldest = writes.fetch('ZRANGE', keys.completed, 0, surplus, 'WITHSCORES')
-  local members = {}
-  for i = 1, surplus do
-    members[i] = oldest[2 * i - 1]
-  end
-  local next_ = math.min(tonumber(oldest[2 * surplus + 2] or now), now)
-  if #members < surplus or surplus > 0 and tonumber(oldest[2 * surplus]) > now or next_ <= now - age then
+  local members = surplus > 0 and writes.fetch('ZRANGE', keys.completed, 0, surplus - 1) or NONE
+  local border = writes.fetch('ZRANGE', keys.completed, math.max(surplus - 1, 0), surplus, 'WITHSCORES')
+  local next_ = math.min(tonumber(border[surplus > 0 and 4 or 2] or now), now)
+  if #members < surplus or surplus > 0 and tonumber(border[2]) > now or next_ <= now - age then
     return nil
   end
   return members, seq + math.max(room + surplus, 0), next_ + age

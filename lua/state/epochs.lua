@@ -195,15 +195,11 @@ end
 -- Remember what this step has written; say whether it is remembered. A call that brought its own moment goes on with what
 -- is remembered, and does not begin it.
 function epochs.remember(real)
-  if store.seq == store.began or not keeps then
-    return false
-  end
-  local own = mine[keys.counters]
-  local epoch = store.epoch
+  local own, epoch = mine[keys.counters], store.epoch
   if own and own.last[epoch] == store.began then
     own.last[epoch] = store.seq
     return true
-  elseif real then
+  elseif real and keeps and store.seq ~= store.began then
     own = own_of(keys.counters)
     own.last[epoch], own.count = store.seq, own.count + 1
     own.newest = math.max(own.newest, tonumber(epoch))

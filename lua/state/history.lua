@@ -44,9 +44,21 @@ function history.add(now, job, what, one, two)
   end
 end
 
+local BRIEF = 1024
+
 -- Write any text as a fact on one line.
 function history.quote(text)
   return (string.gsub(text, '[\\\n]', {['\\'] = '\\\\', ['\n'] = '\\n'}))
+end
+
+-- The part of a message that a stage keeps, as a fact: its end, where a traceback names its error. It begins with a whole
+-- character.
+function history.brief(message)
+  local at = math.max(#message - BRIEF + 1, 1)
+  if at > 1 then
+    at = string.find(message, '[^\128-\191]', at)
+  end
+  return history.quote(string.sub(message, at))
 end
 
 -- The fact next to the token in the stage that ended this lease by this kind of call, or nil.

@@ -95,6 +95,7 @@ function jobs.lift(job)
     ttl.leave(job)
     parked.forget_throttle(job)
     options.drop(job, 'told')
+    options.drop(job, 'ended')
   end
   job.state = ''
 end
@@ -139,6 +140,8 @@ function jobs.fits(now, job, wanted)
     and (not wanted.worker or job.worker == wanted.worker)
     and (not wanted.group or failed and job.group == wanted.group)
     and (not wanted.before or tonumber(job.ended_at) <= wanted.before)
+    and (not wanted.klass_like or subjects.like(wanted.klass_like, job.klass))
+    and (not wanted.jid_like or subjects.like(wanted.jid_like, job.jid))
 end
 
 -- Everything about a job, true at `now`: its id, its state, and its record as stored. If there are any, also its

@@ -36,6 +36,12 @@ local function written(value)
   return table.concat(parts)
 end
 
+-- Whether a list is a job: its third text is a record, which has several lines. Ids and cursors have one.
+local function is_job(list)
+  local text = list[3]
+  return type(list[1]) == 'string' and type(text) == 'string' and string.find(text, '\n', 1, true)
+end
+
 -- The bytes of all texts in a list, and the units of all jobs in it.
 local function measure(values)
   local bytes, units = 0, 0
@@ -43,7 +49,7 @@ local function measure(values)
     local one = values[i]
     if type(one) == 'string' then
       bytes = bytes + #one
-    elseif type(one) == 'table' and type(one[1]) == 'string' and one[3] then
+    elseif type(one) == 'table' and is_job(one) then
       units = units + budget.of_shown(one)
     elseif type(one) == 'table' then
       local more_bytes, more_units = measure(one)

@@ -69,13 +69,14 @@
 --   <p>s:wait-new:<day>:<queue>, <p>s:run-new:<day>:<queue>    list: durations not yet folded in; with a run, its minute
 --   <p>s:stats:<day>:<queue>     hash: failures, failed, retries
 --   <p>s:tags:<day>:<queue>      hash: tag -> folded waits and runs of the jobs with it, with a newline between them
+--   <p>s:tags-new:<day>:<queue>  list: durations not yet folded in, each with its tags
 --   <p>s:workers:<day>:<queue>   hash: worker -> the same
 --   <p>s:minutes:<day>:<queue>   hash: <minute of the day> and c, f, r, m: completed, failed, retried, run ms
 --   <p>s-minutes                 zset: score day, member <day>:<queue>: the days that still have minutes
 --   <p>uniques                   hash: deduplication key -> its holder (state/uniques.lua)
 --   <p>unique-ends               zset: score the end of a key that has one of its own, member key
 --   <p>k:<klass>                 hash: key -> text, the metadata of a klass
---   <p>requests                  hash: <operation> <request> -> reply
+--   <p>requests                  hash: <operation> <request> -> reply; the first one is filled up to 65 characters
 --   <p>requests-order            zset: score order, member <operation> <request>
 --
 -- Every put, pop and completion changes the order, the leases and the worker's hash. While these are short, a server keeps
@@ -284,16 +285,27 @@ end
 
 -- The same for the leases.
 function keys.lease_member(seq, jid)
-  local text = store.numbers[seq] or seq .. ''
+  return keys.lease_member_of(store.numbers[seq] or seq .. '', jid)
+end
+
+-- The same two for numbers that are text.
+function keys.member_of(text, jid)
+  return ZEROS[#text] .. text .. jid
+end
+
+function keys.lease_member_of(text, jid)
   return ZEROS[#text] .. text .. '                   ' .. jid
 end
 
-function keys.ready_member(ready_at, seq, jid)
-  local at, text = store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. ''
+function keys.ready_member_of(at, text, jid)
   if string.byte(text, -1) == ZERO then
     return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
   end
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
+end
+
+function keys.ready_member(ready_at, seq, jid)
+  return keys.ready_member_of(store.numbers[ready_at] or ready_at .. '', store.numbers[seq] or seq .. '', jid)
 end
 
 -- Below all those, and the later the lower: what is missing to all nines, the first digit moved below the zero.

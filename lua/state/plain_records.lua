@@ -98,6 +98,36 @@ function plain_records.complete(id, stages, more, name, tries, retries, token, p
     .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
+-- ---- the same for several jobs of one queue, without a rare part: first the parts that their records share
+
+function plain_records.waiting_parts(name, moment)
+  return '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t', '\t0\t' .. moment .. '\t',
+    'put\t' .. moment .. '\t' .. name .. '\n'
+end
+
+function plain_records.waiting_all(id, before, klass, between, request, data, last)
+  return 'waiting\t' .. id .. before .. klass .. between .. request .. '\t' .. store.text(#data) .. '\n' .. data .. last
+end
+
+function plain_records.running_parts(name, worker, moment, ends)
+  return '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t',
+    'popped\t' .. moment .. '\t' .. worker .. '\t'
+end
+
+function plain_records.running_all(id, stages, before, tries, by, token, request, times, text, at, last)
+  return 'running\t' .. id .. '\t' .. stages .. before .. tries .. by .. token .. '\t' .. request .. times
+    .. string.sub(text, at) .. last .. token .. '\n'
+end
+
+function plain_records.complete_parts(name, moment)
+  return '\t0\t' .. name .. '\t', '\t0\t' .. moment .. '\t', 'completed\t' .. moment .. '\t'
+end
+
+function plain_records.complete_all(id, stages, before, tries, retries, token, popped_at, ended, text, at, last)
+  return 'complete\t' .. id .. '\t' .. stages .. before .. tries .. '\t' .. retries .. '\t\t' .. token .. '\t\t' .. popped_at
+    .. ended .. string.sub(text, at) .. last .. token .. '\tcomplete\n'
+end
+
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
 -- that with its retries, where the rest begins, and its option. Nil, if it is not plain.
 function plain_records.read_waiting(text)

@@ -88,7 +88,10 @@ function queues.begin(name, text)
   step = step + 1
   if name then
     local queue = known[name] or create(name)
-    meet(queue, text)
+    if queue.text ~= text then
+      meet(queue, text)
+    end
+    queue.step = step
     return queue
   end
 end

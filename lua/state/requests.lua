@@ -6,6 +6,8 @@
 
 local requests = {}
 
+local NEVER = 99999999999999
+
 local STATES = {open = true, closed = true}
 local ENDED = {'done', 'canceled'}
 
@@ -172,12 +174,20 @@ function requests.grown(text)
   end
 end
 
--- Whether a request does not know a job, and none is past retention.
+local done, row, oldest -- a list of requests; in which row of operations no request of its namespace had ended before a time
+
+-- When the first request of a list has ended.
+local function first_of(list)
+  return tonumber(writes.fetch('ZRANGE', list, 0, 0, 'WITHSCORES')[2] or NEVER)
+end
+
+-- Whether a request does not know a job, and none is past retention. No plain operation ends a request.
 function requests.takes_plain(now, id, jid)
-  local until_ = store.text(now - config.value('requests-history'))
-  return not writes.fetch('ZSCORE', keys.sub_requests(id), jid)
-    and writes.fetch('ZCOUNT', list_of('done'), '-inf', until_) == 0
-    and writes.fetch('ZCOUNT', list_of('canceled'), '-inf', until_) == 0
+  local list = list_of('done')
+  if done ~= list or row ~= store.row then
+    done, row, oldest = list, store.row, math.min(first_of(list), first_of(list_of('canceled')))
+  end
+  return oldest > now - config.value('requests-history') and not writes.fetch('ZSCORE', keys.sub_requests(id), jid)
 end
 
 -- Add a new sub-request with a slot.

@@ -302,16 +302,25 @@ end
 -- ---- runs
 
 -- The schedules with a due run, longest due first, as drafts that `advance` stores; as many as a budget that leaves
--- `kept` can make a run of.
-function schedules.due(name, now, most, kept)
+-- `kept` can make a run of. `by_id`: those of one moment in the order of their ids.
+function schedules.due(name, now, most, kept, by_id)
   local queue = queues.of(name)
   if queue.recur > now then
     return {}
   end
   store.many = true -- there may be a thousand runs, so buffer the writes
-  local found, units = {}, 0
-  for i, place in ipairs(writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
-    local schedule = schedules.get(keys.jid_of(place))
+  local found, units, jids = {}, 0, {}
+  if by_id then
+    for i, place in ipairs(queues.in_time(name, '-recur', '-inf', now, catalogue.most)) do
+      jids[i] = place[2]
+    end
+  else
+    for i, place in ipairs(writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now, 'LIMIT', 0, most)) do
+      jids[i] = keys.jid_of(place)
+    end
+  end
+  for i = 1, math.min(#jids, most) do
+    local schedule = schedules.get(jids[i])
     units = units + budget.of_run(schedule)
     if found[1] and not budget.fits(units, kept) then
       break

@@ -11,7 +11,8 @@
 -- folded: so the counts by minute cost a completion nothing.
 --
 -- What is counted by a tag or a worker is one field of a hash: the folded waits, a newline, and the folded runs. The
--- durations of a step are folded in at its end.
+-- durations of workers are folded in at the end of the step. Those of tags are appended to a list as well: `w` or `r`,
+-- how many tags may be counted, the duration, and the tags.
 
 local stats = {}
 
@@ -21,6 +22,7 @@ local RUN_MOST = 10000000000
 local BINS = 287
 local NONE = {} -- of keys
 local FOLD = 128
+local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
 local CHUNK = 1000 -- how many fields of a hash are read at once
@@ -74,7 +76,7 @@ local function delete(kind, day, queue)
 end
 
 local function drop(day, queue)
-  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes', 'tags', 'workers'}) do
+  for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes', 'tags', 'tags-new', 'workers'}) do
     delete(kind, day, queue)
   end
 end
@@ -96,11 +98,11 @@ end
 local function taken_apart(kind, pending)
   local durations, minutes = {}, {}
   for i = 1, #pending do
-    local duration, minute = pending[i], nil
+    local duration = pending[i]
     if kind == 'run' then
-      duration, minute = string.match(duration, '^(%d+) (%d+)$')
+      duration, minutes[i] = string.match(duration, '^(%d+) (%d+)$')
     end
-    durations[i], minutes[i] = tonumber(duration), minute
+    durations[i] = duration + 0
   end
   return durations, minutes
 end
@@ -114,7 +116,7 @@ local function fold(sample, durations)
     local delta = duration - mean
     mean = mean + delta / count
     squares = squares + delta * (duration - mean)
-    local bin = bin_of(duration)
+    local bin = duration < MINUTE_MS and (duration - duration % 1000) / 1000 or bin_of(duration)
     bins[bin] = (bins[bin] or 0) + 1
   end
   sample.count, sample.mean, sample.squares = count, mean, squares
@@ -149,9 +151,9 @@ end
 local function by_minute(durations, minutes)
   local completed, run_ms = {}, {}
   for i = 1, #durations do
-    local minute = minutes[i]
+    local minute, duration = minutes[i], durations[i]
     completed[minute] = (completed[minute] or 0) + 1
-    run_ms[minute] = (run_ms[minute] or 0) + math.min(durations[i], RUN_MOST)
+    run_ms[minute] = (run_ms[minute] or 0) + (duration < RUN_MOST and duration or RUN_MOST)
   end
   return completed, run_ms
 end
@@ -239,12 +241,12 @@ local function add(kind, now, queue, text)
   end
 end
 
--- Buffer a duration of a part of a day.
-local function part(by, kind, now, queue, name, duration)
-  local key = keys.stats(by, stats.day_of(now), queue)
+-- Buffer a duration of a worker on a day.
+local function part(kind, now, queue, name, duration)
+  local key = keys.stats('workers', stats.day_of(now), queue)
   local all = store.parts or {}
   store.parts = all
-  local of = all[key] or {by = by, names = {}, durations = {}}
+  local of = all[key] or {names = {}, durations = {}}
   all[key] = of
   if not of.durations[name] then
     of.names[#of.names + 1] = name
@@ -254,16 +256,22 @@ local function part(by, kind, now, queue, name, duration)
   durations[#durations + 1] = duration
 end
 
+-- A duration, which is text, with what it counts for.
+local function entry_of(kind, most, text, found)
+  return (kind == 'wait' and 'w' or 'r') .. store.text(most) .. ' ' .. text .. '\t' .. table.concat(found, '\t')
+end
+
 -- Count a duration by the parts of a day to which a job of a worker belongs.
 local function parts(kind, now, job, worker, duration)
-  if job.tags ~= '' and config.value('stats-tags') > 0 then
-    local found = tags.of(job)
-    for i = 1, math.min(#found, TAGS) do
-      part('tags', kind, now, job.queue, found[i], duration)
-    end
+  local most = job.tags ~= '' and config.value('stats-tags') or 0
+  if most > 0 then
+    local day, all = stats.day_of(now), store.by_tags or {}
+    local of = all[member(day, job.queue)] or {day = day, queue = job.queue, entries = {}}
+    store.by_tags, all[member(day, job.queue)] = all, of
+    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), {unpack(tags.of(job), 1, TAGS)})
   end
   if config.value('stats-workers') > 0 then
-    part('workers', kind, now, job.queue, worker, duration)
+    part(kind, now, job.queue, worker, duration)
   end
 end
 
@@ -311,6 +319,61 @@ local function fold_parts(key, most, names, durations)
   end
 end
 
+-- Read pending durations with their tags: each as its kind, the most tags that may be counted, the duration and the tags;
+-- and all tags.
+local function with_tags(entries)
+  local heads, met, every = {}, {}, {}
+  for i, entry in ipairs(entries) do
+    local kind, most, duration, listed = string.match(entry, '^(.)(%d+) (%d+)\t(.*)$')
+    local found = {}
+    for name in string.gmatch(listed, '[^\t]+') do
+      found[#found + 1] = name
+      if not met[name] then
+        met[name], every[#every + 1] = true, name
+      end
+    end
+    heads[i] = {kind == 'w' and 'wait' or 'run', tonumber(most), tonumber(duration), found}
+  end
+  return heads, every
+end
+
+-- Group pending durations by their tags, the first ones up to the most that may be counted: the tags, what was counted
+-- by each before, and the durations.
+local function by_tag(key, entries)
+  local heads, every = with_tags(entries)
+  local many, texts, names, durations = entries[1] and writes.fetch('HLEN', key) or 0, {}, {}, {}
+  for i, text in ipairs(read_parts(key, every)) do
+    texts[every[i]] = text
+  end
+  for _, head in ipairs(heads) do
+    for _, name in ipairs(head[4]) do
+      if not durations[name] and (texts[name] or many < head[2]) then
+        many = texts[name] and many or many + 1
+        names[#names + 1], durations[name] = name, {wait = {}, run = {}}
+      end
+      if durations[name] then
+        local of = durations[name][head[1]]
+        of[#of + 1] = head[3]
+      end
+    end
+  end
+  return names, texts, durations
+end
+
+-- Fold in the pending durations of tags.
+local function fold_tags(day, queue)
+  local key, pending = keys.stats('tags', day, queue), keys.stats('tags-new', day, queue)
+  local names, texts, durations = by_tag(key, writes.fetch('LRANGE', pending, 0, -1))
+  writes.delete(pending)
+  local fields = {}
+  for i, name in ipairs(names) do
+    fields[2 * i - 1], fields[2 * i] = name, fold_part(texts[name] or EMPTY .. '\n' .. EMPTY, durations[name])
+  end
+  if fields[1] then
+    writes.put_off_many('HSET', key, fields, #fields)
+  end
+end
+
 -- Count how long a popped job waited.
 function stats.waited(now, job, worker, duration)
   add('wait', now, job.queue, store.text(duration))
@@ -324,16 +387,11 @@ function stats.ran(now, job, worker, duration)
 end
 
 -- Count a duration, which is text, by the tags in the record of a plain job, whose rare part has this length.
-local function tagged_one(kind, now, queue, record, more, text)
+local function tagged_one(kind, day, queue, record, more, text)
   local most = config.value('stats-tags')
   local found = most > 0 and plain_records.first_tags(record, more, TAGS) or NONE
-  if found[1] then
-    local durations = {}
-    for i = 1, #found do
-      durations[found[i]] = {wait = {}, run = {}}
-      durations[found[i]][kind][1] = tonumber(text)
-    end
-    fold_parts(keys.stats('tags', stats.day_of(now), queue), most, found, durations)
+  if found[1] and writes.append(keys.stats('tags-new', day, queue), entry_of(kind, most, text, found)) >= FOLD_TAGS then
+    fold_tags(day, queue)
   end
 end
 
@@ -346,7 +404,7 @@ function stats.waited_one(now, queue, text, record, more)
     appended('wait', day, queue, size, 1)
   end
   if more ~= '0' then
-    tagged_one('wait', now, queue, record, more, text)
+    tagged_one('wait', day, queue, record, more, text)
   end
 end
 
@@ -357,7 +415,7 @@ function stats.ran_one(now, queue, text, record, more)
     appended('run', day, queue, size, 1)
   end
   if more ~= '0' then
-    tagged_one('run', now, queue, record, more, text)
+    tagged_one('run', day, queue, record, more, text)
   end
 end
 
@@ -368,7 +426,12 @@ function stats.flush()
     appended(of.kind, of.day, of.queue, size, #of.durations)
   end
   for key, of in pairs(store.parts or NONE) do
-    fold_parts(key, config.value('stats-' .. of.by), of.names, of.durations)
+    fold_parts(key, config.value('stats-workers'), of.names, of.durations)
+  end
+  for _, of in pairs(store.by_tags or NONE) do
+    if writes.append(keys.stats('tags-new', of.day, of.queue), nil, of.entries) >= FOLD_TAGS then
+      fold_tags(of.day, of.queue)
+    end
   end
   for key, fields in pairs(store.counts or NONE) do
     for field, by in pairs(fields) do
@@ -454,6 +517,12 @@ local function kept(kind, day, queue, with_bins)
   return shown(text, durations, with_bins)
 end
 
+-- The pending durations of a tag.
+local function pending_of(key, day, queue, tag)
+  local _, _, durations = by_tag(key, writes.fetch('LRANGE', keys.stats('tags-new', day, queue), 0, -1))
+  return durations[tag] or {wait = {}, run = {}}
+end
+
 -- The statistics of the day that contains `at`, as kept at `now`; by a tag or a worker, if one is given.
 function stats.view(now, queue, at, tag, worker)
   local day = stats.day_of(at)
@@ -463,9 +532,10 @@ function stats.view(now, queue, at, tag, worker)
     return {queue, day, shown(EMPTY, {}, with_bins), shown(EMPTY, {}, with_bins), 0, 0, 0}
   end
   if tag or worker then
-    local text = writes.fetch('HGET', keys.stats(tag and 'tags' or 'workers', day, queue), tag or worker)
-    local wait, run = string.match(text or EMPTY .. '\n' .. EMPTY, '^(.*)\n(.*)$')
-    return {queue, day, shown(wait, {}, with_bins), shown(run, {}, with_bins), 0, 0, 0}
+    local key = keys.stats(tag and 'tags' or 'workers', day, queue)
+    local wait, run = string.match(writes.fetch('HGET', key, tag or worker) or EMPTY .. '\n' .. EMPTY, '^(.*)\n(.*)$')
+    local more = tag and pending_of(key, day, queue, tag) or {wait = {}, run = {}}
+    return {queue, day, shown(wait, more.wait, with_bins), shown(run, more.run, with_bins), 0, 0, 0}
   end
   local counts = writes.fetch('HMGET', keys.stats('stats', day, queue), 'failures', 'failed', 'retries')
   return {

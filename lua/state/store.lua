@@ -25,36 +25,41 @@ store.numbers = {[0] = '0'}
 local known = 0
 
 local written, size = {}, 0 -- keys and texts to write, and how many these are
+local told, told_id = false, false -- the last event of a plain operation, and its sequence as text
 
 -- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
 -- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
 local calm, calm_config, calm_own
 
+-- The number of the row of plain operations that the present one is part of: nobody else has written since the first of
+-- them. So what one of them has read, and all of them keep up to date, need not be read again. A verb is a row of its own.
+store.row = 0
+
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
-function store.begin_plain(now, text)
+function store.begin_plain()
   if known > KNOWN then
     store.numbers, known = {[0] = '0'}, 0
-  end
-  if not store.numbers[now] then
-    store.numbers[now], known = text, known + 1
   end
   store.many = false -- whether writes are buffered
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
   store.days = false -- day and queue -> whether it has statistics (state/stats.lua)
-  size = 0
+  size, told = 0, false
   writes.begin()
 end
 
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
-  store.begin_plain(now, text)
-  calm = nil
+  store.begin_plain()
+  if not store.numbers[now] then
+    store.numbers[now], known = text, known + 1
+  end
+  calm, store.row = nil, store.row + 1
   store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
-  store.durations, store.counts, store.parts = false, false, false -- the buffers of state/stats.lua
+  store.durations, store.counts, store.parts, store.by_tags = false, false, false, false -- the buffers of state/stats.lua
   store.firsts = false -- key -> its first parked job (state/concurrency_keys.lua)
   store.replies = false -- the buffer of state/idempotency.lua
   store.requests = false -- id -> request (state/requests.lua)
@@ -63,6 +68,12 @@ function store.begin(now, text, many)
   store.cascade = false -- failed jobs whose dependents are not processed yet (state/cascade.lua)
   store.seen = false -- the worker whose last-seen time was read
   store.claims = false -- the leases of one worker, in order (state/workers.lua)
+end
+
+-- Forget the writes of the last step, which are done: reads between two steps are not to write them again.
+function store.rest()
+  store.many = false
+  writes.begin()
 end
 
 -- Turn a whole number into text, once: a number costs Redis and this library more than a third of a microsecond each
@@ -203,6 +214,25 @@ function store.share(on)
   shared, calm = on, nil
 end
 
+-- Read like `read` for a plain operation. While no option is set, the options are a key that does not exist, and do what the
+-- guard does.
+local function read_plain(one, two, three)
+  if not calm_config then
+    local found
+    if not two then
+      found = redis.call('MGET', keys.counters, keys.config, one)
+    elseif not three then
+      found = redis.call('MGET', keys.counters, keys.config, one, two)
+    else
+      found = redis.call('MGET', keys.counters, keys.config, one, two, three)
+    end
+    if not found[2] then
+      return found
+    end
+  end
+  return read(one, two, three)
+end
+
 -- Read like store.open for a plain operation, up to three texts; first say whether it has nothing to do but its own task.
 function store.open_plain(simulated, one, two, three)
   local goes_on = calm and (simulated or calm_own)
@@ -214,12 +244,12 @@ function store.open_plain(simulated, one, two, three)
     end
     return true, redis.call('GET', one)
   end
-  local found = read(one, two, three)
+  local found = read_plain(one, two, three)
   if goes_on and found[1] == calm and found[2] == calm_config then
     store.counters, store.began = calm, store.seq
     return true, found[3], found[4], three and found[5]
   end
-  calm = nil
+  calm, store.row = nil, store.row + 1
   meet(found)
   return is_quiet(simulated), found[3], found[4], three and found[5]
 end
@@ -227,6 +257,9 @@ end
 -- The same for many texts, as store.open_all.
 function store.open_all_plain(simulated, wanted)
   local found = store.open_all(wanted)
+  if found[1] ~= calm or found[2] ~= calm_config or not (simulated or calm_own) then
+    store.row = store.row + 1
+  end
   return is_quiet(simulated), found
 end
 
@@ -469,7 +502,7 @@ local function put_off_event(seq, id, said)
   writes.put_off_event(id .. suffix, said)
 end
 
-local thousand, front = 0, '' -- the thousands of a sequence, and these as text
+local thousand, front = -1, '' -- the thousands of a sequence, and these as text
 local THREE = {} -- the last three digits of numbers, as text
 
 -- The text of a sequence. It mostly has the same thousands as the one before.
@@ -489,11 +522,16 @@ local function text_of(seq)
   return front .. digits
 end
 
--- The sequence of the next event, as text. The event is appended by store.tell_all.
-function store.next_id()
-  local seq = store.seq + 1
-  store.seq = seq
-  return text_of(seq)
+-- The sequences of the next events, as texts. The events are appended by store.tell_all.
+function store.next_ids(count_)
+  local ids, seq = {}, store.seq
+  for i = 1, count_ do
+    local one = seq + i
+    local digits = one - one % 1000 == thousand and THREE[one % 1000]
+    ids[i] = digits and front .. digits or text_of(one)
+  end
+  store.seq = seq + count_
+  return ids
 end
 
 -- Append the events of a plain operation on several jobs, which are texts, under their sequences, the last of which is
@@ -507,17 +545,22 @@ function store.tell_all(ids, texts)
   writes.put_off_events(ids, suffix, texts, count_)
 end
 
--- Append an event of a plain operation, which is text; give its sequence, and that as text.
+-- Put off the event that was kept aside, because it is not alone.
+local function put_off_told()
+  if told then
+    put_off_event(store.seq, told_id, told)
+  end
+end
+
+-- Append an event of a plain operation, which is text; give its sequence as text.
 function store.tell(said)
   local seq = store.seq + 1
-  store.seq = seq
-  local id = text_of(seq)
-  if seq % TRIM == 0 or store.epoch ~= suffix_for then
-    put_off_event(seq, id, said)
-  else
-    writes.put_off_event(id .. suffix, said)
+  if told then
+    put_off_told()
   end
-  return seq, id
+  store.seq = seq
+  told_id, told = text_of(seq), said
+  return told_id
 end
 
 -- Append an event, and give its sequence.
@@ -589,16 +632,23 @@ function store.flush()
   end
 end
 
-local tail, tail_epoch, tail_bounds = false, false, false -- what stands behind the sequence in counters, and of what
+-- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
+local tail, tail_suffix, tail_epoch, tail_bounds = false, false, false, false
 
--- Write the record and the events of a plain operation, with the texts that were saved before; `id` is the sequence of
--- the last event, as text. What follows are calls of writes.last, and then store.end_plain.
-function store.write_plain(key, text, id)
-  if store.bounds_text ~= tail_bounds or known_epoch ~= tail_epoch then
-    tail_bounds, tail_epoch = store.bounds_text, known_epoch
+-- Write the record and the events of a plain operation, with the texts that were saved before. What follows are calls of
+-- writes.last, and then store.end_plain.
+function store.write_plain(key, text)
+  if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
+    follow_epoch()
+    tail_bounds, tail_epoch, tail_suffix = store.bounds_text, store.epoch, suffix
     tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
   end
-  known_counters, known_seq, known_bounds_text = id .. tail, store.seq, tail_bounds
+  known_counters, known_seq, known_bounds_text = told_id .. tail, store.seq, tail_bounds
+  if size == 0 and store.seq % TRIM > 0
+    and writes.begin_last_two(key, text, keys.counters, known_counters, told_id .. tail_suffix, told) then
+    return
+  end
+  put_off_told()
   written[size + 1], written[size + 2], written[size + 3], written[size + 4] = key, text, keys.counters, known_counters
   size = size + 4
   writes.begin_last(written, size)
@@ -607,13 +657,16 @@ end
 -- The same for several records: `texts` are keys and texts.
 function store.write_all_plain(texts)
   written, size = texts, #texts
+  put_off_told()
   flush_counters()
   writes.begin_last(written, size)
 end
 
 -- End a plain operation.
 function store.end_plain(simulated)
-  writes.end_(written, size)
+  if writes.left then
+    writes.end_(written, size)
+  end
   if size > 4 then
     written = {}
   end

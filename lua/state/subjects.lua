@@ -1,5 +1,5 @@
--- Subjects and patterns: what a message is about, and which messages a subscription matches. The rules are described in
--- qmodel/model/state/subjects.py. They are compared segment by segment and never become Lua patterns.
+-- Subjects and patterns: what a message is about, and which messages a subscription matches; and names with wildcards.
+-- The rules are described in qmodel/model/state/subjects.py. They are compared segment by segment and never become Lua patterns.
 
 local subjects = {}
 
@@ -75,4 +75,29 @@ function subjects.matches(patterns, subject)
     end
   end
   return false
+end
+
+-- Whether a name matches a text in which each `*` stands for any characters, also none. Parts are found from left to
+-- right, so no text makes the comparison expensive.
+function subjects.like(wildcard, name)
+  local star = string.find(wildcard, ONE, 1, true)
+  if not star then
+    return wildcard == name
+  end
+  local at = star - 1
+  if string.sub(name, 1, at) ~= string.sub(wildcard, 1, at) then
+    return false
+  end
+  local from = star + 1
+  star = string.find(wildcard, ONE, from, true)
+  while star do
+    local _, found = string.find(name, string.sub(wildcard, from, star - 1), at + 1, true)
+    if not found then
+      return false
+    end
+    at, from = found, star + 1
+    star = string.find(wildcard, ONE, from, true)
+  end
+  local last = string.sub(wildcard, from)
+  return #name - at >= #last and string.sub(name, #name - #last + 1) == last
 end

@@ -76,11 +76,11 @@ function tags.add(job, tag)
   list_(job, tag)
 end
 
--- Enter a new job, that was put with this sequence, into the list of each of its tags.
+-- Enter a new job, that was put with this sequence, into the list of each of its tags, after its record was written.
 function tags.list_plain(found, id, jid)
   for i = 1, #found do
-    writes.put_off('ZADD', keys.tag(found[i]), id, jid)
-    writes.put_off('ZINCRBY', keys.tags, '-1', found[i])
+    writes.last('ZADD', keys.tag(found[i]), id, jid)
+    writes.last('ZINCRBY', keys.tags, '-1', found[i])
   end
 end
 

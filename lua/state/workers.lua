@@ -16,6 +16,8 @@ local SWEEP = 10
 local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
 
+local met, met_row, met_at = false, 0, false -- the key of the worker that popped last, in which row, and when it was seen
+
 -- Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
 -- passed, and the next call continues after them, until all have been examined.
 local function sweep(since)
@@ -49,6 +51,7 @@ function workers.seen(now, name, exact)
   if recent and not exact then
     return
   end
+  met = false
   store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
   if not recent then
@@ -98,6 +101,20 @@ function workers.granted(name, request)
     jids[#jids + 1] = jid
   end
   return jids
+end
+
+-- Whether a request was granted nothing yet, for a plain operation. When the worker was seen is known from its last pop in
+-- the same row.
+function workers.is_new(name, request)
+  local key, granted_ = keys.worker(name), nil
+  if met == key and met_row == store.row then
+    granted_ = writes.fetch('HGET', key, 'r' .. request)
+  else
+    local found = writes.fetch('HMGET', key, '', 'r' .. request)
+    met, met_row, met_at, granted_ = key, store.row, found[1] and tonumber(found[1]), found[2]
+  end
+  store.seen, store.seen_at = name, met_at
+  return not granted_
 end
 
 -- How many of these requests come before the first that was granted anything.

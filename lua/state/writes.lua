@@ -446,12 +446,13 @@ function writes.commit(written, size)
   end
   texts = size > 0
   flush_texts(written, size)
+  local ids, said, stream, last, at_trim = event_ids, event_texts, keys.events, events + 1, trim_to and trim_at
   for i = 1, events do
-    done = i - events - 1
-    if trim_to and i == trim_at then
-      redis.call('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[i], 'e', event_texts[i])
+    done = i - last
+    if i == at_trim then
+      redis.call('XADD', stream, 'MAXLEN', '~', trim_to, ids[i], 'e', said[i])
     else
-      redis.call('XADD', keys.events, event_ids[i], 'e', event_texts[i])
+      redis.call('XADD', stream, ids[i], 'e', said[i])
     end
   end
   for at = 0, count - PLACES, PLACES do
@@ -475,9 +476,12 @@ end
 local FEW = 2 -- the most events of a step whose last writes are tried at once
 local direct, fault = false, false -- whether the last writes are tried at once; the first error of them
 
+writes.left = true -- whether the end of the operation has anything to write, or to complete
+
 -- Write the texts and the events. What follows are calls of writes.last, and then writes.end_.
 function writes.begin_last(written, size)
   direct = count == 0 and events <= FEW
+  writes.left = not direct
   if direct then
     texts, fault = true, false
     flush_texts(written, size)
@@ -490,39 +494,63 @@ function writes.begin_last(written, size)
         reply = redis.pcall('XADD', keys.events, event_ids[i], 'e', event_texts[i])
       end
       if type(reply) == 'table' then
-        fault, done = reply.err, i - events - 1
+        fault, done, writes.left = reply.err, i - events - 1, true
         return
       end
     end
   end
 end
 
--- Do one of the last writes; its reply is a number.
-function writes.last(command, key, one, two)
+-- Write two texts and the only event at once, if nothing was put off; say whether.
+function writes.begin_last_two(one, text, two, other, id, said)
+  if count > 0 or events > 0 then
+    return false
+  end
+  direct, texts, fault, writes.left = true, true, false, false
+  redis.call('MSET', one, text, two, other)
+  done = 0
+  local reply = redis.pcall('XADD', keys.events, id, 'e', said)
+  if type(reply) == 'table' then
+    writes.put_off_event(id, said)
+    fault, done, writes.left = reply.err, -1, true
+  end
+  return true
+end
+
+-- Put off one of the last writes.
+local function put_off_last(command, key, one, two, three, four)
+  if four then
+    writes.put_off(command, key, {one, two, three, four})
+  else
+    writes.put_off(command, key, one, two)
+  end
+end
+
+-- Do one of the last writes, of one, two or four values; its reply is a number or text.
+function writes.last(command, key, one, two, three, four)
   if not direct then
-    return writes.put_off(command, key, one, two)
+    return put_off_last(command, key, one, two, three, four)
   end
   local reply
-  if two then
+  if four then
+    reply = redis.pcall(command, key, one, two, three, four)
+  elseif two then
     reply = redis.pcall(command, key, one, two)
-  elseif type(one) == 'table' then
-    reply = redis.pcall(command, key, unpack(one))
   else
     reply = redis.pcall(command, key, one)
   end
   if reply ~= 1 and type(reply) == 'table' then
-    writes.put_off(command, key, one, two)
-    fault = fault or reply.err
+    put_off_last(command, key, one, two, three, four)
+    fault, writes.left = fault or reply.err, true
   end
 end
 
--- Stop with the error of a write that has failed.
+-- Do what was put off, or stop with the error of a write that has failed.
 function writes.end_(written, size)
-  if not direct then
-    writes.commit(written, size)
-  elseif fault then
+  if direct then
     error(fault, 0)
   end
+  writes.commit(written, size)
 end
 
 -- ---- after an error

@@ -46,6 +46,15 @@ function arguments.is_id(value, most)
   if not value or #value > most or not string.find(value, '^[!-~]+$') then
     return false
   end
+  return arguments.has_own_key(value)
+end
+
+-- Whether the key of a job with this id, which may be nil, can be no other key. If there is a job under it, the text is an
+-- id: it was looked at when the job was put.
+function arguments.has_own_key(value)
+  if not value then
+    return false
+  end
   local last = string.byte(value, -1)
   if last == 97 or last == 115 then -- an a or an s: the last letters of the reserved endings
     for _, ending in ipairs(RESERVED) do

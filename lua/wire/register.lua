@@ -98,7 +98,7 @@ local function flush(spec, now, operation, args)
   if store.cascade then
     cascade.flush()
   end
-  if store.durations or store.counts or store.parts then
+  if store.durations or store.counts or store.parts or store.by_tags then
     stats.flush()
   end
   if store.tagged then
@@ -172,7 +172,7 @@ end
 -- Try an operation in the plain case.
 local function try(operation, args, simulated, way)
   local now, text = moment(operation, args[1] or '')
-  store.begin_plain(now, text)
+  store.begin_plain()
   entered = true
   way(now, text, args, simulated)
   if not plain.answer then
@@ -220,16 +220,14 @@ local function refused(operation, args, outcome)
   writes.commit(NONE, 0)
 end
 
--- Execute an operation, at once where it is plain; say whether no error has stopped it, or give the error.
-local function attempt(operation, args, simulated)
-  local way = plain.ways[operation]
-  if way then
-    local done, fault = pcall(try, operation, args, simulated, way)
-    if plain.answer or not done then
-      return done, fault
-    end
+-- End a refused call: undo it, and record it. Say whether no error has stopped that, or give the error.
+local function end_refused(operation, args)
+  answer = refusal()
+  local fault = entered and writes.forget() or nil
+  if understood and not fault then
+    return pcall(refused, operation, args, answer)
   end
-  return pcall(execute, operation, args, simulated)
+  return not fault, fault
 end
 
 -- An error as a reply, which is one line.
@@ -239,21 +237,24 @@ end
 
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
 -- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
--- that of the clock is simulated, unless a dialect says that it is not.
+-- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
+-- a verb gives as a list.
 function register.call(operation, prefix, args, real)
   keys.begin(prefix)
-  refusals.raised, understood, entered, answer, plain.answer = false, false, false, false, false
-  local done, fault = attempt(operation, args, not real and (args[1] or '') ~= '')
+  refusals.raised, entered, plain.answer = false, false, false
+  local simulated, way, done, fault = not real and (args[1] or '') ~= '', plain.ways[operation], true, nil
+  if way then
+    done, fault = pcall(try, operation, args, simulated, way)
+    if done and plain.answer then
+      return plain.answer
+    end
+  end
+  understood, answer = false, false
+  if done then
+    done, fault = pcall(execute, operation, args, simulated)
+  end
   if not done and refusals.raised then
-    answer = refusal()
-    if not entered then
-      return answer
-    end
-    fault = writes.forget()
-    done = not fault
-    if done and understood then
-      done, fault = pcall(refused, operation, args, answer)
-    end
+    done, fault = end_refused(operation, args)
   end
   if not done then
     fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
@@ -262,13 +263,16 @@ function register.call(operation, prefix, args, real)
       return as_reply(fault)
     end
   end
-  return answer or plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
+  if answer then
+    return real == nil and replies.packed(operation, answer) or answer
+  end
+  return plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
 end
 
 local function try_group(operation, args, places, sizes)
   local text = args[places[1]]
   local now, said = moment(operation, text)
-  store.begin_plain(now, said)
+  store.begin_plain()
   entered = true
   return plain.groups[operation](now, said, args, places, sizes, text ~= '')
 end

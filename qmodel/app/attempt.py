@@ -226,7 +226,17 @@ def _cancelled(kind: JobType[Any, Any, Any, Any], context: Context, error: async
 
 
 def outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseException) -> Outcome:
-    """Make the outcome of a job that raised an exception. Exceptions meant for the worker are raised again."""
+    """Make the outcome of a job that raised an exception. Exceptions meant for the worker are raised again.
+
+    Values of redacted arguments are left out of its group and its message.
+    """
+    outcome = _outcome_of(kind, context, error)
+    if isinstance(outcome, Retried | Failed):
+        return replace(outcome, group=context.scrub(outcome.group), message=context.scrub(outcome.message))
+    return outcome
+
+
+def _outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: BaseException) -> Outcome:
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, Cancelled) or (isinstance(error, asyncio.CancelledError) and context.cancelled):

@@ -34,6 +34,11 @@ class AnyJobType(Protocol):
     queue: str
     target: Any
     recurs: ops.Recur | None
+    redact: tuple[str, ...]
+    binding: Any
+
+    def load(self, text: str) -> Any:
+        """Decode the data of a job."""
 
 
 K = TypeVar("K", bound=AnyJobType)

@@ -15,6 +15,7 @@ from qmodel.client.values import DependencyResults
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
+from qmodel.contract.redaction import NAMES, SEALED, names_in, opened, scrubbed, spellings
 from qmodel.errors import JobNotFound, LockLost, QmodelError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Context:
         self.headers: Mapping[str, str] = {}
         self.arguments: Mapping[str, Any] = {}
         self.spawned: list[ops.Put] = []
+        self._secrets: tuple[Mapping[str, Any], frozenset[str]] | None = None
         self._job: Job | None = None
         self._reason: str | None = None
         self._told_at = -BETWEEN
@@ -89,15 +91,40 @@ class Context:
         """The number of this attempt, from 1. Only retries count."""
         return self.raw.retries - self.raw.remaining + 1
 
+    # ---- redacted arguments
+
+    def scrub(self, text: str) -> str:
+        """Replace the values of redacted arguments in a text by `[redacted]`; each of at least three characters."""
+        if self._secrets is None or self._secrets[0] is not self.arguments:
+            self._secrets = self.arguments, self._collected()
+        return scrubbed(text, self._secrets[1]) if self._secrets[1] else text
+
+    def _collected(self) -> frozenset[str]:
+        """Collect what the values of redacted arguments may look like in a text."""
+        kind, stored = self.app.jobs.get(self.klass), self.raw.data
+        own = kind.redact if kind is not None else ()
+        if not own and NAMES not in stored and SEALED not in stored:
+            return frozenset()
+        try:
+            data = kind.load(stored) if kind is not None else self.app.serializer.loads(opened(stored))
+            given = kind.binding.by_name(data) if kind is not None else data
+        except (ValueError, TypeError):
+            return frozenset()
+        found: set[str] = set()
+        for name in {*names_in(data), *own}:
+            for given_as in (given, self.arguments) if isinstance(given, dict) else ():
+                found |= spellings(given_as.get(name))
+        return frozenset(found)
+
     # ---- reports and changes
 
     def log(self, text: str) -> None:
         """Add a line to the job's history. It is cut to 1024 bytes."""
-        self.app.client.execute(ops.Log(self.jid, _line(text)))
+        self.app.client.execute(ops.Log(self.jid, _line(self.scrub(text))))
 
     async def alog(self, text: str) -> None:
         """Add a line to the job's history, in an event loop."""
-        await self.app.aclient.execute(ops.Log(self.jid, _line(text)))
+        await self.app.aclient.execute(ops.Log(self.jid, _line(self.scrub(text))))
 
     def progress(self, done: float | str, total: float | None = None) -> None:
         """Report progress: a number, alone or of a total, or a text. Raises Cancelled if the lease is lost.
@@ -122,7 +149,9 @@ class Context:
         return True
 
     def _progress(self, done: float | str, total: float | None) -> ops.Progress:
-        return ops.Progress(self.jid, self.raw.token, _line(f"{done}" if total is None else f"{done}/{total}"))
+        return ops.Progress(
+            self.jid, self.raw.token, _line(self.scrub(f"{done}") if total is None else f"{done}/{total}")
+        )
 
     def heartbeat(self) -> None:
         """Renew the lease now; the worker also does so by itself. Raises Cancelled if the job should stop."""

@@ -14,11 +14,12 @@ from qmodel.app.base import BaseApp
 from qmodel.app.context import Context
 from qmodel.app.errors import BadArguments, BadResult, DeclarationError
 from qmodel.app.schedules import PREFIX, WAITS, recur
-from qmodel.app.signature import HEADERS, Binding, check_function
+from qmodel.app.signature import Binding, check_function
 from qmodel.app.typed_jobs import TypedJob
 from qmodel.client.convert import Duration
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TEXT_BYTES
+from qmodel.contract.redaction import HEADERS, NAMES, opened, sealed
 from qmodel.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class Puts(Generic[P, R]):
         opts.check_names(options, opts.CALL, f"A job of {klass}")
         static, makers = opts.apart(klass, options, names, templates=False)
         kept = {name: one for name, one in self.makers.items() if options.get(name) is None}
-        given = {name: one for name, one in self.given.items() if name not in makers}
+        given = {
+            name: one for name, one in self.given.items() if name not in makers and opts.INSTEAD.get(name) not in static
+        }
         made = Puts(self._kind, {**given, **static}, {**kept, **makers})
         made._put  # noqa: B018 (refuse wrong options here and not at the first put)
         return made
@@ -180,6 +183,8 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
         self.delay = delay_of(given.get("backoff", "exponential"))
         self.fail_on = _classes(self.klass, given.get("fail_on", ()))
         self.serializer = given.get("serializer") or app.serializer
+        self.redact = opts.redaction(self.klass, given, self.binding)
+        self.binding.redact = frozenset(self.redact)
         shared = {name: value for name, value in given.items() if name in opts.SHARED}
         super().__init__(self, *opts.apart(self.klass, shared, self.binding.names, templates=True))
         opts.try_out(self.klass, self._put)
@@ -244,7 +249,8 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
         name = PREFIX + self.klass + (WAITS if waits else "")
         if name not in self.app.jobs:
-            self.app.enter(JobType(self.app, put, {"name": name, "queue": self.queue, "serializer": self.serializer}))
+            given = {"name": name, "queue": self.queue, "serializer": self.serializer, "redact": self.redact}
+            self.app.enter(JobType(self.app, put, given))
         return name
 
     # ---- data and results, as text
@@ -263,6 +269,9 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
     def plain_text(self, plain: dict[str, Any], headers: Mapping[str, str]) -> str:
         """Encode arguments, already converted to JSON's types, as the stored text. Raises DataError."""
         try:
+            if self.redact:
+                named = {**headers, NAMES: " ".join(self.redact)}
+                return sealed(self.serializer.dumps({**plain, HEADERS: named}), self.redact)
             return self.serializer.dumps({**plain, HEADERS: dict(headers)} if headers else plain)
         except DataError as error:
             raise self._culprit(plain, error) from None
@@ -279,10 +288,14 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
                 )
         return error
 
+    def load(self, text: str) -> Any:
+        """Decode the data of a job from its stored text, headers included. Raises ValueError."""
+        return self.serializer.loads(opened(text))
+
     def take(self, context: Context) -> tuple[list[Any], dict[str, Any]]:
         """Decode the function's arguments from a job, and note them in the context. Raises BadArguments."""
         try:
-            data = self.serializer.loads(context.raw.data)
+            data = self.load(context.raw.data)
         except ValueError as error:
             raise BadArguments(f"The data of {self.klass} cannot be read: {error}") from error
         if type(data) is dict and HEADERS in data:
@@ -293,7 +306,7 @@ class JobType(Puts[P, R], Generic[P, R, C, T]):
 
     def next_data(self, context: Context, changed: Mapping[str, Any], waits: bool) -> str:
         """Encode the data of a job's next step: its data with some arguments changed. Raises the errors of `take`."""
-        data = self.serializer.loads(context.raw.data)
+        data = self.load(context.raw.data)
         given = self.binding.by_name(data) | self.binding.plain(dict(changed))
         given.pop(HEADERS, None)
         self.binding.check(given)

@@ -11,14 +11,14 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from qmodel.app.backoff import Backoff
 from qmodel.app.errors import DeclarationError
 from qmodel.app.serializers import Serializer
 from qmodel.client.build import OPTION_OF, fingerprint, new_job
 from qmodel.client.convert import Duration, HasJid
-from qmodel.client.options import DeclarableOptions, RecurrenceOptions
+from qmodel.client.options import DeclarableOptions, MomentOptions, RecurrenceOptions
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import Refusal, Refused
 from qmodel.errors import BadArgument, error_of, hint
@@ -39,7 +39,7 @@ class SharedOptions(DeclarableOptions, total=False):
     """Uniqueness key. True makes it of all arguments, several names of these arguments, a function of what it gets."""
 
 
-class CallOptions(SharedOptions, total=False):
+class CallOptions(SharedOptions, MomentOptions, total=False):
     """Options of one job of a job type: those of `Queue.put` without `text`, and `queue`."""
 
     jid: str | None
@@ -68,6 +68,10 @@ class JobOptions(SharedOptions, ScheduleOptions, total=False):
     fail_on: type[BaseException] | tuple[type[BaseException], ...]
     """Exceptions after which a job fails at once and is not tried again."""
 
+    redact: Iterable[str]
+    """Names of arguments that are shown without their values: on pages, in `qmodel top`, by the command line and over
+    HTTP, in failure messages, log lines and traces."""
+
     arguments: Mapping[str, Any]
     """The arguments of the runs of a recurring job, by name."""
 
@@ -79,6 +83,9 @@ CALL: Final = frozenset(CallOptions.__annotations__)
 SCHEDULE: Final = frozenset(ScheduleOptions.__annotations__)
 DECLARED: Final = frozenset(JobOptions.__annotations__)
 SHARED: Final = frozenset(SharedOptions.__annotations__)
+
+INSTEAD: Final = {"at": "delay", "delay": "at"}
+"""Options that replace each other: a job with one of them does not take the other from its job type."""
 
 RECURS: Final = frozenset({"queue", "priority", "retries", "tags", "throttles"})
 """The options of a job type that the runs of a recurring job can have."""
@@ -102,7 +109,7 @@ def given_only(options: Mapping[str, Any]) -> dict[str, Any]:
 def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
     """Build the put of a job with these options and no data. Refuse what the model would refuse in any state."""
     from qmodel.model.engine import fault
-    from qmodel.model.rules import deduplication
+    from qmodel.model.rules import deduplication, stages
 
     try:
         put = new_job(queue, klass, text="", **{"jid": "tried", **options})
@@ -111,6 +118,7 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
     if (wrong := fault(put)) is not None:
         raise _refused(klass, put, options, Refusal("BAD_ARGUMENT", ("put", wrong)))
     try:
+        stages.check(put, "put")
         deduplication.check(put, "put")
     except Refused as refused:
         raise _refused(klass, put, options, refused.refusal) from None
@@ -147,10 +155,50 @@ def _fits(argument: str, value: Any) -> bool:
 
 
 _TOGETHER: Final = {
+    "at": "Give either at or delay.",
     "unique_mode": "unique_mode needs unique: True, names of arguments, or a key.",
     "unique_for": "unique_for needs unique, and the mode pending or window. The mode window needs unique_for.",
     "unique_max": "unique_max needs unique_mode='debounce'.",
 }
+
+
+# ---- redacted arguments
+
+
+class _Parameters(Protocol):
+    names: list[str]
+    parameters: list[inspect.Parameter]
+
+
+def redaction(klass: str, given: Mapping[str, Any], binding: _Parameters) -> tuple[str, ...]:
+    """Give the names of the redacted arguments. Refuse unknown ones, and options of the job that would show them."""
+    chosen = given.get("redact", ())
+    names = tuple(dict.fromkeys([chosen] if isinstance(chosen, str) else chosen))
+    takes_others = any(p.kind is p.VAR_KEYWORD for p in binding.parameters)
+    for name in names:
+        if not isinstance(name, str) or not (name in binding.names or (takes_others and name.isidentifier())):
+            raise DeclarationError(
+                f"{klass} cannot redact {name!r}: it has no such argument.", hint(str(name), binding.names, "It takes")
+            )
+    for option in ("ordered", "tags", "throttles", "unique"):
+        value = given.get(option)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+        for text in texts if option != "unique" or isinstance(value, str) else ():
+            if shown := [name for name in _fields_in(str(text)) if name in names]:
+                raise DeclarationError(
+                    f"{klass} cannot have {option} = {text!r}: {shown[0]} is redacted, and {option} are shown.",
+                    f"Make it of other arguments, or of a hash: {option}=lambda {shown[0]}, **others: ...",
+                )
+    return names
+
+
+def _fields_in(text: str) -> list[str]:
+    """Find the arguments that a text with placeholders names; none in a text that is no such text."""
+    try:
+        places = [place for _, place, _, _ in string.Formatter().parse(text) if place]
+    except ValueError:
+        return []
+    return [found[0] for place in places if (found := _FIELD.match(place))]
 
 
 # ---- options that are computed from the arguments

@@ -23,11 +23,8 @@ from typing import Any, Final
 
 from qmodel.app.errors import BadArguments, DeclarationError
 from qmodel.app.values import Check, Converter, check_of, converter
+from qmodel.contract.redaction import REDACTED
 from qmodel.errors import hint
-
-HEADERS: Final = "$headers"
-"""The key of headers in a job's data: they travel with a job besides its arguments, for example a trace id. No argument
-can have this name."""
 
 _UNSET: Final = object()
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -59,6 +56,7 @@ class Binding:
         self._converters: dict[str, Converter] | None = None
         self._checks: dict[str, Check] = {}
         self._result: Converter | None = None
+        self.redact: frozenset[str] = frozenset()
 
     # ---- annotations
 
@@ -147,11 +145,14 @@ class Binding:
             if value is not self._defaults.get(name, _UNSET):
                 made.load(dumped)
         except Exception as error:
-            raise self._refused(name, value, parameter, f" {error}.") from error
+            cause = None if name in self.redact else error
+            raise self._refused(name, value, parameter, f" {error}.") from cause
         return dumped
 
     def _refused(self, name: str, value: Any, parameter: str, why: str = "") -> BadArguments:
         wanted = next(inspect.formatannotation(self._hint(p)) for p in self.parameters if p.name == parameter)
+        if name in self.redact:
+            return BadArguments(f"{self.klass} takes {name}: {wanted}, not {REDACTED}.")
         return BadArguments(f"{self.klass} takes {name}: {wanted}, not {value!r:.80}.{why}")
 
     def complete(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -175,6 +176,8 @@ class Binding:
                 try:
                     given[one] = made.load(given[one])
                 except Exception as error:
+                    if one in self.redact:
+                        raise BadArguments(f"{self.klass} cannot take {one} = {REDACTED}.") from None
                     raise BadArguments(f"{self.klass} cannot take {one} = {given[one]!r}: {error}") from error
         return given
 
@@ -185,7 +188,8 @@ class Binding:
         if isinstance(data, dict):
             return data
         if not isinstance(data, list):
-            raise BadArguments(f"The data of {self.klass} are not arguments by name: {data!r:.80}.")
+            shown = REDACTED if self.redact else f"{data!r:.80}"
+            raise BadArguments(f"The data of {self.klass} are not arguments by name: {shown}.")
         try:
             return self.given(tuple(data), {})
         except TypeError as error:

@@ -1,21 +1,28 @@
-"""`qmodel audit`: execute the journal once more, on the model."""
+"""`qmodel audit`: execute the journal once more, on the model: that of a server, or an archived one."""
 
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmodel.cli.archive.options import lost_ranges
+from qmodel.cli.live import need
+from qmodel.cli.on import on_options, on_spark, only
 from qmodel.cli.session import Session, common, session
 from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
-    from qmodel.contract.replies import Recorded
     from qmodel.model.snapshot import Snapshot
     from qmodel.pipeline.audit.replay import Audit
 
@@ -23,22 +30,48 @@ STATE = click.Path(dir_okay=False)
 
 
 @click.command("audit")
+@click.argument("archive", required=False)
+@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
 @click.option("--from", "begin", type=STATE, metavar="FILE", help="Begin with the state that --save or --take wrote.")
 @click.option("--save", type=STATE, metavar="FILE", help="Write the state after the last entry, for the next --from.")
 @click.option("--take", type=STATE, metavar="FILE", help="Only write the state that the server has now, for --from.")
+@click.option("--follow", is_flag=True, help="Go on with new entries as they come, until Ctrl-C.")
 @click.option("--state", is_flag=True, help="Compare the server's whole state with the model's, too.")
-@click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
-def command(begin: str | None, save: str | None, take: str | None, state: bool, most: int) -> None:
+@click.option("--after", type=click.IntRange(0), help="ARCHIVE: from the first state after this entry on.")
+@click.option("--keep", is_flag=True, help="ARCHIVE: keep the state with which each namespace ends.")
+@click.option("--processes", type=click.IntRange(1), help="ARCHIVE: the segments at a time.  [default: cores]")
+@on_options
+def command(
+    archive: str | None,
+    most: int,
+    begin: str | None,
+    save: str | None,
+    take: str | None,
+    follow: bool,
+    state: bool,
+    after: int | None,
+    keep: bool,
+    processes: int | None,
+    on: str,
+) -> None:
     """Check that the server did what the model says: execute its journal once more.
 
     Each operation in the journal is executed on the model, at its moment; the model's reply or refusal must equal the
     server's. `qmodel op config-set journal 1` starts a journal. If the namespace was in use
     before, write its state with --take while the journal is on, and begin with that state. With --from and --save each
-    audit continues where the one before ended. Exit code 1 if something differs.
+    audit continues where the one before ended. Exit code 1 if something differs. With --follow it goes on with new
+    entries as they come, and names a difference at once.
 
-    `qmodel journals` keeps more of a journal than the server does, and audits that.
+    The server keeps the last entries only. `qmodel archive run ARCHIVE --journal` keeps all; then ARCHIVE is audited:
+    each namespace from its beginning, or from a state that `archive run --take` or --keep kept. The segments between
+    states run side by side, in processes or on Spark; each must end with the state that begins the next.
     """
     at = session()
+    if archive is not None:
+        refused(_OF_SERVER, {"from": begin, "save": save, "take": take, "follow": follow, "state": state})
+        _archived(at, archive, after or 0, keep, processes, most, on)
+        return
+    refused(_OF_ARCHIVE, {"after": after, "keep": keep, "processes": processes, "on": on != "local"})
     if take:
         from qmodel.backends.redis.take_snapshot import taken
 
@@ -46,19 +79,79 @@ def command(begin: str | None, save: str | None, take: str | None, state: bool, 
         _write(take, found)
         told(at, {"entry": found.journaled, "file": take}, f"The state after entry {found.journaled} is in {take}.")
         return
+    if follow:
+        if state:
+            raise click.UsageError("--state compares at one moment, and --follow goes on: leave out one of them.")
+        _follow(at, begin, save, most)
+        return
     _audit(at, begin, save, state, most)
+
+
+STATUS = 10.0
+"""The seconds between two lines of --follow that say how far it is."""
+
+_OF_SERVER = "is for the journal on a server: leave out ARCHIVE"
+_OF_ARCHIVE = "is for an archived journal: give ARCHIVE"
+
+
+def refused(why: str, given: dict[str, Any]) -> None:
+    """Refuse options that do not fit. Raises UsageError."""
+    if named := [name for name, value in given.items() if value]:
+        raise click.UsageError(f"--{named[0]} {why}.")
+
+
+def _archived(at: Session, root: str, after: int, keep: bool, processes: int | None, most: int, on: str) -> None:
+    """Audit an archive, in processes of this machine or on Spark."""
+    need("pyarrow", "arrow", "audit ARCHIVE")
+    from qmodel.pipeline.archive.kinds import JOURNAL, opened
+    from qmodel.pipeline.audit import findings
+    from qmodel.pipeline.journal.archive import all_segments
+    from qmodel.processes import processes as in_processes
+
+    root = opened(root, JOURNAL).place
+    segments = all_segments(root, after)
+    _tell_lost(root)
+    began = time.monotonic()
+    if on == "spark":
+        only("local", processes=processes)
+        with on_spark("audit") as spark:
+            from qmodel.pipeline.spark.audit import audit
+
+            rows = [row.asDict() for row in audit(spark, root, after=after, save=keep).collect()]
+    else:
+        count = (processes or os.cpu_count() or 1) if len(segments) > 1 else 1
+        with in_processes(count) as run:
+            rows = [row for found in run(partial(findings.audited, root, save=keep), segments) for row in found]
+    answer(at, rows, most, time.monotonic() - began)
+
+
+def _tell_lost(root: str) -> None:
+    """Name the entries that exist twice: those that a server lost, and its own with the same numbers."""
+    from qmodel.pipeline.archive.layout import Archive
+
+    archive = Archive(root)
+    for namespace in archive.namespaces():
+        if lost := archive.lost(namespace):
+            click.echo(
+                f"{namespace}: the server forked, and entries exist twice. Not audited, in _lost: {lost_ranges(lost)}",
+                err=True,
+            )
 
 
 def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: int) -> None:
     from qmodel.backends.redis.take_snapshot import taken
+    from qmodel.pipeline.audit.follow import history
     from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 
     audit = Audit(_read(begin) if begin else None)
     now = taken(at.url) if state else None
-    found = _one_history(at, audit, None if now is None else now.journaled)
+    pages = history(at.client, audit, None if now is None else now.journaled)
     began, rows = time.monotonic(), list[dict[str, Any]]()
     with without_collection():
-        rows += [{"kind": "reply", **difference._asdict()} for difference in audit.follow(found)]
+        rows += [
+            {"kind": "reply", **difference._asdict()}
+            for difference in audit.follow(entry for page in pages for entry in page)
+        ]
     if now is not None:
         rows += [{"kind": "state", "expected": path} for path in differences(audit.state(), now)]
     if save:
@@ -67,16 +160,42 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
     answer(at, rows, most, time.monotonic() - began)
 
 
-def _one_history(at: Session, audit: Audit, last: int | None) -> Iterator[Recorded]:
-    """Read the entries after those that were audited. Raises AuditForked if the server lost some of these."""
-    from qmodel.errors import Forked
-    from qmodel.pipeline.audit.replay import AuditForked
-    from qmodel.pipeline.journal.pages import entries
+def _follow(at: Session, begin: str | None, save: str | None, most: int) -> None:
+    """Audit the journal as it grows, and name differences at once, until a signal ends it."""
+    from qmodel.errors import ConnectError
+    from qmodel.pipeline.audit.follow import follow
+    from qmodel.pipeline.audit.replay import Audit
 
-    try:
-        yield from entries(at.client, audit.number, last, epoch=audit.epoch)
-    except Forked as fork:
-        raise AuditForked(int(fork.after), int(fork.epoch), int(fork.current), int(fork.common)) from None
+    audit, client, stop = Audit(_read(begin) if begin else None), at.client, threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    began, told_at, differ = time.monotonic(), 0.0, 0
+    while not stop.is_set():
+        try:
+            for look in follow(client, audit, stop):
+                shown = look.differences[: max(most - differ, 0)]
+                differ += len(look.differences)
+                for one in shown:
+                    told(at, {"kind": "reply", **one._asdict()}, click.style(f"{one}\n", fg="red"))
+                    sys.stdout.flush()
+                if time.monotonic() - told_at >= STATUS:
+                    told_at = time.monotonic()
+                    _tell_status(at, audit, look.at, differ)
+        except ConnectError as error:
+            click.echo(f"{error} Retrying.", err=True)
+            stop.wait(1)
+    if save:
+        _write(save, audit.state())
+    rows: list[dict[str, Any]] = [{"kind": "reply"}] * differ
+    rows.append({"kind": "end", "number": audit.number, "entries": audit.entries})
+    answer(at, rows, 0, time.monotonic() - began)
+
+
+def _tell_status(at: Session, audit: Audit, moment: int, differ: int) -> None:
+    """Say on the standard error how far the audit is, and how long ago its last entry was recorded."""
+    behind = f", {max(time.time() - moment / 1000, 0):.1f} s behind" if moment else ""
+    entries = counted(audit.entries, "entry", "entries")
+    click.echo(f"{entries} up to {audit.number}{behind}, {differ} differ.", err=True)
 
 
 def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from qmodel.cli.convert import DURATION, format_duration
+from qmodel.cli.convert import DURATION, EXACT, format_duration
 from qmodel.cli.session import Session, common, session
+from qmodel.client.convert import utc
 from qmodel.errors import QmodelError
+from qmodel.present.text import on_a_line
 
 if TYPE_CHECKING:
     from qmodel.app import JobType, TypedJob
@@ -31,6 +33,7 @@ NUMBERS: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: 
 @click.option("--timeout", type=DURATION, help="The longest wait: 90 (seconds), 1.5s, 10m. [default: for ever]")
 @click.option("--queue", help="A queue other than the job type's.")
 @click.option("--delay", type=DURATION, help="The time until the job is ready.")
+@click.option("--at", type=EXACT, help="When the job is ready: an ISO 8601 time with a time zone, instead of --delay.")
 @click.option("--priority", type=int, help="Lower runs sooner.")
 @click.option("--jid", help="The job's id. [default: a random one]")
 def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int | None, **options: Any) -> None:
@@ -69,7 +72,8 @@ def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int 
 
 def _options(given: dict[str, Any]) -> Any:
     seconds = None if given["delay"] is None else given["delay"] / 1000
-    return {name: value for name, value in {**given, "delay": seconds}.items() if value is not None}
+    at = None if given["at"] is None else utc(given["at"])
+    return {name: value for name, value in {**given, "delay": seconds, "at": at}.items() if value is not None}
 
 
 # ---- arguments
@@ -199,7 +203,7 @@ def _show(job: Job | None, jid: str) -> None:
     before = None
     for stage in job.history if job else ():
         since = "" if before is None else f"+{format_duration((stage.at - before).total_seconds() * 1000)}"
-        facts = " ".join(f"{name}={value}" for name, value in stage.facts.items() if value != "")
+        facts = on_a_line(stage.what, stage.facts)
         moment = stage.at.isoformat(timespec="milliseconds")[11:23]
         click.echo(f"  {moment} {since:>8}  {stage.what:<10} {facts}".rstrip(), err=True)
         before = stage.at

@@ -40,7 +40,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
     "Repair": {
         "retry": "Retry failed jobs, by id.",
-        "cancel": "Cancel jobs: delete them, whatever their state.",
+        "cancel": "Cancel jobs: delete them; with --complete those that are complete too.",
         "pause": "Pause queues: they hand out no jobs.",
         "unpause": "Unpause queues.",
         "config": "List the options and their values.",
@@ -55,8 +55,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "archive": "Keep all events, and the journal, in Parquet.",
         "statistics": "Show how long jobs waited and ran, and what failed, from an archive.",
         "query": "Answer SQL about the jobs and attempts of an archive.",
+        "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
+        "audit": "Execute the journal on the model, and compare the results.",
         "plan": "Simulate the queue: how many workers are enough, and how long will jobs wait?",
-        "spark": "Archive, count, check and simulate jobs on Spark.",
     },
     "Develop": {
         "op": "Execute any operation of the catalogue: put-many, pop, complete, fail, ...",
@@ -68,11 +69,10 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 MORE: Final[dict[str, str]] = {
     "flow": "Show a job's flow, with the dependencies between its jobs, as text or as a picture.",
     "run": "Execute a history: JSON lines, one operation each.",
+    "outbox": "Put the jobs that transactions have written into a table of a database.",
     "exporter": "Export metrics of all queues to Prometheus.",
     "advance-schedules": "Compute the next moments of jobs that recur by cron.",
-    "journals": "Archive journals in Parquet, and audit them.",
-    "audit": "Execute the server's journal on the model, and compare the results.",
-    "reconcile": "Compare the engine's statistics with those of its events, to the last bit.",
+    "requests": "On Spark, enqueue the rows of a table as jobs, and collect their results.",
     "qless-convert": "Put the jobs of the original qless or reqless into a namespace of qmodel.",
     "qless-lua": "Print the script that a qless binding loads in place of its own.",
 }

@@ -6,12 +6,16 @@ import secrets
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmodel.cli import campaigns, concurrent, fresh, graph, kit, without_password
+from qmodel.cli.on import on_options, on_spark, only
 from qmodel.cli.session import common, session
+
+if TYPE_CHECKING:
+    from qmodel.conformance.campaign.parts import Campaign, Total
 
 
 @click.group("conformance")
@@ -35,7 +39,13 @@ def command() -> None:
 @click.option(
     "--laws", "lawful", is_flag=True, help="Check the laws too: they find rules that are wrong on both sides."
 )
+@click.option("--every", default=1, show_default=True, type=click.IntRange(1), help="Compare the state each N-th step.")
 @campaigns.PICTURE
+@on_options
+@click.option("--tasks", type=click.IntRange(1), help="With --on spark.  [default: Spark's]")
+@click.option(
+    "--out", metavar="FOLDER", help="With --on spark: a new folder for parts, coverage, failures, as Parquet."
+)
 def run(
     examples: int,
     steps: int,
@@ -44,28 +54,47 @@ def run(
     dialect: str | None,
     processes: int | None,
     lawful: bool,
+    every: int,
     picture: Path | None,
+    on: str,
+    tasks: int | None,
+    out: str | None,
 ) -> None:
     """Execute generated histories on a backend and on the model, and compare all replies and states.
 
-    Ends at the first difference, shrunk to the fewest operations that show it; then the exit code is 1.
+    Ends at the first difference, shrunk to the fewest operations that show it; then the exit code is 1. Each history
+    follows from the seed and its number, so --processes and --on spark run the same ones. On Spark, a difference is
+    shrunk on its executor, and the campaign goes on.
     """
     at = session()
     if url is not None:
         at.url, at.url_from = url, "--subject"
     seed = seed or secrets.token_hex(4)
-    if dialect and (processes or picture):
-        raise click.UsageError("A dialect is compared in one process: leave out --processes and --picture.")
+    if dialect and (processes or picture or on == "spark" or every > 1):
+        raise click.UsageError(
+            "A dialect is compared in one process, with all states: leave out --processes, --picture, --on and --every."
+        )
     if dialect and lawful:
         raise click.UsageError("The laws are about operations, not about calls of a dialect: leave out --laws.")
-    if processes or picture:
-        return _in_processes(examples, steps, seed, processes or 1, picture, lawful)
-    campaign = _dialect_campaign if dialect else _lawful_campaign if lawful else _campaign
-    with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
-        summary = campaign(at.url, examples, seed, advance, steps)
-    again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
+    again = f"qmodel conformance run --examples {examples} --steps {steps} --seed {seed} "
+    again += f"--subject {without_password(at.url)}"
     again += f" --dialect {dialect}" if dialect else " --laws" if lawful else ""
-    _answer(summary, seed, f"Again: qmodel conformance run {again}")
+    again += f" --every {every}" if every > 1 else ""
+    if on == "spark":
+        only("local", processes=processes)
+        total = _on_spark(_parts(steps, seed, every, lawful), examples, tasks, out)
+        return campaigns.answer(at, total, seed, f"{again} --on spark", picture)
+    only("spark", tasks=tasks, out=out)
+    if processes or picture:
+        total = _in_processes(_parts(steps, seed, every, lawful), examples, processes or 1)
+        return campaigns.answer(at, total, seed, f"{again} --processes {processes or 1}", picture)
+    with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
+        summary = (
+            _dialect_campaign(at.url, examples, seed, advance, steps)
+            if dialect
+            else _campaign(at.url, examples, seed, advance, steps=steps, every=every, lawful=lawful)
+        )
+    _answer(summary, seed, f"Again: {again}")
 
 
 def _answer(summary: Any, seed: str, again: str) -> None:
@@ -91,39 +120,53 @@ def _answer(summary: Any, seed: str, again: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _in_processes(examples: int, steps: int, seed: str, processes: int, picture: Path | None, lawful: bool) -> None:
+def _parts(steps: int, seed: str, every: int, lawful: bool) -> Campaign:
+    """Make the campaign of the session's subject, for several processes."""
+    from qmodel.conformance.campaign import parts
+    from qmodel.conformance.subjects import named
+
+    opening = named.Opening(session().url)
+    opening.check()
+    return parts.Campaign(seed, opening, steps, every, lawful=lawful)
+
+
+def _in_processes(what: Campaign, examples: int, processes: int) -> Total:
     """Run the parts of a campaign side by side, until one has found a difference."""
     from qmodel.conformance.campaign import parts
     from qmodel.conformance.campaign.processes import perform
-    from qmodel.conformance.subjects import named
 
-    at = session()
-    opening = named.Opening(at.url)
-    opening.check()
     total, began = parts.Total(), time.monotonic()
     size = max(1, min(parts.HISTORIES, examples // (4 * processes)))
-    with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
-        for part in perform(parts.Campaign(seed, opening, steps, lawful=lawful), examples, processes, size):
+    with _progress(examples, shown=sys.stderr.isatty() and not session().json) as advance:
+        for part in perform(what, examples, processes, size):
             total.add(part)
             advance(total)
             if not total.agrees:
                 break
     total.seconds = time.monotonic() - began
-    again = f"--examples {examples} --steps {steps} --seed {seed} --subject {without_password(at.url)}"
-    again += " --laws" if lawful else ""
-    campaigns.answer(at, total, seed, f"qmodel conformance run {again} --processes {processes}", picture)
+    return total
 
 
-def _campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
+def _on_spark(what: Campaign, examples: int, tasks: int | None, out: str | None) -> Total:
+    """Run the parts of a campaign on executors, and write their tables to `out`."""
+    with on_spark("conformance run") as spark:
+        from qmodel.pipeline.spark import campaign
+
+        began, found = time.monotonic(), campaign.campaign(spark, what, examples, tasks=tasks)
+        if out:
+            found.write.parquet(f"{out}/parts")
+            found = spark.read.parquet(f"{out}/parts")
+            for name, table in (("coverage", campaign.coverage(found)), ("failures", campaign.failures(found))):
+                table.coalesce(1).write.parquet(f"{out}/{name}")
+        total = campaign.total(found)
+    total.seconds = time.monotonic() - began
+    return total
+
+
+def _campaign(url: str, examples: int, seed: str, advance: Any, **options: Any) -> Any:
     from qmodel.conformance.campaign import campaign
 
-    return campaign.run(examples, seed, _subject(url), advance, steps=steps)
-
-
-def _lawful_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
-    from qmodel.conformance.campaign import campaign
-
-    return campaign.run(examples, seed, _subject(url), advance, steps=steps, lawful=True)
+    return campaign.run(examples, seed, _subject(url), advance, **options)
 
 
 def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:

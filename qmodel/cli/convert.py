@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmodel.client.convert import parse_exact_instant
 from qmodel.present.durations import format_duration, format_moment, parse_duration, parse_moment
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Parsed(ParamType):
 
 DURATION = Parsed("duration", parse_duration)
 MOMENT = Parsed("moment", parse_moment)
+EXACT = Parsed("time", parse_exact_instant)
 
 
 def read_text(text: str) -> str:
@@ -46,6 +48,7 @@ TEXT = Parsed("text", read_text)
 
 __all__ = [
     "DURATION",
+    "EXACT",
     "MOMENT",
     "TEXT",
     "Parsed",

@@ -17,10 +17,12 @@ from typing import Any
 import click
 
 from qmodel.cli import bulk, show
-from qmodel.cli.convert import DURATION, MOMENT, TEXT, parse_duration
+from qmodel.cli.convert import DURATION, EXACT, MOMENT, TEXT, parse_duration
 from qmodel.cli.session import Session, common, session
+from qmodel.contract import redaction
 from qmodel.contract.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
 from qmodel.contract.operations import CATALOGUE, Argument, Events, Operation, Spec
+from qmodel.present.fields import SHOWN_ONLY
 from qmodel.wire.plain import plain
 
 FILLED_IN = {
@@ -87,7 +89,7 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
         required = (spec.name, argument.name) not in LEFT_OUT
         return click.Argument(
             [argument.name],
-            type=_type(argument),
+            type=_type(spec, argument),
             nargs=-1 if several else 1,
             required=required,
             metavar=_metavar(argument) + "..." * several if required else f"[{_metavar(argument)}]",
@@ -96,7 +98,7 @@ def _parameter(spec: Spec, argument: Argument) -> click.Parameter:
         return click.Option([_option(spec, argument)], is_flag=True, help="Yes. [default: no]")
     return click.Option(
         [_option(spec, argument), argument.name],
-        type=_type(argument),
+        type=_type(spec, argument),
         multiple=isinstance(kind, ListOf),
         default=None,
         metavar=_metavar(argument),
@@ -117,12 +119,14 @@ def _metavar(argument: Argument) -> str:
     return argument.name.removesuffix("_ms").upper()
 
 
-def _type(argument: Argument) -> click.ParamType[Any] | None:
+def _type(spec: Spec, argument: Argument) -> click.ParamType[Any] | None:
     kind = argument.kind.item if isinstance(argument.kind, ListOf) else argument.kind
     if isinstance(kind, Operations):
         return click.File()
     if argument.name.endswith("_ms"):
         return DURATION
+    if (spec.name, argument.name) == ("put", "at"):
+        return EXACT
     if argument.name in ("at", "since", "start_at", "end_at", "due_at"):
         return MOMENT
     if isinstance(kind, Choice):
@@ -138,6 +142,8 @@ def _help(spec: Spec, argument: Argument) -> str:
     kind = argument.kind
     if argument.name.endswith("_ms"):
         expected = "a duration: 90 (seconds), 1.5s, 10m, 2h, 1d"
+    elif (spec.name, argument.name) == ("put", "at"):
+        expected = "an ISO 8601 time with a time zone, 2026-01-31T12:00:00+01:00, instead of --delay"
     elif argument.name in ("at", "since", "start_at", "end_at"):
         expected = "milliseconds since the epoch, an ISO time, today or yesterday"
     elif isinstance(kind, ListOf):
@@ -281,9 +287,11 @@ def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] 
             "or give several operations to `qmodel run`.",
             err=True,
         )
+    if redaction.is_shown(getattr(op, "data", None) or ""):
+        raise click.UsageError(SHOWN_ONLY)
     if spec.name == "put":
         _warn_of_text(op)
-    reply = executed(at, op)
+    reply = redaction.replied(op, executed(at, op))
     if at.json:
         at.answer(plain(reply))
     else:

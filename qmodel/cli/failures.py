@@ -12,13 +12,13 @@ import click
 from qmodel.cli import show
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import operations as ops
-from qmodel.contract import replies
+from qmodel.contract import redaction, replies
 from qmodel.present import bulk, groups
 from qmodel.present.actions import ACTIONS, Once, outcome
 from qmodel.present.durations import short_duration
 from qmodel.present.fields import Fields
 from qmodel.present.numbers import counted, number
-from qmodel.present.text import clean, gist
+from qmodel.present.text import arguments, clean, gist
 
 
 @click.command("failures")
@@ -82,7 +82,7 @@ def _newest(at: Session, names: list[str]) -> dict[str, replies.Job]:
     """Give the latest failed job of each group, in two round trips."""
     pages = at.client.execute_many(ops.Failed(name, 0, 1) for name in names)
     jids = tuple(jid for page in pages if isinstance(page, replies.Page) for jid in page.jids)
-    jobs = at.client.multiget(jids)
+    jobs = redaction.shown(at.client.multiget(jids))
     return {job.failure.group: job for job in jobs if job.failure}
 
 
@@ -94,7 +94,7 @@ def _newest_cells(now: int, job: replies.Job | None) -> tuple[str, ...]:
 
 def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
     page: replies.Page = at.client.execute(ops.Failed(group, offset, count))
-    jobs: list[replies.Job] = at.client.multiget(page.jids)
+    jobs: list[replies.Job] = redaction.shown(at.client.multiget(page.jids))
     if at.json:
         at.answer({"group": group, "total": page.total, "jobs": [_plain(job) for job in jobs]})
         return
@@ -107,7 +107,7 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
             _say_whole(now, job)
     else:
         rows = [_line(now, job) for job in jobs]
-        show.table(at, ("jid", "klass", "queue", ">failed", "message"), rows, whole=("jid", ">failed"))
+        show.table(at, ("jid", "klass", "queue", ">failed", "data", "message"), rows, whole=("jid", ">failed"))
     first, last = offset + 1, offset + len(jobs)
     click.echo(f"\n{first} to {last} of {page.total}." if jobs else f"\nTotal: {number(page.total)}.")
     if offset + len(jobs) < page.total and jobs:
@@ -116,14 +116,17 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
 
 def _line(now: int, job: replies.Job) -> tuple[str, ...]:
     if job.failure is None:  # it was retried in the meantime
-        return (job.jid, job.klass, job.queue, "-", job.state)
-    return (job.jid, job.klass, job.queue, f"{short_duration(now - job.failure.at)} ago", gist(job.failure.message))
+        return (job.jid, job.klass, job.queue, "-", arguments(job.data), job.state)
+    failed = f"{short_duration(now - job.failure.at)} ago"
+    return (job.jid, job.klass, job.queue, failed, arguments(job.data, 40), gist(job.failure.message))
 
 
 def _say_whole(now: int, job: replies.Job) -> None:
     failure = job.failure
     when = f"{short_duration(now - failure.at)} ago on {failure.worker or '-'}" if failure else job.state
     click.secho(f"{job.jid}  {job.klass} in {job.queue}, {when}", bold=True)
+    if given := arguments(job.data, 1000):
+        click.echo(given)
     click.echo(clean(failure.message).rstrip() + "\n" if failure else "")
 
 

@@ -1,4 +1,4 @@
-"""What `qmodel statistics` and `qmodel spark statistics` share: options, and the display of figures."""
+"""The options of `qmodel statistics`, and the display of figures."""
 
 from __future__ import annotations
 

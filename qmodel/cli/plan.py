@@ -6,14 +6,20 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmodel.cli import planned
 from qmodel.cli.live import need
+from qmodel.cli.on import on_options, on_spark, only
 from qmodel.cli.session import common, session
 from qmodel.errors import QmodelError
+
+if TYPE_CHECKING:
+    from qmodel.cli.session import Session
+    from qmodel.planning.capacity import Outcome
+    from qmodel.planning.grids import Grid
 
 EXAMPLE = """\
 # How many workers are enough? Run: qmodel plan run {name} --picture plan.svg
@@ -56,7 +62,7 @@ def command() -> None:
 @command.command("new")
 @click.argument("file", metavar="GRID.toml", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--observe", is_flag=True, help="From the events of --url: when jobs came and how long they took.")
-@click.option("--archive", metavar="FOLDER", help="The same from an archive of events (`qmodel spark archive`).")
+@click.option("--archive", metavar="FOLDER", help="The same from an archive of events (`qmodel archive run`).")
 @click.option("--namespace", help="The namespace, if the archive has several.")
 def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -> None:
     """Write a first grid: of example jobs, or of observed ones."""
@@ -117,24 +123,43 @@ def _observed(archive: str | None, namespace: str | None) -> Any:
 
 @command.command("run")
 @planned.options
-@click.option(
-    "--processes",
-    type=click.IntRange(1),
-    default=lambda: os.cpu_count() or 1,
-    help="The number of processes.  [default: all cores]",
-)
-def run(file: Path, out: Path | None, picture: Path | None, metric: str, processes: int) -> None:
-    """Simulate all points of a grid; show how long jobs wait at each, with confidence intervals."""
+@on_options
+@click.option("--processes", type=click.IntRange(1), help="With --on local.  [default: all cores]")
+@click.option("--tasks", type=click.IntRange(1), help="With --on spark.  [default: Spark's]")
+def run(
+    file: Path,
+    out: Path | None,
+    picture: Path | None,
+    metric: str,
+    on: str,
+    processes: int | None,
+    tasks: int | None,
+) -> None:
+    """Simulate all points of a grid; show how long jobs wait at each, with confidence intervals.
+
+    On one machine, processes cost less than Spark.
+    """
+    at, grid, began = session(), planned.read(file, out, metric), time.monotonic()
+    if on == "spark":
+        only("local", processes=processes)
+        with on_spark("plan run") as spark:
+            from qmodel.planning.spark import measurements, outcomes
+
+            found = outcomes(grid, measurements(spark, grid, tasks=tasks))
+    else:
+        only("spark", tasks=tasks)
+        found = _here(at, grid, processes or os.cpu_count() or 1)
+    planned.answer(at, grid, found, time.monotonic() - began, out, picture, metric)
+
+
+def _here(at: Session, grid: Grid, processes: int) -> list[Outcome]:
+    """Simulate a grid in processes of this machine."""
     from qmodel.planning import capacity
 
-    at = session()
-    grid = planned.read(file, out, metric)
-    began = time.monotonic()
     with click.progressbar(
         length=len(grid.points) * grid.runs, label="runs", file=sys.stderr, hidden=at.json or not sys.stderr.isatty()
     ) as bar:
-        found = capacity.run(grid, processes, lambda measured: bar.update(1))
-    planned.answer(at, grid, found, time.monotonic() - began, out, picture, metric)
+        return capacity.run(grid, processes, lambda measured: bar.update(1))
 
 
 common(command)

@@ -1,4 +1,4 @@
-"""What `qmodel plan run` and `qmodel spark plan` share: read the grid, show and write the results."""
+"""Read the grid of `qmodel plan run`; show and write the results."""
 
 from __future__ import annotations
 

@@ -35,12 +35,18 @@ def command(archive: str, sql: str, tables: str | None, memory: str) -> None:
     from qmodel.pipeline.archive.kinds import EVENTS, opened
     from qmodel.pipeline.silver.build import update
     from qmodel.pipeline.statistics.local import DuckDB
+    from qmodel.pipeline.statistics.runs import Range, again_if_merged
 
     at, root = session(), opened(archive, EVENTS)
     with DuckDB(memory) as engine:
-        new = update(engine, root, tables or f"{archive.rstrip('/')}/_silver")
+        new: dict[str, Range] = {}
+
+        def asked() -> tuple[list[str], list[tuple[Any, ...]]]:
+            new.update(update(engine, root, tables or f"{archive.rstrip('/')}/_silver"))
+            return engine.asked(sql)
+
         try:
-            columns, rows = engine.asked(sql)
+            columns, rows = again_if_merged(asked)
         except duckdb.Error as error:
             raise QmodelError(str(error)) from None
     if at.json:

@@ -10,6 +10,7 @@ import click
 
 from qmodel.cli import show
 from qmodel.cli.session import common, session
+from qmodel.contract import redaction
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import error_of
@@ -33,7 +34,7 @@ def command(file: Any) -> None:
     at = session()
     executed = refused = 0
     for now, op in _history(file, at.now):
-        found = at.client.backend.execute(op, now)
+        found = redaction.replied(op, at.client.backend.execute(op, now))
         executed += 1
         refused += isinstance(found, Refusal)
         if at.json:

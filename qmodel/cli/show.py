@@ -13,8 +13,10 @@ from qmodel.contract import replies
 from qmodel.contract.events import BETWEEN_TAGS, Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
+from qmodel.contract.redaction import shown
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
 from qmodel.present.numbers import counted
+from qmodel.present.text import on_a_line
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
@@ -122,7 +124,7 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
             click.echo(f"  {'':<11} {line}")
     click.echo("  history")
     for stage in job.history:
-        facts = " ".join(f"{name}={fact}" for name, fact in stage.named.items())
+        facts = on_a_line(stage.what, stage.named)
         click.echo(f"    {format_moment(stage.at)}  {stage.what:<10} {facts}")
 
 
@@ -131,7 +133,7 @@ def _page(at: Session, op: Any, page: replies.Page) -> None:
         for jid in page.jids:
             click.echo(jid)
     elif page.jids:
-        jobs(at, [job.raw for job in at.client.jobs.get_many(page.jids)])
+        jobs(at, shown(at.client.multiget(page.jids)))
     first = op.offset + 1 if page.jids else op.offset
     click.echo(f"{first} to {op.offset + len(page.jids)} of {page.total}")
 
@@ -148,12 +150,12 @@ def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
         "paused": "yes" if found.paused else "no",
     }
     for name, value in rows.items():
-        shown = value
+        text = value
         if name.endswith("_ms"):
-            shown = format_duration(value)
+            text = format_duration(value)
         elif name.endswith("_at") and name != "due_at":
-            shown = format_moment(value)
-        click.echo(f"{name.removesuffix('_ms'):>9}  {shown}")
+            text = format_moment(value)
+        click.echo(f"{name.removesuffix('_ms'):>9}  {text}")
 
 
 def _schedules(at: Session, op: Any, found: tuple[replies.Schedule, ...]) -> None:
@@ -332,7 +334,7 @@ def _found(at: Session, op: Any, found: replies.Found) -> None:
         click.echo(f"More may follow: --cursor '{found.cursor}'")
 
 
-def _bulk(at: Session, op: Any, found: replies.Bulk) -> None:
+def _bulk(at: Session, op: Any, found: replies.Bulk | replies.Cleaned) -> None:
     done = {"cancel_many": "canceled", "retry_many": "retried"}.get(op.spec.name, "deleted")
     passed = "left" if op.spec.name == "obliterate" else "passed over"
     fit = "fit" if getattr(op, "preview", False) else done
@@ -393,6 +395,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "drained": _drained,
     "found": _found,
     "bulk": _bulk,
+    "cleaned": _bulk,
     "entries": _entries,
     "events": _events,
     "recorded": _recorded,

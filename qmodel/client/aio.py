@@ -427,7 +427,7 @@ class AsyncClient(AsyncExecutor):
         ended = await self._results.wait(jids, seconds) if jids else {}
         return [result_of(jid, ended.get(jid), seconds) for jid in jids]
 
-    async def _bulk(self, op: ops.CancelMany | ops.Clean | ops.RetryMany) -> replies.Bulk:
+    async def _bulk(self, op: ops.CancelMany | ops.RetryMany) -> replies.Bulk:
         """Repeat an operation on many jobs until all have been examined, 1000 per step."""
         done = passed = 0
         while True:
@@ -996,6 +996,14 @@ class AsyncJob(AsyncJobFields):
         self._finished = True
         return await self.client.jobs.cancel(self, cascade=cascade)
 
+    async def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
+        """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
+
+        With `cascade` its dependents are deleted too, as with `cancel`.
+        """
+        self._finished = True
+        return await self.client.jobs.delete(self, cascade=cascade)
+
     # ---- dependencies, tags, tracking
 
     async def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
@@ -1077,15 +1085,21 @@ class AsyncJobs:
         tag: str | None = None,
         worker: str | None = None,
         group: str | None = None,
+        klass_like: str | None = None,
+        jid_like: str | None = None,
+        text: str | None = None,
     ) -> AsyncIterator[AsyncJob]:
         """Iterate over the jobs that match all criteria. A job that does not change its list meanwhile is found once.
+
+        In `klass_like` and `jid_like` a `*` stands for any characters: `Send*`. `text` must occur in the stored data.
 
         Give at least a queue, a tag, a group, a worker, or the state complete or failed; otherwise it is refused with
         TooWide.
         """
         cursor = ""
         while True:
-            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE)
+            parts = (klass_like, jid_like, text)
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE, *parts)
             found: replies.Found = await self._client.execute(op)
             for known in found.jobs:
                 yield AsyncJob(self._client, known.jid, known)
@@ -1121,14 +1135,21 @@ class AsyncJobs:
         tag: str | None = None,
         group: str | None = None,
         preview: bool = False,
-    ) -> replies.Bulk:
+    ) -> replies.Cleaned:
         """Delete complete or failed jobs that ended at least `older` ago.
 
-        Failed jobs with dependents stay, and `passed` counts them. With `preview` nothing changes, and `done` counts
-        the matching jobs.
+        Failed jobs with dependents stay, and `passed` counts them. `jids` are the ids of the deleted jobs. With
+        `preview` nothing changes, and `done` and `jids` are about the matching jobs.
         """
         op = ops.Clean(state, milliseconds(older), queue, klass, tag, group, preview=preview)
-        return await self._client._bulk(op)
+        passed, jids = 0, list[str]()
+        while True:
+            part: replies.Cleaned = await self._client.execute(op)
+            passed += part.passed
+            jids += part.jids
+            if not part.cursor:
+                return replies.Cleaned(len(jids), passed, "", tuple(jids))
+            op = replace(op, cursor=part.cursor)
 
     async def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
         """Delete up to 1000 unfinished jobs in one step, all or none; give the ids of the jobs deleted.
@@ -1138,6 +1159,14 @@ class AsyncJobs:
         """
         canceled: tuple[str, ...] = await self._client.execute(ops.Cancel(jids_of(jobs), cascade))
         return canceled
+
+    async def delete(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
+        """Delete up to 1000 jobs in one step, whatever their states, all or none; give the ids of the jobs deleted.
+
+        Unknown jobs are skipped. A worker that holds one loses it. For dependents see `cancel`.
+        """
+        deleted: tuple[str, ...] = await self._client.execute(ops.Cancel(jids_of(jobs), cascade, True))
+        return deleted
 
     async def timeout(self, *jobs: HasJid | str) -> tuple[str, ...]:
         """Take leases away, all or none: the jobs are stalled, and the next pop leases them first."""

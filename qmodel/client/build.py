@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Unpack
 
 from qmodel import runtime
-from qmodel.client.convert import Duration, edges_of, encode_data, instant, milliseconds, names_of
+from qmodel.client.convert import Duration, edges_of, encode_data, exact_instant, instant, milliseconds, names_of
 from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
 from qmodel.contract.operations import Publish, Put, Recur, Subscribe
 from qmodel.errors import hint
@@ -46,6 +46,7 @@ PUT: Final[Mapping[str, Conversion]] = {
     **_durations("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
     "unique_for": ("unique_ms", milliseconds),
     "unique_max": ("unique_max_ms", milliseconds),
+    "at": ("at", exact_instant),
     "tags": ("tags", names_of),
     "depends": ("depends", edges_of),
     "lifo": ("lifo", _true_or_default),

@@ -65,6 +65,46 @@ def instant(day: Day | None) -> int | None:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
+def exact_instant(at: datetime) -> int:
+    """Convert a datetime with a time zone to milliseconds since the epoch, rounded up: nothing happens before it.
+
+    Raises ValueError for a datetime without a zone, and TypeError for anything else.
+
+    >>> exact_instant(datetime(1970, 1, 1, 0, 0, 1, 1, tzinfo=UTC))
+    1001
+    """
+    if not isinstance(at, datetime):
+        raise TypeError(
+            f"at={at!r} is not a datetime. Give one with a time zone, such as datetime(2026, 1, 31, 12, tzinfo=UTC), "
+            "or a duration as delay."
+        )
+    if at.utcoffset() is None:
+        raise ValueError(
+            f"at={at!r} has no time zone. Add one: at.replace(tzinfo=ZoneInfo('Europe/Berlin')), or at.astimezone() "
+            "for the zone of this machine."
+        )
+    return -((EPOCH - at) // timedelta(milliseconds=1))
+
+
+def parse_exact_instant(text: str) -> int:
+    """Read a moment as milliseconds since the epoch: that number, or an ISO 8601 time with a time zone.
+
+    Raises ValueError for anything else.
+
+    >>> parse_exact_instant("1970-01-01T01:00:01+01:00"), parse_exact_instant("250")
+    (1000, 250)
+    """
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a moment: write an ISO 8601 time such as 2026-01-31T12:00:00Z") from None
+    if at.utcoffset() is None:
+        raise ValueError(f"{text!r} has no time zone: add Z for UTC, or an offset such as +01:00")
+    return exact_instant(at)
+
+
 def moment(at: int) -> datetime | None:
     """Convert milliseconds since the epoch to an aware datetime in UTC. 0 means never and gives None.
 

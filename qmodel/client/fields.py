@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from qmodel.client.convert import decode, duration_of, moment, utc
-from qmodel.client.values import Failure, Stage
+from qmodel.client.values import Attempt, Failure, Stage
 from qmodel.contract import replies
 from qmodel.contract.operations import Put
 from qmodel.errors import DataError, NotLoadedError
@@ -142,6 +142,21 @@ class Fields:
         """Its last failure, if it has failed and has not been completed since."""
         failure = self._load().failure
         return failure and Failure(failure.group, failure.message, utc(failure.at), failure.worker)
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Its attempts, oldest first, with the reason of each that was retried or failed.
+
+        They are read from the history, so a job with a long one (option max-job-history) has only its newest attempts.
+        The message of an attempt is the end of what the worker reported, up to 1024 bytes.
+        """
+        return [
+            Attempt(
+                one.outcome, one.worker, utc(one.began_at), utc(one.ended_at) if one.ended_at else None,
+                timedelta(milliseconds=one.ended_at - one.began_at) if one.ended_at else None, one.group, one.message,
+            )
+            for one in self._load().attempts
+        ]  # fmt: skip
 
     @property
     def subject(self) -> str | None:

@@ -8,6 +8,7 @@ it keeps its value on an existing job and has its default on a new one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Literal, TypedDict
 
 from qmodel.client.convert import Day, Duration, HasJid
@@ -93,6 +94,15 @@ class DeclarableOptions(StageOptions, ClaimOptions, total=False):
     """With `debounce`: the longest time from the holder's put for which later puts may restart its delay."""
 
 
+class MomentOptions(TypedDict, total=False):
+    """When a job is ready, as a moment."""
+
+    at: datetime | None
+    """When the job is ready, by the server's clock: a datetime with a time zone, instead of `delay`. A moment that is
+    past means now.
+    """
+
+
 class DependencyOptions(TypedDict, total=False):
     """What a job waits for."""
 
@@ -102,7 +112,7 @@ class DependencyOptions(TypedDict, total=False):
     """
 
 
-class MoveOptions(DeclarableOptions, DependencyOptions, total=False):
+class MoveOptions(DeclarableOptions, MomentOptions, DependencyOptions, total=False):
     """Options of a put but for its data and its id: `Job.move` takes these."""
 
     ordered: str | None
@@ -116,7 +126,7 @@ class MoveOptions(DeclarableOptions, DependencyOptions, total=False):
     """
 
 
-class SubRequestOptions(AttemptOptions, ClaimOptions, DependencyOptions, total=False):
+class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyOptions, total=False):
     """Options of `Request.add`: those of a put, without priority and keys."""
 
     name: str | None

@@ -424,7 +424,7 @@ class Client(Executor):
         ended = self._results.wait(jids, seconds) if jids else {}
         return [result_of(jid, ended.get(jid), seconds) for jid in jids]
 
-    def _bulk(self, op: ops.CancelMany | ops.Clean | ops.RetryMany) -> replies.Bulk:
+    def _bulk(self, op: ops.CancelMany | ops.RetryMany) -> replies.Bulk:
         """Repeat an operation on many jobs until all have been examined, 1000 per step."""
         done = passed = 0
         while True:
@@ -987,6 +987,14 @@ class Job(JobFields):
         self._finished = True
         return self.client.jobs.cancel(self, cascade=cascade)
 
+    def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
+        """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
+
+        With `cascade` its dependents are deleted too, as with `cancel`.
+        """
+        self._finished = True
+        return self.client.jobs.delete(self, cascade=cascade)
+
     # ---- dependencies, tags, tracking
 
     def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
@@ -1068,15 +1076,21 @@ class Jobs:
         tag: str | None = None,
         worker: str | None = None,
         group: str | None = None,
+        klass_like: str | None = None,
+        jid_like: str | None = None,
+        text: str | None = None,
     ) -> Iterator[Job]:
         """Iterate over the jobs that match all criteria. A job that does not change its list meanwhile is found once.
+
+        In `klass_like` and `jid_like` a `*` stands for any characters: `Send*`. `text` must occur in the stored data.
 
         Give at least a queue, a tag, a group, a worker, or the state complete or failed; otherwise it is refused with
         TooWide.
         """
         cursor = ""
         while True:
-            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE)
+            parts = (klass_like, jid_like, text)
+            op = ops.Search(queue, state, klass, tag, worker, group, cursor, SEARCH_PAGE, *parts)
             found: replies.Found = self._client.execute(op)
             for known in found.jobs:
                 yield Job(self._client, known.jid, known)
@@ -1112,14 +1126,21 @@ class Jobs:
         tag: str | None = None,
         group: str | None = None,
         preview: bool = False,
-    ) -> replies.Bulk:
+    ) -> replies.Cleaned:
         """Delete complete or failed jobs that ended at least `older` ago.
 
-        Failed jobs with dependents stay, and `passed` counts them. With `preview` nothing changes, and `done` counts
-        the matching jobs.
+        Failed jobs with dependents stay, and `passed` counts them. `jids` are the ids of the deleted jobs. With
+        `preview` nothing changes, and `done` and `jids` are about the matching jobs.
         """
         op = ops.Clean(state, milliseconds(older), queue, klass, tag, group, preview=preview)
-        return self._client._bulk(op)
+        passed, jids = 0, list[str]()
+        while True:
+            part: replies.Cleaned = self._client.execute(op)
+            passed += part.passed
+            jids += part.jids
+            if not part.cursor:
+                return replies.Cleaned(len(jids), passed, "", tuple(jids))
+            op = replace(op, cursor=part.cursor)
 
     def cancel(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
         """Delete up to 1000 unfinished jobs in one step, all or none; give the ids of the jobs deleted.
@@ -1129,6 +1150,14 @@ class Jobs:
         """
         canceled: tuple[str, ...] = self._client.execute(ops.Cancel(jids_of(jobs), cascade))
         return canceled
+
+    def delete(self, *jobs: HasJid | str, cascade: bool = False) -> tuple[str, ...]:
+        """Delete up to 1000 jobs in one step, whatever their states, all or none; give the ids of the jobs deleted.
+
+        Unknown jobs are skipped. A worker that holds one loses it. For dependents see `cancel`.
+        """
+        deleted: tuple[str, ...] = self._client.execute(ops.Cancel(jids_of(jobs), cascade, True))
+        return deleted
 
     def timeout(self, *jobs: HasJid | str) -> tuple[str, ...]:
         """Take leases away, all or none: the jobs are stalled, and the next pop leases them first."""

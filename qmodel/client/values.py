@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from qmodel.client.convert import decode
@@ -47,6 +47,22 @@ class Failure(NamedTuple):
     message: str
     at: datetime
     worker: str
+
+
+class Attempt(NamedTuple):
+    """One attempt of a job: who made it, when, how it ended, and why if it was retried or failed.
+
+    `outcome` is completed, failed, retried, released, lapsed or timed_out (its lease ended), lost (the job was moved),
+    or running; then `ended` and `took` are None.
+    """
+
+    outcome: str
+    worker: str
+    began: datetime
+    ended: datetime | None
+    took: timedelta | None
+    group: str
+    message: str
 
 
 class Stage(NamedTuple):

@@ -390,6 +390,10 @@ Subject = Annotated[str, Name()]
 Patterns = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 SubscriptionName = Annotated[str, Id(112)]
 """Shorter than a job id, because its jobs are called `<subscription>:<number>`."""
+Wildcard = Annotated[str, Name()]
+"""A name in which `*` stands for any characters, also none."""
+Fragment = Annotated[str, Name(64)]
+"""Short, because each byte of the data is compared with it."""
 Reason = Annotated[str, Name()]
 MetadataKey = Annotated[str, Name()]
 MetadataValue = Annotated[str, Text(1024)]

@@ -27,7 +27,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "completed": ("jid", "queue", "worker", "token", "run_ms"),
     "advanced": ("jid", "queue", "worker", "token", "run_ms", "to", "state"),
     "failed": ("jid", "queue", "worker", "token", "group"),
-    "retried": ("jid", "queue", "worker", "token", "remaining", "state"),
+    "retried": ("jid", "queue", "worker", "token", "remaining", "state", "group"),  # a group if the call gives one
     "released": ("jid", "queue", "worker", "token", "state"),
     "lock_lost": ("jid", "queue", "worker", "token", "cause"),
     "revoked": ("jid", "queue", "worker", "token"),  # to a worker: stop
@@ -36,7 +36,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "retired": ("jid",),
     # something about a job changes
     "blocked": ("jid", "dependencies"),
-    "prioritized": ("jid", "priority"),
+    "prioritized": ("jid", "priority", "state"),  # a state only if it changes: a stalled job joins the waiting ones
     "updated": ("jid",),
     "progressed": ("jid",),
     "logged": ("jid",),
@@ -96,7 +96,7 @@ WHOLE = frozenset(
 )  # fmt: skip
 """The facts of events and stages that are whole numbers."""
 
-OPTIONAL: dict[str, int] = {"put": 1}
+OPTIONAL: dict[str, int] = {"put": 1, "prioritized": 1, "retried": 1}
 """How many of an event's last facts may be left out: a put has no `tags` if its job has none."""
 
 BETWEEN_TAGS = "\x1f"

@@ -60,7 +60,7 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("running", ""): ("cancel",),
     ("stalled", "running"): ("pop",),
     ("stalled", "throttled"): ("pop", "put"),
-    ("stalled", "waiting"): ("put",),
+    ("stalled", "waiting"): ("put", "priority"),
     ("stalled", "scheduled"): ("put",),
     ("stalled", "depends"): ("put",),
     ("stalled", "failed"): ("revoke",),

@@ -29,13 +29,23 @@ REASONS: dict[str, tuple[tuple[str, ...], str]] = {
     "lapsed": (("worker", "free_at"), "The lease of worker {worker} has expired; the grace period has not."),
     "scheduled": (("ready_at",), "It is not due yet."),
     "depends": (("count", "first"), "Jobs that it waits for: {count} ({first})."),
+    "dependency_failed": (
+        ("jid", "group"),
+        "Job {jid}, which it waits for, has failed, in group {group}: retry that one, or remove the dependency "
+        "(`qmodel op depends-off`).",
+    ),
     "ordered": (("line", "holder"), "The concurrency key {line} has no free slot: job {holder} holds one."),
     "full": (("throttle", "running", "most", "first"), "Throttle {throttle} is full: {running} of {most}, {first}."),
     "spent": (("throttle", "opens_at"), "Throttle {throttle} has reached its rate limit."),
     "turn": (("throttle", "ahead"), "Jobs parked before it at throttle {throttle}: {ahead}."),
     "paused": (("queue", "reason", "until"), "Queue {queue} is paused ({reason})."),
     "behind": (("queue", "ahead"), "Jobs before it in queue {queue}: {ahead}."),
-    "unattended": (("seen_at",), "No worker has asked for jobs in the last minute."),
+    "unattended": (("seen_at",), "No worker has asked for jobs in the last minute: start one (`qmodel worker`)."),
+    "unserved": (
+        ("queue", "ready_at"),
+        "Nobody serves queue {queue}: workers are alive, but none runs a job of it or has ended one lately. Start one "
+        "that serves it (`qmodel worker MODULE:APP --queues {queue}`), or move the job to the queue that was meant.",
+    ),
 }
 """The reasons that `why` replies: the names of their facts, and the sentence that the facts fill. Times are
 milliseconds; 0 means never.

@@ -230,18 +230,19 @@ def refuse(code: str, *facts: object) -> Refused:
 
 
 _ENDS = ("complete", "complete_many", "complete_and_pop")
-_PUTS = ("put", "put_many", "request_put", "request_add")
+_PUTS = ("put", "put_many", "put_new", "request_put", "request_add")
 _BUCKET = "capacity, refill and refill_ms are given together"
 
 BESIDE_OTHERS: dict[str, dict[str, str]] = {
     "delay_ms": dict.fromkeys(_ENDS, "a delay needs next"),
     "depends": dict.fromkeys(_ENDS, "it needs next"),
     "next": {"complete_many": "it cannot be given for several jobs at once"},
+    "at": dict.fromkeys(_PUTS, "a job is ready at a moment or after a delay: give at or delay, not both"),
     "unique_mode": dict.fromkeys(_PUTS, "it needs unique"),
     "unique_ms": dict.fromkeys(_PUTS, "it needs unique in the mode pending or window; the mode window requires it"),
     "unique_max_ms": dict.fromkeys(_PUTS, "it needs unique in the mode debounce"),
     "throttles": dict.fromkeys(_PUTS, "a queue's own throttle cannot be named: all its jobs pass it anyway"),
-    "jobs": dict.fromkeys(_PUTS[2:], "all must be in the request's queue, without priority, ordered and unique"),
+    "jobs": dict.fromkeys(_PUTS[3:], "all must be in the request's queue, without priority, ordered and unique"),
     "cron": {"recur": "the kind cron requires it, the others exclude it"},
     "interval_ms": {"recur": "0 for the kind cron, above 0 for the others", "recur_update": "not for the kind cron"},
     "offset_ms": {"recur": "not for the kind cron"},

@@ -97,11 +97,17 @@ class Stages(tuple[Stage, ...]):
         return repr(tuple(self))
 
 
+def _lost(began: Attempt | None, at: int) -> list[Attempt]:
+    """End an attempt that lost its job to a put."""
+    return [] if began is None else [began._replace(ended_at=at, outcome="lost")]
+
+
 HISTORY: dict[str, tuple[str, ...]] = {
     "spawned": ("schedule",),
     "put": ("queue",),
     "popped": ("worker", "token"),
     "completed": ("token", "state"),
+    "raised": ("group", "message"),
     "failed": ("token", "group"),
     "retried": ("token", "remaining"),
     "released": ("token", "state"),
@@ -113,6 +119,7 @@ HISTORY: dict[str, tuple[str, ...]] = {
 }
 """The facts of each kind of stage. A stage that ends a lease carries the token: a repeated call is answered from here.
 
+`raised`: why the lease ends that the next stage ends, `retried` or `failed`; the end of the message, up to 1024 bytes.
 `told`: the lease has run out, and its holder was told so, but keeps the job for another grace-period (`pop`, `qless`).
 `throttled`: a call by the rules of reqless has parked the job, which no other has admitted since its last claim.
 """
@@ -125,6 +132,26 @@ class Failure(NamedTuple):
     message: str
     at: int
     worker: str
+
+
+class Attempt(NamedTuple):
+    """One attempt of a job, by its history: who held it, from when to when (0: it is running), and what became of it.
+
+    `outcome` is completed, failed, retried, released, lapsed, timed_out, lost or running; `group` and `message` say why
+    it was retried or failed.
+    """
+
+    worker: str
+    token: int
+    began_at: int
+    ended_at: int
+    outcome: str
+    group: str = ""
+    message: str = ""
+
+
+ENDED = frozenset({"completed", "failed", "retried", "released", "lapsed", "timed_out"})
+"""The stages that end an attempt, each with the outcome of its name."""
 
 
 class Job(NamedTuple):
@@ -161,6 +188,31 @@ class Job(NamedTuple):
         words = dict(self.options).get("after", "").split(" ")
         pairs = zip(words[::2], words[1::2], strict=False)
         return tuple(Edge(jid, *said.split(":", 1)) for jid, said in pairs)
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The attempts that the history knows, oldest first: all, or the newest ones of a job with a long history."""
+        found: list[Attempt] = []
+        began: Attempt | None = None
+        why: tuple[str, str] = "", ""
+        for what, at, facts in self.history:
+            if what == "popped":
+                found += _lost(began, at)
+                began, why = Attempt(str(facts[0]), int(facts[1]), at, 0, "running"), ("", "")
+            elif what == "raised":
+                why = str(facts[0]), str(facts[1])
+            elif what == "failed" and began is None and found and found[-1].outcome == "retried":
+                found[-1] = found[-1]._replace(outcome="failed", group=found[-1].group or str(facts[1]))
+            elif what == "put":
+                found += _lost(began, at)
+                began = None
+            elif what in ENDED and began is not None:
+                group = str(facts[1]) if what == "failed" else ""
+                found.append(began._replace(ended_at=at, outcome=what, group=why[0] or group, message=why[1]))
+                began = None
+        if began is not None:
+            found += [began] if self.state == "running" else _lost(began, self.ended_at)
+        return tuple(found)
 
     @property
     def spawned_from(self) -> str:
@@ -481,6 +533,17 @@ class Bulk(NamedTuple):
     cursor: str
 
 
+class Cleaned(NamedTuple):
+    """How many jobs were deleted, how many matched but stay, the cursor to continue from, and the ids of the deleted
+    ones; for a preview, of the matching ones.
+    """
+
+    done: int
+    passed: int
+    cursor: str
+    jids: tuple[str, ...]
+
+
 class WorkerCounts(NamedTuple):
     """A worker, when it was last seen, and how many leases it holds, valid and lapsed."""
 
@@ -602,6 +665,7 @@ SHAPES: dict[str, Any] = {
     "throttles": tuple[Throttle, ...],
     "found": Found,
     "bulk": Bulk,
+    "cleaned": Cleaned,
     "entries": tuple[Entry, ...],
     "queues": tuple[QueueCounts, ...],
     "queue": QueueCounts,

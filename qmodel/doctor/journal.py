@@ -41,7 +41,7 @@ def journal(at: Asked) -> Iterator[Finding]:
     yield Finding(OK, f"the journal is {'on' if on else 'off'}: {shown}; max-journal is {most:,}")
     if on and first.number > 1 and count >= most and kept_ms < SOON_MS:
         what = f"entries of the journal are deleted after {format_duration(kept_ms)}"
-        fix = "Archive it more often than that (qmodel journals ARCHIVE --add), or raise max-journal."
+        fix = "Archive it more often than that (qmodel archive run ARCHIVE --journal), or raise max-journal."
         yield Finding(WARN, what, fix)
     each = size / count
     if on and limit and used + each * (most - count) > FULL * limit:

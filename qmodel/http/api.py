@@ -24,6 +24,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qmodel.client.aio import AsyncClient
+from qmodel.contract.operations import Operation
+from qmodel.contract.redaction import replied
 from qmodel.errors import ConnectError, DataError, QmodelError, RefusedError
 from qmodel.http import parse
 from qmodel.http.clients import async_client, kept
@@ -169,6 +171,10 @@ class Call:
     def who(self) -> str:
         """Give the address of the caller."""
         return self.request.client.host if self.request.client else "?"
+
+    async def ask(self, op: Operation) -> Any:
+        """Execute an operation; give its reply as the caller may see it."""
+        return replied(op, await self.client.execute(op))
 
     def query(self) -> list[tuple[str, str]]:
         """Give the query, name by name."""

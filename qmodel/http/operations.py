@@ -9,6 +9,7 @@ from typing import Any
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
+from qmodel.contract.redaction import replied
 from qmodel.errors import RefusedError
 from qmodel.http import parse
 from qmodel.http.api import Call, problem_of
@@ -47,7 +48,7 @@ async def perform_many(call: Call) -> dict[str, object]:
     if not all(op.spec.reads for op in found):
         call.api.guard.check(call.request, writes=True)
     replies = await call.client.execute_many(found)
-    return {"replies": [_outcome(reply) for reply in replies]}
+    return {"replies": [_outcome(replied(op, one)) for op, one in zip(found, replies, strict=True)]}
 
 
 def _one(given: dict[str, Any], key: str | None) -> Operation:
@@ -68,4 +69,4 @@ async def look(call: Call) -> dict[str, object]:
 
 
 async def _reply(call: Call, op: Operation) -> dict[str, object]:
-    return {"reply": plain(await call.client.execute(op))}
+    return {"reply": plain(await call.ask(op))}

@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from qmodel.client.convert import parse_exact_instant
+from qmodel.contract import redaction
 from qmodel.contract.arguments import REQUEST, Digits, Flag, Kind, ListOf, Operations, Whole
 from qmodel.contract.operations import CATALOGUE, Operation, Spec
 from qmodel.contract.refusals import Refusal
@@ -75,10 +77,31 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
         values.setdefault("request", key)
     for argument in spec.arguments:
         if argument.name in values:
-            values[argument.name] = _value(argument.kind, values[argument.name], key)
+            values[argument.name] = _value(argument.kind, _read(spec, argument.name, values[argument.name]), key)
         elif argument.required:
             values[argument.name] = left_out(spec, argument.name, argument.kind, key)
+    if redaction.is_shown(values.get("data") or ""):
+        raise Problem(
+            "BAD_ARGUMENT",
+            "The data are redacted: storing them would replace the values that are not shown.",
+            "Send the whole data.",
+            {"operation": spec.name, "argument": "data"},
+        )
     return spec.cls(**values)
+
+
+def _read(spec: Spec, name: str, value: Any) -> Any:
+    """Read the moment of a put, which may be an ISO 8601 time, as milliseconds since the epoch."""
+    if (spec.name, name) != ("put", "at") or not isinstance(value, str):
+        return value
+    try:
+        return parse_exact_instant(value)
+    except ValueError as error:
+        sentence, _, next_step = str(error).partition(": ")
+        next_step = next_step[:1].upper() + next_step[1:]
+        raise Problem(
+            "BAD_ARGUMENT", f"at = {sentence}.", f"{next_step}.", {"operation": "put", "argument": "at"}
+        ) from None
 
 
 def _value(kind: Kind, value: Any, key: str | None) -> Any:

@@ -50,6 +50,7 @@ def shown(job: replies.Job) -> dict[str, Any]:
         if text is not None:
             found[raw] = text
     found["options"] = dict(job.options)
+    found["attempts"] = [plain(one) for one in job.attempts]
     return found
 
 
@@ -101,7 +102,7 @@ async def put(call: Call) -> Answer:
     given = stored(an_object(body)) | {"queue": queue}
     op = parse.operation(CATALOGUE["put"], given, call.key)
     assert isinstance(op, ops.Put)
-    return _put(op, await call.client.execute(op))
+    return _put(op, await call.ask(op))
 
 
 def _put(op: ops.Put, jid: str) -> Answer:
@@ -114,7 +115,7 @@ async def _put_many(call: Call, queue: str, body: list[Any]) -> Answer:
     jobs = [stored(an_object(one, "job")) | {"queue": queue} for one in body]
     op = parse.operation(CATALOGUE["put_many"], {"jobs": jobs}, call.key)
     assert isinstance(op, ops.PutMany)
-    stand = await call.client.execute(op)
+    stand = await call.ask(op)
     made = [{"jid": jid, "deduplicated": jid != one.jid} for one, jid in zip(op.jobs, stand, strict=True)]
     return Answer({"jobs": made}, 201)
 
@@ -138,7 +139,7 @@ async def _pop(call: Call, body: dict[str, Any]) -> Any:
     assert isinstance(op, ops.PopAny)
     if op.wait is not False:
         raise Problem("UNKNOWN_ARGUMENT", "A worker that waits needs a timeout.", "Give timeout, in seconds.")
-    found = await call.client.execute(op)  # refuses invalid arguments
+    found = await call.ask(op)  # refuses invalid arguments
     if not found and seconds:
         work = call.client.pop(op.queues, op.count, worker=op.worker, timeout=seconds, request=op.request)
         found = [one.raw for one in await call.waiting(work, seconds)]
@@ -157,7 +158,7 @@ async def get(call: Call) -> dict[str, Any]:
 
 async def _job(call: Call) -> replies.Job:
     jid = call.name("jid")
-    job: replies.Job | None = await call.client.execute(ops.Get(jid))
+    job: replies.Job | None = await call.ask(ops.Get(jid))
     if job is None:
         raise JobNotFound(Refusal("JOB_NOT_FOUND", (jid,)))
     return job
@@ -194,19 +195,19 @@ async def act(call: Call, name: str) -> Any:
     """Execute an operation on the job of the path."""
     given = stored(an_object(await call.body()), "data" if name == "update" else "") | {"jid": call.name("jid")}
     op = parse.operation(CATALOGUE[name], given, call.key)
-    return {"reply": plain(await call.client.execute(op))}
+    return {"reply": plain(await call.ask(op))}
 
 
 async def cancel(call: Call) -> Any:
-    """Cancel a job; one that is not there, or is complete, is passed over."""
+    """Cancel a job; one that is not there is passed over, and a complete one unless the query asks for it."""
     pairs = [("jids", call.name("jid")), *call.query()]
     op = parse.from_query(CATALOGUE["cancel"], pairs, call.key)
-    return {"canceled": plain(await call.client.execute(op))}
+    return {"canceled": plain(await call.ask(op))}
 
 
 async def search(call: Call) -> Any:
     """Find jobs."""
-    found = await call.client.execute(parse.from_query(CATALOGUE["search"], call.query()))
+    found = await call.ask(parse.from_query(CATALOGUE["search"], call.query()))
     return {"jobs": [shown(job) for job in found.jobs], "cursor": found.cursor}
 
 
@@ -217,15 +218,15 @@ async def queues(call: Call) -> Any:
     """List the queues with their counts."""
     given = call.query()
     op = parse.from_query(CATALOGUE["queues"], given or [("count", str(MOST))])
-    return {"queues": plain(await call.client.execute(op))}
+    return {"queues": plain(await call.ask(op))}
 
 
 async def queue(call: Call) -> Any:
     """Show the counts of a queue."""
-    return plain(await call.client.execute(ops.Queue(call.name("queue"))))
+    return plain(await call.ask(ops.Queue(call.name("queue"))))
 
 
 async def on_queue(call: Call, name: str) -> Any:
     """Execute an operation of several queues on the queue of the path."""
     given = an_object(await call.body()) | {"queues": [call.name("queue")]}
-    return {"reply": plain(await call.client.execute(parse.operation(CATALOGUE[name], given, call.key)))}
+    return {"reply": plain(await call.ask(parse.operation(CATALOGUE[name], given, call.key)))}

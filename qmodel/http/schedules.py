@@ -60,7 +60,7 @@ async def put(call: Call) -> dict[str, Any]:
     given = stored(parse.an_object(await call.body()))
     op = parse.operation(CATALOGUE["recur"], {"data": "", **_times(given), "jid": call.name("jid")}, call.key)
     assert isinstance(op, ops.Recur)
-    await call.client.execute(op)
+    await call.ask(op)
     if op.kind == "cron":
         await advance(call.client)
     return await _shown(call)
@@ -94,7 +94,7 @@ async def get(call: Call) -> dict[str, Any]:
 
 async def _shown(call: Call) -> dict[str, Any]:
     jid = call.name("jid")
-    found: replies.Schedule | None = await call.client.execute(ops.RecurGet(jid))
+    found: replies.Schedule | None = await call.ask(ops.RecurGet(jid))
     if found is None:
         raise ScheduleNotFound(Refusal("SCHEDULE_NOT_FOUND", (jid,)))
     return shown(found)
@@ -103,7 +103,7 @@ async def _shown(call: Call) -> dict[str, Any]:
 async def remove(call: Call) -> dict[str, Any]:
     """Delete a recurring job; runs that were enqueued stay."""
     op = parse.operation(CATALOGUE["unrecur"], {"jid": call.name("jid")}, call.key)
-    return {"removed": bool(await call.client.execute(op))}
+    return {"removed": bool(await call.ask(op))}
 
 
 # ---- moments

@@ -116,6 +116,8 @@ def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = Fals
     """
     given = [argument for argument in spec.arguments if argument.name not in without]
     properties = {a.name: of_argument(a, required=is_required(spec, a)) for a in given}
+    if spec.name == "put":
+        properties["at"] = _MOMENT
     texts = [name for name in ("data", "result") if free and name in properties]
     for name in texts:
         properties |= {name: _ANY_JSON, f"{name}_text": {"type": "string", "maxLength": 1 << 20}}
@@ -127,6 +129,11 @@ def of_operation(spec: Spec, *, without: tuple[str, ...] = (), free: bool = Fals
             rules.append({"anyOf": [{"required": [argument.name]}, {"required": [f"{argument.name}_text"]}]})
     return found | ({"allOf": rules} if rules else {})
 
+
+_MOMENT: Schema = {
+    "type": ["integer", "string", "null"],
+    "description": "Milliseconds since the epoch, or an ISO 8601 time with a time zone.",
+}
 
 _ANY_JSON: Schema = {"description": "Any JSON; stored as a text."}
 
@@ -174,8 +181,15 @@ def _job(job: Schema) -> Schema:
         "data_text": TEXT,
         "result_text": TEXT,
         "options": {"type": "object", "additionalProperties": TEXT},
+        "attempts": {"type": "array", "items": _attempt()},
     }
     return record(properties, ("data_text", "result_text"))
+
+
+def _attempt() -> Schema:
+    """Make the schema of one attempt of a job."""
+    texts = dict.fromkeys(("worker", "outcome", "group", "message"), TEXT)
+    return record({**texts, "token": DIGITS, "began_at": COUNT, "ended_at": COUNT})
 
 
 def _event(event: str) -> Schema:

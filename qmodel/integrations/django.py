@@ -11,9 +11,11 @@ A task is a job type of an App; its name is the path of its function. A job neve
 tasks in the `tasks` modules of all installed applications, and the tasks that these modules import.
 
 Django makes a backend for each thread; all backends of an alias share one App. OPTIONS sets what Django itself cannot
-set: all options except `url` and `on_commit` are options of `App.job`. An exception fails a task at once, as in Django,
-unless `retries` is given; after the death of a worker the task begins again in any case. With `on_commit`, a task that
-is enqueued within a transaction is put when the transaction commits, and never if it is rolled back.
+set: all options except `url`, `on_commit` and `outbox` are options of `App.job`. An exception fails a task at once, as
+in Django, unless `retries` is given; after the death of a worker the task begins again in any case. With `on_commit`, a
+task that is enqueued within a transaction is put when the transaction commits, and never if it is rolled back. With
+`outbox`, True or the alias of a database, a task is a row of that transaction, which a worker puts: so it is not lost
+either if the process dies after the commit (`qmodel.integrations.django_outbox`).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -58,6 +60,9 @@ task: Any = importlib.import_module(FRAMEWORK).task
 """The decorator of the framework."""
 InvalidTask: Any = getattr(_errors, "InvalidTask", None) or _errors.InvalidTaskError
 
+_OWN_OPTIONS: Final = ("url", "on_commit", "outbox")
+"""The options that are not those of a job type."""
+
 _STATUS: Final = {"complete": "SUCCESSFUL", "failed": "FAILED", "running": "RUNNING"}
 """The framework's names of a job's states; all other states are READY."""
 
@@ -77,6 +82,8 @@ class Apps:
                 app = App(options.get("url"))
                 app.middleware(_around)
                 app.on("after")(partial(_finished, alias))
+                if options.get("outbox"):
+                    _relay_in_workers(app, options["outbox"])
                 self._apps[key] = app, {}
             return self._apps[key]
 
@@ -109,7 +116,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         def perform(context: Context, args: list[Any], kwargs: dict[str, Any]) -> Any:
             return _perform(self, context, args, kwargs)
 
-        options = {name: value for name, value in self.options.items() if name not in ("url", "on_commit")}
+        options = {name: value for name, value in self.options.items() if name not in _OWN_OPTIONS}
         if "retries" not in options:
             options["fail_on"] = Exception
         try:
@@ -121,6 +128,10 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         """Put a job for a task; give the task's result object."""
         given = self._given(task, args, kwargs)
         puts = self._kind(task).options(jid=given.id, **_options(task))
+        if outbox := self.options.get("outbox"):
+            from qmodel.integrations.django_outbox import jobs
+
+            return self._tell(given, jobs.put(puts.make(given.args, given.kwargs), using=_database(outbox)))
         if self.options.get("on_commit"):
             from django.db import transaction
 
@@ -130,7 +141,7 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
 
     async def aenqueue(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Do the same in an event loop."""
-        if self.options.get("on_commit"):
+        if self.options.get("on_commit") or self.options.get("outbox"):
             return await super().aenqueue(task, args, kwargs)
         given = self._given(task, args, kwargs)
         puts = self._kind(task).options(jid=given.id, **_options(task))
@@ -153,10 +164,17 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return self._known(result_id, None if job is None else job.raw)
 
     def check(self, **kwargs: Any) -> Iterator[Any]:
-        """Warn if the jobs are stored where no worker can reach them."""
+        """Warn if the jobs are stored where no worker can reach them, or if the outbox has no table."""
+        from django.apps import apps
         from django.conf import settings
         from django.core import checks
 
+        if self.options.get("outbox") and not apps.is_installed("qmodel.integrations.django_outbox"):
+            yield checks.Error(
+                f"TASKS[{self.alias!r}] has the option outbox, and the application of the outbox is not installed.",
+                hint='Add "qmodel.integrations.django_outbox" to INSTALLED_APPS, and run: manage.py migrate',
+                id="qmodel.E001",
+            )
         if self.app.url.startswith(("memory:", "embedded:")) and not settings.DEBUG:
             yield checks.Warning(
                 f"The tasks of TASKS[{self.alias!r}] are at {self.app.url}, in the memory of this process.",
@@ -193,12 +211,30 @@ class QmodelBackend(BaseTaskBackend):  # type: ignore[misc]
         return _described(self.tasks[job.klass], self.alias, job)
 
 
+def _database(outbox: str | bool) -> str:
+    """Give the alias of the database of an outbox."""
+    return outbox if isinstance(outbox, str) else "default"
+
+
+def _relay_in_workers(app: App, outbox: str | bool) -> None:
+    """Let each worker of an app put the jobs of an outbox, from its start to its end."""
+    relays: list[Any] = []
+
+    def start(worker: object) -> None:
+        from qmodel.integrations.django_outbox import jobs
+
+        relays.append(jobs.relay(app.client, _database(outbox)))
+        relays[-1].start()
+
+    app.on("worker_start")(start)
+    app.on("worker_stop")(lambda worker: relays.pop().stop())
+
+
 def _options(task: Any) -> dict[str, Any]:
     """Convert a task's settings to options of its job. Priorities are negated: in qmodel the lower one runs first."""
     options = {"queue": task.queue_name, "priority": -task.priority}
     if task.run_after is not None:
-        now = datetime.now(UTC) if task.run_after.tzinfo else datetime.now()
-        options["delay"] = max(task.run_after - now, timedelta())
+        options["at"] = task.run_after.astimezone()
     return options
 
 

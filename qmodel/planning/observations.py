@@ -116,7 +116,7 @@ def archived(root: str, namespace: str | None = None) -> list[Observed]:
         raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")
     observer = Observer()
     for file in files:
-        with archive.fs.open_input_file(file.path) as opened:
+        with archive.open(file) as opened:
             observer.add(events_of(parquet.read_table(opened).sort_by("seq")))
     return observer.observed()
 

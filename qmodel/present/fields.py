@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qmodel.contract.redaction import is_shown
 from qmodel.present.durations import parse_duration
 from qmodel.present.numbers import counted
+
+SHOWN_ONLY = (
+    "These data are redacted: storing them would replace the values that are not shown. Change them in a program."
+)
 
 
 class BadInput(ValueError):
@@ -22,6 +27,13 @@ class Fields:
     def text(self, name: str, default: str = "") -> str:
         """Give a text, stripped; the default if it is missing or empty."""
         return self.fields.get(name, "").strip() or default
+
+    def data(self) -> str:
+        """Give the data of a job; raise BadInput if values were left out of them to show them."""
+        found = self.text("data")
+        if is_shown(found):
+            raise BadInput(SHOWN_ONLY)
+        return found
 
     def needed(self, name: str) -> str:
         """Give a text; raise BadInput if it is empty."""

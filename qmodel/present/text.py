@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -45,6 +46,27 @@ def gist(message: str, most: int = 80) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+CUT = 1000
+"""The bytes from which on a message of an attempt may be cut at its beginning: the engine keeps the last 1024."""
+
+
+def why(group: str, message: str) -> str:
+    r"""Say on one line why an attempt ended: its failure group, and the line of its message that says most.
+
+    >>> why("ValueError", "Traceback (most recent call last):\n  ...\nValueError: no"), why("mine", "the card\nexpired")
+    ('ValueError: no', 'mine: the card')
+    """
+    line = gist(message if len(message.encode()) < CUT else f"Traceback\n{message}", 200)
+    return line if line.startswith(group) else f"{group}: {line}".removesuffix(": ")
+
+
+def on_a_line(stage: str, facts: Mapping[str, object]) -> str:
+    """Write the facts of a stage of a history on one line."""
+    if stage == "raised":
+        return why(str(facts["group"]), str(facts["message"]))
+    return " ".join(f"{name}={fact}" for name, fact in facts.items() if fact != "")
+
+
 def preview(text: str, most: int = 160) -> str:
     """Give the beginning of a long text, on one line.
 
@@ -52,6 +74,15 @@ def preview(text: str, most: int = 160) -> str:
     ('[1, 2]', 'xxxx…')
     """
     return " ".join(text[: most * 2].split())[:most] + ("…" if len(text) > most else "")
+
+
+def arguments(data: str, most: int = 60) -> str:
+    r"""Give the beginning of a job's data on one line, for a list: what distinguishes the job from others of its type.
+
+    >>> arguments('{"to": "ada@example.com",\n "n": 1}', 24), arguments("null"), arguments("\x1b[2J")
+    ('{"to": "ada@example.com"…', '', '�[2J')
+    """
+    return "" if data in ("", "null", "{}", "[]") else preview(clean(data[: most * 3]), most)
 
 
 def pretty(text: str) -> str:

@@ -27,6 +27,33 @@ INLINE: Final = 1024
 
 def reply(shape: str, value: Any, store: Store | None = None) -> Raw:
     """Convert a reply, or a Refusal, for the wire; `store` is the model's store if the reply comes from the model."""
+    raw = listed(shape, value, store)
+    found = raw[1] if raw[0] == "OK" else raw
+    if found is None or type(found) in (str, int):
+        return raw if found is None else found
+    match shape:
+        case "jobs" if raw[0] == "OK":
+            packed = _packed(found)
+        case "completed_and_popped" if raw[0] == "OK":
+            packed = _packed(found[1])
+            packed = None if packed is None else f"{found[0]}\n{packed}"
+        case _:
+            packed = None
+    return raw if packed is None else packed
+
+
+def _packed(jobs: Iterable[Raw]) -> str | None:
+    """Write jobs as one text; None, if one of them has more than an id, a state and a record."""
+    parts = []
+    for jid, state, record, *more in jobs:
+        if more:
+            return None
+        parts.append(f"{jid}\t{state}\t{size(record)}\n{record}")
+    return "".join(parts)
+
+
+def listed(shape: str, value: Any, store: Store | None = None) -> Raw:
+    """Convert a reply, or a Refusal, to a list, as the journal keeps it."""
     if type(value) is Refusal:
         return [value.code, *value.facts]
     return ["OK", SHAPES[shape](value, store)]
@@ -108,10 +135,14 @@ _BETWEEN_TAGS: Final = "\udcff"
 
 def _stage(stage: replies.Stage) -> str:
     what, at, facts = stage
-    if what == "log":
-        quoted = str(facts[0]).replace("\\", "\\\\").replace("\n", "\\n")
-        return f"log\t{at}\t{quoted}\n"
+    if what in _WITH_MESSAGE:
+        message = str(facts[-1]).replace("\\", "\\\\").replace("\n", "\\n")
+        facts = (*facts[:-1], message)
     return f"{what}\t{at}\t{facts[0]}\n" if len(facts) == 1 else f"{what}\t{at}\t{facts[0]}\t{facts[1]}\n"
+
+
+_WITH_MESSAGE: Final = frozenset(what for what, names in replies.HISTORY.items() if names[-1] == "message")
+"""The stages with a text of several lines."""
 
 
 def _jobs(views: Iterable[replies.Job], store: Store | None) -> Raw:
@@ -149,7 +180,7 @@ def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
 def _recorded(one: replies.Recorded) -> Raw:
     """Convert an entry of the journal, with its call and its outcome as they are written for the wire."""
     now, op = as_json.read(one.call)
-    outcome = reply(op.spec.reply, as_json.found(op, one.outcome))
+    outcome = listed(op.spec.reply, as_json.found(op, one.outcome))
     return [str(one.number), str(one.seq), op.spec.name, write(codec.encode(op, now)), write(outcome), str(one.epoch)]
 
 
@@ -180,6 +211,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,
+    "cleaned": _same,
     "entries": _same,
     "queues": _each(_queue),
     "queue": _queue,

@@ -40,7 +40,10 @@ class Process:
 class Strand:
     """A simulated thread."""
 
-    __slots__ = ("gate", "name", "number", "over", "process", "raises", "ready", "thread", "turn", "woken")
+    __slots__ = (
+        "asked", "asked_since", "gate", "name", "number", "over", "process", "raises", "ready", "thread", "turn",
+        "woken",
+    )  # fmt: skip
 
     def __init__(self, number: int, name: str, process: Process) -> None:
         self.number = number
@@ -51,6 +54,8 @@ class Strand:
         self.thread: Any = None
         self.ready = self.woken = self.over = False
         self.turn = 0
+        self.asked = 0
+        self.asked_since = 0.0
         self.raises: type[BaseException] | None = None
 
 

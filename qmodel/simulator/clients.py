@@ -16,9 +16,10 @@ from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError, LockLost, QmodelError, RefusedError
 from qmodel.simulator.baton import Process
+from qmodel.simulator.cluster import LAYOUT
 from qmodel.simulator.oracles import PATIENCE
 from qmodel.simulator.scene import Scene
-from qmodel.simulator.server import Server
+from qmodel.simulator.server import DEADLINE, Server
 from qmodel.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 QUEUES = ("first", "second")
 KLASS = "work"
-DEADLINE = 6.0
-URL = f"redis://simulated:6380/0?deadline={DEADLINE:g}&socket_timeout=2"
 
 
 class Trouble(Exception):
@@ -49,7 +48,8 @@ class Observed:
         except ConnectError as error:
             self._scene.oracles.gave_up(error, called, DEADLINE)
             raise
-        self._scene.oracles.told(op, outcome, called)
+        if not (self._scene.settings.nodes and op.spec.reads and LAYOUT.route(op) == "merge"):
+            self._scene.oracles.told(op, outcome, called)
         return outcome
 
     async def execute_many(self, ops: Sequence[Operation], now: int | None = None) -> list[Any]:
@@ -116,7 +116,7 @@ class Clients:
         from qmodel.backends.redis.connect import connect_async
 
         scene = self._scene
-        client = AsyncClient(Observed(scene, connect_async(URL)))
+        client = AsyncClient(Observed(scene, connect_async(self._server.url)))
         number = 0
         while self.producing:
             await asyncio.sleep(scene.chance.expovariate(scene.settings.rate))
@@ -127,12 +127,14 @@ class Clients:
             except ConnectError:
                 continue
             if scene.chance.random() < 0.1:
-                await self._ask(client)
+                await self._ask(client, f"{name}-{number}")
         await client.close()
 
-    async def _ask(self, client: AsyncClient) -> None:
+    async def _ask(self, client: AsyncClient, jid: str) -> None:
+        """Read a queue; or a job, where no server answers for a whole queue."""
+        queue = self._scene.chance.choice(QUEUES)
         with contextlib.suppress(ConnectError):
-            await client.execute(ops.Queue(self._scene.chance.choice(QUEUES)))
+            await client.execute(ops.Get(jid) if self._scene.settings.nodes else ops.Queue(queue))
 
     def _produce(self, name: str) -> None:
         scene = self._scene
@@ -160,7 +162,7 @@ class Clients:
         from qmodel.backends.redis.connect import connect_async
 
         scene = self._scene
-        client = AsyncClient(Observed(scene, connect_async(URL)), worker=name)
+        client = AsyncClient(Observed(scene, connect_async(self._server.url)), worker=name)
         while self.consuming:
             try:
                 job = await client.queues[scene.chance.choice(QUEUES)].pop(timeout=1.0)
@@ -181,7 +183,7 @@ class Clients:
 
     def app(self) -> App:
         """Make an app, as each process does."""
-        app = App(URL)
+        app = App(self._server.url)
 
         @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         def work(how: str, context: Context) -> str:
@@ -195,7 +197,7 @@ class Clients:
 
     def async_app(self) -> App:
         """Make an app with asynchronous jobs."""
-        app = App(URL)
+        app = App(self._server.url)
 
         @app.job(name=KLASS, retries=30, backoff=fixed(0.2))
         async def work(how: str, context: Context) -> str:
@@ -226,7 +228,7 @@ class Clients:
         return int(chance.uniform(1, 8) * self._scene.settings.lease * 10) if how == "slow" else chance.randrange(2)
 
     def _look(self, context: Context) -> None:
-        store = None if self._scene.settings.lua else self._server.store
+        store = None if self._scene.settings.lua else self._server.store_of(context.jid)
         if store is not None:
             self._scene.oracles.goes_on(store, context.jid, context.raw.token, context.worker)
 
@@ -262,9 +264,8 @@ class Clients:
         )  # the server may have answered with an error
         if (held and not (worker.abandoned or refused)) or renewed > held:
             scene.oracles.found("nothing is left over", f"{name} has ended with {held} jobs and {renewed} leases")
-        store = self._server.store
-        if store is not None and not worker.abandoned and scene.oracles.calm(PATIENCE):
-            for job in store.jobs.values():
+        if not worker.abandoned and scene.oracles.calm(PATIENCE):
+            for job in [job for store in self._server.stores for job in store.jobs.values()]:
                 if job.state == "running" and job.worker == name:
                     scene.oracles.found("nothing is left over", f"{name} has ended, and still has a lease of {job.jid}")
 
@@ -283,14 +284,14 @@ class Clients:
 
     def evict(self) -> None:
         """End the lease of a running job, as a person does."""
-        store = self._server.store
-        running = sorted(job.jid for job in store.jobs.values() if job.state == "running") if store is not None else []
+        jobs = [job for store in self._server.stores for job in store.jobs.values()]
+        running = sorted(job.jid for job in jobs if job.state == "running")
         if not running:
             return
         jid = self._scene.chance.choice(running)
 
         def end_lease(name: str) -> None:
-            with contextlib.suppress(QmodelError), Client(URL) as client:
+            with contextlib.suppress(QmodelError), Client(self._server.url) as client:
                 client.execute(ops.Timeout((jid,)))
 
         self._process("person", end_lease)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodel.simulator.baton import Baton, Killed, Process, Strand
-from qmodel.simulator.net import Link, Net
+from qmodel.simulator.net import PORT, Link, Net
 
 
 class _Selector:
@@ -68,17 +68,19 @@ class Loop(asyncio.BaseEventLoop):
             self.baton.wake(self.strand)
 
     async def create_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], *_: object, **__: object
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str = "", port: int = PORT, **_: object
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to the server, over the simulated network."""
         process = self.baton.current.process
-        await asyncio.sleep(self.net.delay() + self.net.parted(process))
+        await asyncio.sleep(self.net.delay() + self.net.parted(process, port))
         protocol = protocol_factory()
-        transport: Transport = self.net.connect(lambda link: Transport(self, protocol, link, 0), process)
+        transport: Transport = self.net.connect(lambda link: Transport(self, protocol, link, 0), process, port)
         protocol.connection_made(transport)
         return transport, protocol
 
-    async def create_server(self, protocol_factory: Any, *_: object, **__: object) -> Any:
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Any, host: str = "", port: int = PORT, **_: object
+    ) -> Any:
         """Listen, on the simulated network."""
         process = self.baton.current.process
 
@@ -89,23 +91,26 @@ class Loop(asyncio.BaseEventLoop):
             self.call_soon_threadsafe(protocol.connection_made, transport)
             return transport
 
-        self.net.listen(accept, process)
-        return _Server(self.net, process)
+        self.net.listen(accept, process, port)
+        return _Server(self.net, process, port)
 
 
 class _Socket:
+    def __init__(self, port: int) -> None:
+        self._port = port
+
     def getsockname(self) -> tuple[str, int]:
         """Give the address."""
-        return "127.0.0.1", 6380
+        return "127.0.0.1", self._port
 
 
 class _Server:
     """What `create_server` returns."""
 
-    def __init__(self, net: Net, process: Process) -> None:
+    def __init__(self, net: Net, process: Process, port: int) -> None:
         self._net = net
         self._process = process
-        self.sockets = [_Socket()]
+        self.sockets = [_Socket(port)]
 
     def close(self) -> None:
         """Stop listening."""

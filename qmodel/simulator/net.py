@@ -16,6 +16,9 @@ from qmodel.simulator.baton import Baton, Process
 
 PORT = 6380
 
+EVERYBODY = ""
+"""In place of a process that is parted from a server."""
+
 
 class Weather(NamedTuple):
     """How bad a network is: its usual delay in seconds, the part of slow packets and their delay, the lost part."""
@@ -44,10 +47,11 @@ class End(Protocol):
 class Link:
     """A connection: two ends, the client's first."""
 
-    def __init__(self, net: Net, number: int, server: Process) -> None:
+    def __init__(self, net: Net, number: int, server: Process, port: int) -> None:
         self.net = net
         self.number = number
         self.server = server
+        self.port = port
         self.ends: list[End] = []
         self.closed = [False, False]
         self._silent = [False, False]
@@ -93,13 +97,11 @@ class Link:
         if self._silent[side]:
             return
         if self.server.dead and side == 0:
-            if net.is_up:
+            if net.listens(self.port):
                 net.baton.at(net.baton.now + net.delay(), self.reset)
             return
         moment = net.baton.now + net.delay()
-        until = net.partitions.get(self.ends[0].process.name, 0.0)
-        if until > net.baton.now:
-            moment += until - net.baton.now
+        moment += net.parted(self.ends[0].process, self.port)
         self._last[side] = moment = max(moment, self._last[side])
         net.baton.at(moment, arrive)
 
@@ -122,25 +124,24 @@ class Link:
 
 
 class Net:
-    """All connections, and the server that listens. Its digest tells two runs apart."""
+    """All connections, and the servers that listen, each at its port. Its digest tells two runs apart."""
 
     def __init__(self, baton: Baton, chance: Random, weather: Weather, dump: BinaryIO | None = None) -> None:
         self.baton = baton
         self.chance = chance
         self.weather = weather
         self.links: dict[int, Link] = {}
-        self.partitions: dict[str, float] = {}
+        self.partitions: dict[tuple[str, int], float] = {}
+        """Until when a process, or everybody, is parted from the server at a port; from all of them at port 0."""
         self.faulted_at = 0.0
         self.packets = self.lost = self.connections = 0
-        self._accept: Callable[[Link], End] | None = None
-        self._server: Process | None = None
+        self._listening: dict[int, tuple[Callable[[Link], End], Process]] = {}
         self._dump = dump
         self._digest = hashlib.blake2b(digest_size=16)
 
-    @property
-    def is_up(self) -> bool:
-        """Whether a server listens."""
-        return self._server is not None and not self._server.dead
+    def listens(self, port: int) -> bool:
+        """Whether a server listens at a port."""
+        return port in self._listening and not self._listening[port][1].dead
 
     @property
     def digest(self) -> str:
@@ -165,15 +166,14 @@ class Net:
             return chance.random() * weather.slowest
         return weather.delay * (0.5 + chance.random())
 
-    def listen(self, accept: Callable[[Link], End], server: Process) -> None:
+    def listen(self, accept: Callable[[Link], End], server: Process, port: int = PORT) -> None:
         """Let a server accept connections, in place of an earlier one."""
-        self._accept, self._server = accept, server
+        self._listening[port] = accept, server
         server.at_death.append(lambda: self._lose_server(server))
 
     def stop_listening(self, server: Process) -> None:
         """Refuse connections, unless another server listens in place of this one."""
-        if self._server is server:
-            self._accept = None
+        self._listening = {port: one for port, one in self._listening.items() if one[1] is not server}
 
     def _lose_server(self, server: Process) -> None:
         self.stop_listening(server)
@@ -182,9 +182,9 @@ class Net:
             if link.server is server:
                 link.lose_server(says_so)
 
-    def cut_off(self, process: str, seconds: float) -> None:
-        """Part a process from the server."""
-        self.partitions[process] = self.baton.now + seconds
+    def cut_off(self, process: str, seconds: float, port: int = 0) -> None:
+        """Part a process from the server at a port; or everybody; or from all servers."""
+        self.partitions[process, port] = self.baton.now + seconds
         self.faulted(seconds)
 
     def cut_all(self) -> None:
@@ -193,18 +193,22 @@ class Net:
         for link in list(self.links.values()):
             link.reset()
 
-    def parted(self, process: Process) -> float:
-        """Give the seconds that a process is still parted from the server."""
-        return max(self.partitions.get(process.name, 0.0) - self.baton.now, 0.0)
+    def parted(self, process: Process, port: int) -> float:
+        """Give the seconds that a process is still parted from the server at a port."""
+        if not self.partitions:
+            return 0.0
+        ends = [self.partitions.get(key, 0.0) for key in ((process.name, 0), (process.name, port), (EVERYBODY, port))]
+        return max(max(ends) - self.baton.now, 0.0)
 
-    def connect(self, make: Callable[[Link], Any], process: Process) -> Any:
+    def connect(self, make: Callable[[Link], Any], process: Process, port: int = PORT) -> Any:
         """Make a connection, with `make` for the client's end. Raises ConnectionRefusedError."""
-        if self._accept is None or self._server is None or self._server.dead:
+        if not self.listens(port):
             raise ConnectionRefusedError(111, "Connection refused")
+        accept, server = self._listening[port]
         self.connections += 1
-        link = self.links[self.connections] = Link(self, self.connections, self._server)
+        link = self.links[self.connections] = Link(self, self.connections, server, port)
         client = make(link)
         link.ends = [client, client]
-        link.ends[1] = self._accept(link)
+        link.ends[1] = accept(link)
         process.at_death.append(lambda: link.close(0))
         return client

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
@@ -53,9 +54,13 @@ class Oracles:
         """The jobs that were put at a server after its replica had been promoted."""
         self.parted = False
         """Whether such a server still serves clients: what ends there has not ended at the other one."""
+        self.tail_lost_at = -inf
+        """When a shard of a deployment last lost a tail, perhaps with the word that a worker is idle."""
         self.alive: dict[str, Process] = {}
+        self.longest_sleep = PATIENCE
+        """Seconds in which an idle worker looks for jobs at least once."""
         self._clock, self._calm_since = clock, calm_since
-        self._grants: dict[int, tuple[str, str]] = {}
+        self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
         self._held: dict[str, tuple[int, str]] = {}
         self._begun: set[tuple[str, int]] = set()
@@ -79,9 +84,9 @@ class Oracles:
     # ---- the server
 
     def executed(
-        self, store: Store | None, spec: Spec, words: Sequence[str], op: Operation | None, outcome: Any
+        self, store: Store | None, spec: Spec, words: Sequence[str], op: Operation | None, outcome: Any, space: str = ""
     ) -> None:
-        """Observe an operation that the server executed."""
+        """Observe an operation that a server executed, in a namespace."""
         self.counts["operations"] += 1
         if op is None:
             return
@@ -100,7 +105,7 @@ class Oracles:
             self._held.pop(jid, None)
             self.ended += 1
         for job in _granted(op, outcome):
-            self._grant(job.token, job.jid, job.worker)
+            self._grant(space, job.token, job.jid, job.worker)
         if isinstance(op, ops.Timeout):
             for jid in op.jids:
                 self._held.pop(jid, None)
@@ -109,8 +114,8 @@ class Oracles:
             if store is not None:
                 self._limits(store)
 
-    def _grant(self, token: int, jid: str, worker: str) -> None:
-        before = self._grants.setdefault(token, (jid, worker))
+    def _grant(self, space: str, token: int, jid: str, worker: str) -> None:
+        before = self._grants.setdefault((space, token), (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
         held, self._held[jid] = self._held.get(jid), (token, worker)
@@ -132,12 +137,14 @@ class Oracles:
             if throttle.concurrency and len(throttle.held) > throttle.concurrency:
                 self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {throttle.concurrency}")
 
-    def recovered(self, store: Store, since: float | None) -> None:
-        """Observe the state after a start. `since`: what the failure model may have lost was done after that."""
-        self._ends.clear()
-        self._held.clear()
+    def recovered(self, store: Store, since: float | None, has: Callable[[str], bool] = lambda jid: True) -> None:
+        """Observe the state after a start. `since`: what the failure model may have lost was done after that. `has`
+        says which jobs belong there.
+        """
+        self._ends = {end: how for end, how in self._ends.items() if not has(end[0])}
+        self._held = {jid: held for jid, held in self._held.items() if not has(jid)}
         for jid, at in self.acknowledged.items():
-            if jid in store.jobs or jid in self.lost:
+            if jid in store.jobs or jid in self.lost or not has(jid):
                 continue
             if (since is not None and at > since) or jid in self.orphans:
                 self.lost.add(jid)
@@ -170,11 +177,13 @@ class Oracles:
         self.acknowledged[jid] = self._clock()
 
     def gave_up(self, error: Exception, called: float, deadline: float) -> None:
-        """Observe that a call failed: it must have tried until its deadline."""
+        """Observe that a call failed: it must have tried until its deadline, and something must have failed."""
         self.counts["calls given up"] += 1
         if getattr(error, "code", ""):
             return  # the server answered
         took = self._clock() - called
+        if self.calm(took + PATIENCE):
+            self.found("calls are answered", f"a call gave up, although nothing had failed for a while: {error}")
         if took < deadline / 2:
             self.found("tries until the deadline", f"a call gave up after {took:.3f} s of {deadline:g}: {error}")
 
@@ -205,24 +214,25 @@ class Oracles:
 
     # ---- the state
 
-    def each_second(self, store: Store, idle: Sequence[str], limited: bool) -> None:
-        """Check the state of a server that runs. `idle` workers have a free slot; their queues may have limits."""
-        for broken in invariants.check(snapshot.of(store))[:1]:
+    def each_second(self, stores: Sequence[Store], idle: Sequence[str], limited: bool) -> None:
+        """Check the states of servers that run. `idle` workers have a free slot; their queues may have limits."""
+        for broken in [broken for store in stores for broken in invariants.check(snapshot.of(store))[:1]]:
             self.found("invariants", str(broken))
-        watched = store.jobs.values() if idle and not limited and self.calm(PATIENCE) else ()
-        waiting = [job.jid for job in watched if job.state == "waiting"]
+        known = self.calm(PATIENCE) and self._clock() - self.tail_lost_at > self.longest_sleep
+        watched = stores if idle and not limited and known else ()
+        waiting = [job.jid for store in watched for job in store.jobs.values() if job.state == "waiting"]
         for worker in idle if self.calm(PATIENCE) else ():
-            if self._clock() - self._looked.get(worker, self._clock()) > PATIENCE:
+            if self._clock() - self._looked.get(worker, self._clock()) > self.longest_sleep:
                 self.found("idle workers look for jobs", f"{worker} has not since {self._looked[worker]:.3f}")
         self._waiting = {jid: self._waiting.get(jid, 0) + 1 for jid in waiting}
         for jid, seconds in self._waiting.items():
             if seconds == 4:
                 self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {len(idle)} workers are idle")
 
-    def stands_still(self, store: Store) -> None:
+    def stands_still(self, stores: Sequence[Store]) -> None:
         """Note that jobs have not ended, although the faults have stopped and everybody had time."""
-        jids = unended(store)
-        self.found("all jobs end", f"{len(jids)} did not, as {jids[0]} ({store.jobs[jids[0]].state})")
+        jobs = [store.jobs[jid] for store in stores for jid in unended(store)]
+        self.found("all jobs end", f"{len(jobs)} did not, as {jobs[0].jid} ({jobs[0].state})")
 
     def replayed(self, store: Store, again: Store) -> None:
         """Compare the state with what the journal gives."""

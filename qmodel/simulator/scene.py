@@ -14,10 +14,14 @@ from qmodel.simulator.loop import Loop
 from qmodel.simulator.net import Net
 from qmodel.simulator.oracles import Oracles
 from qmodel.simulator.settings import Settings
-from qmodel.simulator.sockets import connection_class
+from qmodel.simulator.sockets import Selector, connection_class, socketpair
 
 EPOCH: Final = 1_700_000_000.0
 """The time at which every run begins, in seconds since 1970."""
+
+MOST_ASKED: Final = 3000
+SOON: Final = 0.01
+"""How often a thread may read the clock in so many virtual seconds."""
 
 
 class Scene:
@@ -56,10 +60,22 @@ class Scene:
             "get_ident": lambda: baton.current.number,
             "raise_in": baton.raise_in,
             "new_event_loop": self.new_loop,
+            "selector": lambda: Selector(baton),
+            "socketpair": lambda: socketpair(baton),
             "connection_class": lambda cls: redis_class if cls.__name__ == "Connection" and _blocks(cls) else cls,
         }
 
     def _monotonic(self) -> float:
+        """Read the clock. A thread that reads it without end, and does not wait, uses all of a processor."""
+        me, now = self.baton.current, self.baton.now
+        if now - me.asked_since > SOON:
+            me.asked, me.asked_since = 0, now
+        me.asked += 1
+        if me.asked > MOST_ASKED:
+            self.oracles.found(
+                "no thread spins", f"{me.process.name}/{me.name} read the clock {me.asked} times at once"
+            )
+            self.sleep(SOON)
         self.baton.pause()
         return self.baton.now
 

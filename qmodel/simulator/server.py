@@ -18,9 +18,11 @@ from qmodel.serve.namespaces import Space
 from qmodel.serve.server import open_host, serving
 from qmodel.simulator.baton import Process
 from qmodel.simulator.disk import SimulatedDisk
+from qmodel.simulator.net import PORT
 from qmodel.simulator.scene import Scene
 
 PREFIX = "ql:"
+DEADLINE = 6.0
 
 
 class Server:
@@ -31,6 +33,7 @@ class Server:
         self.crashes = 0
         self.since: float | None = None
         self.start_at = 0.0
+        self.url = f"redis://simulated:{PORT}/0?deadline={DEADLINE:g}&socket_timeout=2"
         self.host: Host | None = None
         self._scene = scene
         self._options = Options(data=str(folder), snapshot_every=snapshot_every)
@@ -43,6 +46,28 @@ class Server:
         if host is None or process is None or process.dead or not isinstance(host.executor, ModelExecutor):
             return None
         return host.executor.spaces.look(0, PREFIX).store
+
+    @property
+    def stores(self) -> list[Store]:
+        """The states that can be seen now: the one, while the server runs."""
+        return [store] if (store := self.store) is not None else []
+
+    def store_of(self, jid: str) -> Store | None:
+        """The state that has a job, while its server runs."""
+        return self.store
+
+    @property
+    def is_up(self) -> bool:
+        """Whether every client could be served."""
+        return self.store is not None and self._scene.net.listens(PORT)
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports at which a client may be parted from a server while it reaches others: none."""
+        return []
+
+    def move(self) -> None:
+        """Move a slot: there are none."""
 
     @property
     def runs(self) -> bool:
@@ -93,6 +118,14 @@ class Server:
     ) -> None:
         if space.prefix == PREFIX:
             self._scene.oracles.executed(space.store, spec, words, op, outcome)
+
+    def check_at_the_end(self) -> None:
+        """Look for every acknowledged job, and compare the state with the journal."""
+        store, again = self.store, self.replayed()
+        if store is not None:
+            self._scene.oracles.recovered(store, None)
+            if again is not None:
+                self._scene.oracles.replayed(store, again)
 
     def replayed(self) -> Store | None:
         """Give the state that a copy of the journal holds."""

@@ -39,6 +39,8 @@ class Settings(NamedTuple):
     part_every: float = 0.0
     cut_every: float = 0.0
     fill_every: float = 0.0
+    nodes: int = 0
+    move_every: float = 0.0
     evict_every: float = 0.0
     stop_every: float = 0.0
     kill_every: float = 0.0
@@ -51,7 +53,9 @@ def drawn(seed: str, seconds: float = 60.0) -> Settings:
     base = _workload(chance, seconds)
     if not is_calm:
         base = _failing(chance, base)
-    return _with_lua(chance, base) if chance.random() < 0.15 else base
+    if chance.random() < 0.15:
+        return _with_lua(chance, base)
+    return _with_nodes(chance, base) if chance.random() < 0.1 else base
 
 
 def _workload(chance: Random, seconds: float) -> Settings:
@@ -101,6 +105,20 @@ def _with_lua(chance: Random, base: Settings) -> Settings:
         tail=max(base.tail, 1.0),
         rate=min(base.rate, 1.0),
         crashes=("tail", "split") if base.lies else ("kill",),
+        fill_every=0.0,
+    )
+
+
+def _with_nodes(chance: Random, base: Settings) -> Settings:
+    """Put the jobs on a cluster: `nodes` pairs of a master and a replica, and slots that move. There is no journal."""
+    return base._replace(
+        seconds=0.6 * base.seconds,  # so that such a seed takes no longer than others
+        nodes=chance.choice((2, 3)),
+        move_every=chance.choice((1.0, 2.0, 8.0)),
+        rate=min(base.rate, 1.0),
+        limit=0,
+        tail=max(base.tail, 0.3),
+        crashes=("failover", "split") if base.lies else ("kill",),
         fill_every=0.0,
     )
 

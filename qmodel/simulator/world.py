@@ -19,12 +19,14 @@ from qmodel.contract import operations as ops
 from qmodel.errors import ConnectError
 from qmodel.simulator import oracles, strands
 from qmodel.simulator.baton import Process
-from qmodel.simulator.clients import DEADLINE, QUEUES, URL, Clients
+from qmodel.simulator.clients import QUEUES, Clients
+from qmodel.simulator.cluster import Cluster
 from qmodel.simulator.disk import SimulatedDisk
 from qmodel.simulator.lua_server import LuaServer
+from qmodel.simulator.net import EVERYBODY
 from qmodel.simulator.oracles import PATIENCE, Finding
 from qmodel.simulator.scene import Scene
-from qmodel.simulator.server import PREFIX, Server
+from qmodel.simulator.server import DEADLINE, PREFIX, Server
 from qmodel.simulator.settings import Settings, drawn
 
 SETTLING: Final = 40.0
@@ -52,7 +54,7 @@ class World(Scene):
     def __init__(self, seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> None:
         super().__init__(seed, settings, dump)
         disk = SimulatedDisk(self.baton, Random(f"{seed} disk"), settings.lies)
-        kind = LuaServer if settings.lua else Server
+        kind = Cluster if settings.nodes else LuaServer if settings.lua else Server
         self.server = kind(self, folder, disk, settings.snapshot_every)
         self.clients = Clients(self, self.server)
         self._weather = Process("weather")
@@ -79,7 +81,7 @@ class World(Scene):
         done = strands.Event(self.baton)
 
         def set_up() -> None:
-            client = Client(URL)
+            client = self._connected()
             client.execute(ops.ConfigSet("heartbeat", int(settings.lease * 1000)))
             client.execute(ops.ConfigSet("grace-period", 0))
             if settings.limit:
@@ -89,19 +91,25 @@ class World(Scene):
             done.set()
 
         self.baton.start("operator", self._weather, self.server.operate)
-        while not self.server.store:
+        while not self.server.is_up:
             self.sleep(0.1)
         self.baton.start("set-up", Process("set-up"), set_up)
         if not done.wait(SETTLING):
             self.oracles.found("the run is whole", "the options of the namespace could not be set")
         self.failing = True
 
+    def _connected(self) -> Client:
+        """Connect, however often the network loses the first packets."""
+        while True:
+            with contextlib.suppress(ConnectError):
+                return Client(self.server.url)
+
     def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
         while self.baton.now < moment and not is_over():
             self.sleep(1.0)
-            store = self.server.store
-            if store is not None:
-                self.oracles.each_second(store, self.clients.idle(), self.settings.limit > 0)
+            stores = self.server.stores
+            if stores:
+                self.oracles.each_second(stores, self.clients.idle(), self.settings.limit > 0)
 
     def _calm_down(self) -> None:
         """Stop the faults, and let the server run."""
@@ -120,15 +128,13 @@ class World(Scene):
             self._watch_until(self.baton.now + SETTLING, self._is_done)
             if self._is_done():
                 return
-        store = self.server.store
-        if store is None:
-            self.oracles.found("the server runs", "it does not, although nothing fails")
+        if self.server.is_up:
+            self.oracles.stands_still(self.server.stores)
         else:
-            self.oracles.stands_still(store)
+            self.oracles.found("the server runs", "it does not, although nothing fails")
 
     def _is_done(self) -> bool:
-        store = self.server.store
-        return store is not None and self.net.is_up and not oracles.unended(store)
+        return self.server.is_up and not any(oracles.unended(store) for store in self.server.stores)
 
     def _finish(self) -> None:
         """Watch the idle workers for a while, let everybody stop, and look at what they leave."""
@@ -144,12 +150,7 @@ class World(Scene):
         left = [link.ends[0].process.name for link in self.net.links.values() if not link.closed[0]]
         if left:
             self.oracles.found("nothing is left over", f"connections of {', '.join(left)}")
-        store = self.server.store
-        if store is not None:
-            self.oracles.recovered(store, None)
-            again = self.server.replayed()
-            if again is not None:
-                self.oracles.replayed(store, again)
+        self.server.check_at_the_end()
 
     # ---- faults
 
@@ -160,6 +161,7 @@ class World(Scene):
             (settings.part_every, self._part),
             (settings.cut_every, self.net.cut_all),
             (settings.fill_every, self._fill),
+            (settings.move_every, self.server.move),
             (settings.evict_every, self.clients.evict),
             (settings.stop_every, lambda: self.clients.replace_worker(False)),
             (settings.kill_every, self._kill),
@@ -180,8 +182,14 @@ class World(Scene):
         self.server.crash(how, down)
 
     def _part(self) -> None:
+        """Part a client from all servers; in a cluster, perhaps only from one node, or that node from all clients."""
         name = self.chance.choice(self.names)
-        self.net.cut_off(name, self.chance.choice((0.3, 2.0, 6.0)) * self.chance.uniform(0.5, 1.5))
+        lasts = self.chance.choice((0.3, 2.0, 6.0)) * self.chance.uniform(0.5, 1.5)
+        ports = self.server.ports
+        if ports and self.chance.random() < 0.6:
+            self.net.cut_off(self.chance.choice((name, EVERYBODY)), lasts, self.chance.choice(ports))
+        else:
+            self.net.cut_off(name, lasts)
 
     def _fill(self) -> None:
         """Fill the disk for some time."""

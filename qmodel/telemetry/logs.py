@@ -57,6 +57,16 @@ def _span() -> tuple[str, str] | None:
     return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context is not None and context.is_valid else None
 
 
+def scrubbed(text: str) -> str:
+    """Replace the values of redacted arguments of the current job in a text."""
+    from qmodel.app.context import NoJob, current
+
+    try:
+        return current().scrub(text)
+    except NoJob:
+        return text
+
+
 class JsonFormatter(logging.Formatter):
     """Writes a record as a line of JSON: time, level, logger, message, the job's fields, and the fields of `extra`."""
 
@@ -74,7 +84,7 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = self.formatStack(record.stack_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return scrubbed(json.dumps(line, default=str, ensure_ascii=False))
 
 
 class TextFormatter(logging.Formatter):
@@ -82,6 +92,10 @@ class TextFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record, with its traceback."""
+        return scrubbed(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Write the text before a traceback; the worker's own lines already name their job."""

@@ -86,7 +86,9 @@ class Tracing:
             span.set_attribute(ERROR, group)
             span.set_status(Status(StatusCode.ERROR, outcome.message.strip().rpartition("\n")[2]))  # type: ignore[attr-defined]
             if (error := getattr(outcome, "error", None)) is not None:
-                span.record_exception(error)
+                text = outcome.message  # type: ignore[attr-defined]  # without the values of redacted arguments
+                scrubbed = {"exception.message": context.scrub(str(error)), "exception.stacktrace": text}
+                span.record_exception(error, scrubbed)
         span.end()
 
     def _lost(self, context: Context, outcome: Outcome | None) -> None:

@@ -8,9 +8,9 @@ from inspect import Parameter
 from typing import Any
 
 from qmodel.app import JobType, Puts
-from qmodel.app.signature import HEADERS
 from qmodel.client.convert import encode
 from qmodel.client.sync import Job
+from qmodel.contract.redaction import HEADERS
 from qmodel.errors import DataError, hint
 
 AnyJobType = JobType[..., Any, ..., Any]
@@ -66,7 +66,7 @@ def as_stored(value: object) -> Any:
 def data_of(kind: AnyJobType | None, job: Job, *, defaults: bool = True) -> Any:
     """Read a job's data: the arguments by name, with defaults for the others; the text if it cannot be read."""
     try:
-        data = json.loads(job.text) if kind is None else kind.serializer.loads(job.text)
+        data = json.loads(job.text) if kind is None else kind.load(job.text)
     except ValueError:
         return job.text
     if kind is None or not isinstance(data, dict):

@@ -32,6 +32,7 @@ ALONE = "perform_job"
 
 IGNORED_OPTIONS: dict[str, Any] = {
     "delay_ms": 0,
+    "at": None,
     "depends": None,
     "ttl_ms": None,
     "ordered": None,

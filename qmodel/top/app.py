@@ -18,7 +18,7 @@ from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
 from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
-from qmodel.contract import replies
+from qmodel.contract import redaction, replies
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.present.numbers import short_number, sparkline
 from qmodel.present.text import clean
@@ -169,7 +169,7 @@ class Top(App[None]):
             return
         reasons = await job.why() if job.state not in ("complete", "running") else []
         if jid == self._jid:
-            self._lines.show(job.raw, reasons)
+            self._lines.show(redaction.shown(job.raw), reasons)
 
     def _show(self, place: Place, page: Page) -> None:
         """Draw a page, and keep the cursor on its line."""

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from qmodel.contract import replies
 from qmodel.contract.reasons import Reason
 from qmodel.present.durations import format_moment, short_duration
-from qmodel.present.text import clean
+from qmodel.present.text import clean, on_a_line
 from qmodel.top.views import COLORS
 
 DATA_SHOWN = 4000
@@ -130,7 +130,7 @@ def _timeline(text: Text, job: replies.Job) -> None:
     before = 0
     for stage in job.history:
         after = f"+{short_duration(stage.at - before)}" if before else ""
-        facts = "  ".join(f"{name}={clean(str(value))}" for name, value in stage.named.items())
+        facts = clean(on_a_line(stage.what, stage.named))
         text.append(f"  {format_moment(stage.at)} {after:>5}  {stage.what:<12} ")
         text.append(facts + "\n", style="dim")
         before = stage.at

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from qmodel.client.aio import AsyncClient
 from qmodel.contract import operations as ops
-from qmodel.contract import replies
+from qmodel.contract import redaction, replies
 from qmodel.present import groups
 from qmodel.present.durations import short_duration
 from qmodel.present.numbers import short_number, sparkline
-from qmodel.present.text import clean, gist, short
+from qmodel.present.text import arguments, clean, gist, short
 
 MINUTES = 15
 """The minutes of a queue's past to draw."""
@@ -201,7 +201,7 @@ class FailuresView(View):
 class GroupView(View):
     """The jobs of a failure group, latest first."""
 
-    columns = ("job", "klass", "queue", ">failed", "worker", "message")
+    columns = ("job", "klass", "queue", ">failed", "worker", "data", "message")
 
     def __init__(self, group: str) -> None:
         self.group = group
@@ -268,7 +268,8 @@ MAIN: tuple[type[View], ...] = (QueuesView, RunningView, FailuresView, WorkersVi
 
 
 async def _jobs(client: AsyncClient, jids: Iterable[str]) -> Sequence[replies.Job]:
-    return await client.multiget(tuple(dict.fromkeys(jids)))
+    found: Sequence[replies.Job] = redaction.shown(await client.multiget(tuple(dict.fromkeys(jids))))
+    return found
 
 
 def _now() -> int:
@@ -293,7 +294,7 @@ def _job(job: replies.Job) -> Row:
             Text(f"{job.remaining}/{job.retries}", justify="right"),
             Text(told, justify="right"),
             Text(job.worker),
-            Text(gist(job.data[:500], 60), style="dim"),
+            Text(arguments(job.data), style="dim"),
         ),
     )
 
@@ -344,6 +345,7 @@ def _failed(job: replies.Job, now: int) -> Row:
             Text(job.queue),
             Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
             Text(failure.worker if failure else ""),
+            Text(arguments(job.data, 40), style="dim"),
             Text(gist(failure.message, 100) if failure else job.state, style="red" if failure else ""),
         ),
     )

@@ -19,6 +19,7 @@ LEADS = {
     "forget": "/queues",
     "obliterate": "/queues",
     "cancel-jobs": "/jobs",
+    "delete-jobs": "/jobs",
     "replay": "/jobs",
     "deregister": "/workers",
     "unrecur": "/schedules",

@@ -56,7 +56,7 @@ class Bulk:
         given = self.wanted.given
         return bulk.operation(self.kind, given, self.cursor, older_ms=self.older_ms, preview=preview)
 
-    def on(self, step: replies.Bulk) -> Bulk:
+    def on(self, step: replies.Bulk | replies.Cleaned) -> Bulk:
         """Give the action after a step."""
         return replace(self, cursor=step.cursor, done=self.done + step.done, passed=self.passed + step.passed)
 

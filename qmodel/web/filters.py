@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from qmodel.contract import redaction
 from qmodel.present import describe, durations, numbers, text
 from qmodel.web.charts import line
 from qmodel.web.flash import read
@@ -18,6 +19,9 @@ FILTERS: dict[str, Any] = {
     "pretty": text.pretty,
     "short": text.short,
     "gist": text.gist,
+    "why": text.why,
+    "arguments": text.arguments,
+    "is_redacted": redaction.is_shown,
     "preview": text.preview,
     "limits": describe.limits,
     "recurrence": describe.recurrence,

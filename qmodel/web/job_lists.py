@@ -15,6 +15,7 @@ from typing import Any
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
+from qmodel.model.state import subjects
 from qmodel.web.source import PAGE, Slice, Source
 
 LISTS: dict[str, type[Any]] = {
@@ -36,7 +37,9 @@ RECENT = 500
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of jobs; empty fields match everything. `text` is searched in their data, here and not in the engine."""
+    """A filter of jobs; empty fields match everything. A `*` in `klass` and `jid` stands for any characters; `text` is
+    searched in the data.
+    """
 
     queue: str = ""
     state: str = ""
@@ -44,6 +47,7 @@ class Wanted:
     tag: str = ""
     worker: str = ""
     group: str = ""
+    jid: str = ""
     text: str = ""
 
     @property
@@ -58,8 +62,27 @@ class Wanted:
 
     @property
     def search(self) -> dict[str, str]:
-        """Give the arguments of a search, or of a bulk action on its results."""
-        return {name: value for name, value in self.given.items() if name != "text"}
+        """Give the arguments of a search."""
+        found = self.given
+        if "jid" in found:
+            found["jid_like"] = found.pop("jid")
+        if "*" in self.klass:
+            found["klass_like"] = found.pop("klass")
+        return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether bulk actions know the filter."""
+        return not (self.jid or self.text or "*" in self.klass)
+
+    def fits(self, job: replies.Job) -> bool:
+        """Whether a job matches by its state, its names and its data."""
+        return (
+            job.state == (self.state or job.state)
+            and subjects.like(self.klass or "*", job.klass)
+            and subjects.like(self.jid or "*", job.jid)
+            and self.text in job.data
+        )
 
 
 def find(source: Source, wanted: Wanted, offset: int = 0, cursor: str = "", count: int = PAGE) -> Slice:
@@ -126,7 +149,7 @@ def _search(source: Source, wanted: Wanted, cursor: str, count: int) -> Slice:
     found: list[replies.Job] = []
     for _ in range(STEPS):
         step: replies.Found = source.ask(ops.Search(**wanted.search, cursor=cursor, count=count - len(found)))
-        found += [job for job in step.jobs if wanted.text in job.data]
+        found += step.jobs
         cursor = step.cursor
         if not cursor or len(found) >= count:
             break
@@ -139,11 +162,5 @@ def _recent(source: Source, wanted: Wanted) -> Slice:
     jids = dict.fromkeys(str(event.named["jid"]) for event in reversed(events) if "jid" in event.named)
     known = source.known(jids)
     jobs = [known[jid] for jid in jids if jid in known]
-    fits = [
-        job
-        for job in jobs
-        if job.klass == (wanted.klass or job.klass)
-        and job.state == (wanted.state or job.state)
-        and wanted.text in job.data
-    ]
+    fits = list(filter(wanted.fits, jobs))
     return Slice(fits[:PAGE], 0, None, False, looked=len(jobs))

@@ -15,6 +15,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
+from qmodel.contract.redaction import replied, shown
 from qmodel.errors import RefusedError
 
 PAGE = 50
@@ -85,13 +86,18 @@ class Source:
         return int(clock()) if clock is not None else time.time_ns() // 1_000_000
 
     def ask(self, op: ops.Operation) -> Any:
-        """Execute one operation; give its reply, or raise its refusal."""
-        return self.client.execute(op)
+        """Execute one operation; give its reply, redacted, or raise its refusal."""
+        return replied(op, self.client.execute(op))
+
+    def try_all(self, operations: Iterable[ops.Operation]) -> list[Any]:
+        """Execute operations in one round trip; give their replies, redacted, or their refusals."""
+        asked = list(operations)
+        return [replied(op, one) for op, one in zip(asked, self.client.execute_many(asked), strict=True)]
 
     def ask_all(self, operations: Iterable[ops.Operation]) -> list[Any]:
         """Execute operations in one round trip; give their replies, or raise the first refusal."""
         wanted = list(operations)
-        found = self.client.execute_many(wanted) if wanted else []
+        found = self.try_all(wanted) if wanted else []
         for one in found:
             if isinstance(one, RefusedError):
                 raise one
@@ -108,7 +114,7 @@ class Source:
 
     def jobs(self, jids: Sequence[str]) -> list[replies.Job]:
         """Read jobs; missing ones are left out."""
-        return self.client.multiget(jids)
+        return list(shown(self.client.multiget(jids)))
 
     def known(self, jids: Iterable[str]) -> dict[str, replies.Job]:
         """Read jobs by id; missing ones are left out."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from qmodel.contract import replies
 from qmodel.present.durations import format_duration
 from qmodel.present.numbers import counted
+from qmodel.present.text import why
 
 AFTER = {
     "spawned": "waiting",
@@ -32,6 +33,7 @@ TONES = {
     "put": "waiting",
     "popped": "running",
     "completed": "complete",
+    "raised": "failed",
     "failed": "failed",
     "retried": "retried",
     "released": "scheduled",
@@ -88,6 +90,7 @@ def _told(stage: replies.Stage) -> str:
         "spawned": "by the recurring job {schedule}",
         "put": "into queue {queue}",
         "popped": "by worker {worker}",
+        "raised": "{why}",
         "failed": "into group {group}",
         "retried": "{retries} left",
         "released": "it is {state} again",
@@ -99,7 +102,7 @@ def _told(stage: replies.Stage) -> str:
     if stage.what == "completed" and facts["state"] != "complete":
         sentence = "and continues: it is {state}"
     left = counted(int(facts.get("remaining", 0)), "retry", "retries")
-    return sentence.format(**facts, retries=left)
+    return sentence.format(**facts, retries=left, why=why(str(facts.get("group", "")), str(facts.get("message", ""))))
 
 
 def spans(job: replies.Job, now: int) -> list[Span]:

@@ -126,9 +126,37 @@ def _text(value: Any) -> str:
 
 def decode(op: Operation, raw: Raw) -> Any:
     """Decode the reply of an operation, or its Refusal."""
+    if type(raw) is not list:
+        return SHAPES[op.spec.reply](_unpacked(op.spec.reply, raw))
     if raw[0] == b"OK":
         return SHAPES[op.spec.reply](raw[1] if len(raw) > 1 else None)
     return Refusal(raw[0].decode(), tuple(_str(fact) for fact in raw[1:]))
+
+
+def listed(op: Operation | type[Operation], raw: Raw) -> list[Raw]:
+    """Give the reply of an operation as a list, `OK` or a refusal's code first, without decoding it."""
+    return raw if type(raw) is list else [b"OK", _unpacked(op.spec.reply, raw)]
+
+
+def _unpacked(shape: str, raw: Raw) -> Raw:
+    """Take apart a reply that is one text or a number."""
+    if shape == "jobs":
+        return _jobs_in(raw, 0)
+    if shape == "completed_and_popped":
+        state, _, rest = raw.partition(b"\n")
+        return [state, _jobs_in(rest, 0)]
+    return raw
+
+
+def _jobs_in(raw: bytes, at: int) -> list[list[bytes]]:
+    """Split jobs that are one text: for each its id, its state and the size of its record, and the record."""
+    found = []
+    while at < len(raw):
+        stop = raw.index(b"\n", at)
+        jid, state, size = raw[at:stop].split(b"\t")
+        at = stop + 1 + int(size)
+        found.append([jid, state, raw[stop + 1 : at]])
+    return found
 
 
 def _str(raw: Raw) -> str:
@@ -190,13 +218,18 @@ def stages(raw: bytes) -> Stages:
     return record(Stages, found)
 
 
+def _unquoted(text: str) -> str:
+    """Undo the escapes in a log line: `\\n` is a line end, `\\\\` is a backslash."""
+    return "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\"))
+
+
 def _facts(what: str, names: tuple[str, ...]) -> Callable[[str], tuple[Fact, ...]]:
     """Make the function that reads the facts of one kind of stage: one or two facts."""
     if what == "log":
         return lambda text: (_unquoted(text),)
     if len(names) == 1:
         return lambda text: (_fact(names[0], text),)
-    one, two = (int if name in WHOLE else str for name in names)
+    one, two = (_unquoted if name == "message" else int if name in WHOLE else str for name in names)
 
     def pair(text: str) -> tuple[Fact, ...]:
         first, _, second = text.partition("\t")
@@ -206,11 +239,6 @@ def _facts(what: str, names: tuple[str, ...]) -> Callable[[str], tuple[Fact, ...
 
 
 _FACTS = {what: _facts(what, names) for what, names in HISTORY.items()}
-
-
-def _unquoted(text: str) -> str:
-    """Undo the escapes in a log line: `\\n` is a line end, `\\\\` is a backslash."""
-    return "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\"))
 
 
 def _fact(name: str, text: str) -> Fact:
@@ -333,6 +361,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
     "entries": _each(lambda raw: replies.Entry(*_strs(raw))),
     "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
+    "cleaned": lambda raw: replies.Cleaned(raw[0], raw[1], raw[2].decode(), _strs(raw[3])),
     "unique": lambda raw: None if raw is None else _unique(raw),
     "subscription": lambda raw: None if raw is None else _subscription(raw),
     "subscriptions": _each(_subscription),

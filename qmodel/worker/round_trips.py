@@ -30,17 +30,21 @@ class Taker:
 
 
 class RoundTrips:
-    """Talks to one namespace. `waits` says whether a wake-up is awaited."""
+    """Talks to one namespace."""
 
-    rests = False
+    rests = unanswered = False
 
     def __init__(self, connection: Connection, plan: FetchPlan, taker: Taker) -> None:
         self._connection, self._plan, self._taker = connection, plan, taker
-        self.waits = False
+        self._waits = False
         self.wake_ups = WakeUps(connection, plan.queues, plan.worker, lambda: taker.call_soon(self._woken))
 
     def _woken(self) -> None:
-        self.waits = False
+        self._waits = False
+
+    def waits(self, idle: bool) -> bool:
+        """Whether a wake-up is awaited."""
+        return self._waits
 
     def talk(self, reports: Sequence[Report], wanted: int, free: int) -> None:
         """Report the jobs that have ended, and pop up to `wanted` ones; `free` could begin at once."""
@@ -74,5 +78,5 @@ class RoundTrips:
         """Hand over jobs; if there are none and a slot is free, request a wake-up."""
         self._taker.accept(jobs, sent)
         if not jobs and idle:
-            self.waits = True
+            self._waits = True
             self.wake_ups.request()

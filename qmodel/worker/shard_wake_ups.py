@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -62,7 +61,7 @@ class ShardWakeUps:
         self._armed: set[int] = set()
         self._held: dict[int, tuple[float, Any]] = {}
         self._resting: deque[tuple[float, int]] = deque()
-        self._reader, self._writer = socket.socketpair()
+        self._reader, self._writer = runtime.socketpair()
         self._reader.setblocking(False)
         self._away: set[int] = set()
         self._at_once: deque[int] = deque()

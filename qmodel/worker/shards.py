@@ -82,15 +82,19 @@ class Shards:
             shards = list(range(layout.shards))
         return runtime.sample(shards, len(shards))
 
-    @property
-    def waits(self) -> bool:
-        """Whether no shard may have jobs."""
-        return self.turns.current() is None
+    def waits(self, idle: bool) -> bool:
+        """Whether there is no shard to ask: none that may have jobs, or, without a free slot, that may have more."""
+        return (self.turns.current() if idle else self.turns.ahead()) is None
 
     @property
     def rests(self) -> bool:
         """Whether a pop waits for the report of a job, to be one call with it."""
         return self.turns.resting
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether there are calls that a node that is away has not answered."""
+        return bool(self._unsure)
 
     def talk(self, reports: Sequence[Report], wanted: int, free: int) -> None:
         """Report the jobs that have ended, and pop new ones from the current shard."""

@@ -280,11 +280,12 @@ class Worker:
 
     def _wanted(self, reports: bool = False) -> int:
         """Compute how many jobs to pop: none while waiting for a wake-up, and none ahead after an empty pop."""
-        if self._stopping or self._quiet or (self._queues_empty and self._free_slots() <= 0):
+        free = self._free_slots()
+        if self._stopping or self._quiet or (self._queues_empty and free <= 0):
             return 0
-        if self._trips.waits and not (reports and self._trips.rests):
+        if self._trips.waits(free > 0) and not (reports and self._trips.rests):
             return 0
-        return self._free_slots() + self._plan.ahead(self.settings.concurrency)
+        return free + self._plan.ahead(self.settings.concurrency)
 
     # ---- round trips
 
@@ -378,6 +379,9 @@ class Worker:
         reports = list(composed(self._ended, self.connection.client.homes))
         over = {attempt.key for _, attempts in reports for attempt in attempts}
         self._report(reports + list(composed([one for one in self.running if one.key not in over])))
+        if self._trips.unanswered and self._held:
+            self.abandoned = True
+            log.given_up(len(self._held))
 
     def _abort_all(self, sentence: str) -> None:
         for attempt in (one for one in self.running if one not in self._ended):

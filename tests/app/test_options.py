@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 import qmodel
+from qmodel import App
 from qmodel.app import options as of_types
+from qmodel.app.errors import DeclarationError
 from qmodel.client import build
 from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
 from qmodel.contract.operations import Put, Recur, Subscribe
@@ -73,3 +77,18 @@ def test_an_unknown_option_of_a_subscription_is_refused() -> None:
 def test_none_stands_for_an_option_that_is_not_given() -> None:
     given = dict.fromkeys(build.PUT)
     assert build.new_job("q", "k", **given, jid="j") == build.new_job("q", "k", jid="j")  # type: ignore[misc]
+
+
+def test_a_moment_replaces_the_delay_of_the_job_type_and_is_refused_beside_another_one() -> None:
+    app, at = App("memory://"), datetime(2126, 1, 31, tzinfo=UTC)
+
+    @app.job(delay=60)
+    def remind(to: str) -> None:
+        """Remind somebody."""
+
+    assert remind.options(at=at).put("ada").refresh().ready_at == at
+    assert remind.options(at=at).options(delay=0).make("ada").at is None
+    with pytest.raises(DeclarationError, match=r"cannot have at with these options\. Give either at or delay\."):
+        remind.options(at=at, delay=1)
+    with pytest.raises(DeclarationError, match="has no time zone"):
+        remind.options(at=datetime(2126, 1, 31))

@@ -380,3 +380,20 @@ def test_every_command_is_a_click_command() -> None:
     context = click.Context(cli)
     for name in cli.list_commands(context):
         assert isinstance(cli.get_command(context, name), click.Command)
+
+
+def test_a_job_is_put_for_an_iso_time_with_a_zone(run: Run) -> None:
+    assert run("put", "q", "K", "--jid", "a", "--at", "2126-01-31T12:00:00+01:00").code == 0
+    assert run("--json", "get", "a").json["ready_at"] == 4_925_530_800_000
+    naive = run("put", "q", "K", "--at", "2126-01-31T12:00:00")
+    assert naive.code == 2 and "has no time zone: add Z for UTC, or an offset such as +01:00" in naive.err
+    both = run("put", "q", "K", "--at", "2126-01-31T12:00:00Z", "--delay", "5s")
+    assert both.code != 0 and "give at or delay, not both" in both.err
+
+
+def test_a_complete_job_is_deleted_by_its_id(run: Run) -> None:
+    run("put", "q", "K", "--jid", "a")
+    run("op", "pop", "q")
+    run("op", "complete", "a")
+    assert run("--json", "cancel", "a").json == []
+    assert run("--json", "cancel", "a", "--complete").json == ["a"]

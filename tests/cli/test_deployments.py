@@ -102,9 +102,9 @@ def test_the_doctor_names_a_damaged_shard(url: str, full: Client) -> None:
     assert "each shard: no key is damaged" in run(url, "doctor").stdout
 
 
-@pytest.mark.parametrize("command", ["journals", "audit"])
+@pytest.mark.parametrize("command", ["archive", "audit"])
 def test_commands_of_one_namespace_say_what_to_give(command: str, url: str, full: Client, tmp_path: Any) -> None:
-    arguments = {"journals": [str(tmp_path / "archive"), "--add"], "audit": [str(tmp_path / "archive")]}[command]
+    arguments = {"archive": ["run", str(tmp_path / "archive")], "audit": []}[command]
     refused = run(url, command, *arguments)
     assert refused.exit_code != 0 and refused.output
 

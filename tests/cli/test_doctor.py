@@ -53,7 +53,7 @@ def test_a_job_that_a_throttle_keeps_is_told_as_such(run: Run) -> None:
     run("put", "q", "A", "--now", HOUR_AGO)
     run("op", "pop", "elsewhere")
     assert "ready for 1 h" in run("doctor").out
-    assert "Workers are alive" in run("doctor").out
+    assert "Nobody serves queue q: workers are alive" in run("doctor").out
 
 
 def test_a_run_that_is_due_and_not_made_yet_breaks_no_check(run: Run) -> None:
@@ -154,7 +154,7 @@ def test_entries_that_are_kept_for_less_than_an_hour_are_told(run: Run) -> None:
         run("put", "q", "A", "--jid", f"j{number}")
     out = run("doctor").out
     assert "WARN  entries of the journal are deleted after" in out
-    assert "qmodel journals ARCHIVE --add" in out
+    assert "qmodel archive run ARCHIVE --journal" in out
 
 
 def test_a_journal_for_which_there_is_no_room_is_told(run: Run, server: Server) -> None:

@@ -42,6 +42,19 @@ def test_the_jobs_of_a_group_are_shown_latest_first_and_with_full_their_tracebac
     assert TRACEBACK in run("failures", "ValueError", "--full").out
 
 
+def test_failed_jobs_are_shown_with_their_arguments(run: Run) -> None:
+    run("put", "mail", "Send", '{"to": "ada@example.com",\n "bell": "\\u0007"}', "--jid", "a")
+    run("put", "mail", "Send", "--jid", "b")
+    run("op", "pop", "mail", "--count", "2")
+    run("op", "fail", "a", "E", TRACEBACK)
+    run("op", "fail", "b", "E", "m")
+
+    shown = run("failures", "E").out
+    assert shown.splitlines()[0].split() == ["jid", "klass", "queue", "failed", "data", "message"]
+    assert '{"to": "ada@example.com", "bell": "' in shown and "\x07" not in shown
+    assert '{"to": "ada@example.com", "bell": "\\u0007"}\nTraceback' in run("failures", "E", "--full").out
+
+
 def test_a_long_group_is_shown_in_pages(run: Run) -> None:
     for number in range(3):
         fail(run, f"j{number}", "E", "m", at=1000 + number)

@@ -166,9 +166,7 @@ def test_a_campaign_in_processes_says_what_it_reached(run: Run, tmp_path: Path) 
 
 
 def test_a_campaign_that_cannot_be_is_refused_in_a_sentence(run: Run) -> None:
-    assert (
-        "leave out --processes and --picture" in run("conformance", "run", "--dialect", "qless", "--processes", "2").err
-    )
+    assert "leave out --processes, --picture" in run("conformance", "run", "--dialect", "qless", "--processes", "2").err
     assert "no subject 'radis'" in run("conformance", "run", "--subject", "radis").err
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 import qmodel
-from qmodel.client import build, cron, sync, sync_executor, sync_requests
+from qmodel.client import build, cron, flows, sync, sync_executor, sync_requests
 from qmodel.client.convert import milliseconds
 from qmodel.client.defaults import KEEP
 from qmodel.contract import operations
@@ -922,7 +922,7 @@ def test_finished_jobs_are_deleted_by_age(client: Client) -> None:
     assert client.jobs.clean(older=60).done == 0
     assert client.jobs.clean(queue="nowhere").done == 0
     assert client.jobs.clean().done == 2
-    assert client.jobs.clean("failed").done == 1
+    assert client.jobs.clean("failed", preview=True).jids == client.jobs.clean("failed").jids != ()
 
 
 def test_jobs_of_a_klass_share_texts(client: Client) -> None:
@@ -935,3 +935,55 @@ def test_jobs_of_a_klass_share_texts(client: Client) -> None:
     assert notes.unset("template") is False
     with pytest.raises(RefusedError, match="whole number"):
         notes.increment("sent", 10**14 - 1)
+
+
+def test_a_job_is_ready_at_its_moment(client: Client) -> None:
+    queue, at = client.queues["q"], datetime(2126, 1, 31, 12, 0, 0, 1, tzinfo=timezone(timedelta(hours=1)))
+    job = queue.put("A", at=at).refresh()
+    assert job.state == "scheduled" and job.ready_at == datetime(2126, 1, 31, 11, 0, 0, 1000, tzinfo=UTC)
+    past = queue.put("A", at=datetime(2000, 1, 1, tzinfo=UTC)).refresh()
+    assert past.state == "waiting" and past.ready_at == past.put_at
+    assert job.move("r", at=at + timedelta(days=1)).refresh().ready_at_ms == job.ready_at_ms + 86_400_000
+
+
+def test_a_moment_without_a_time_zone_is_refused_with_the_next_step(client: Client) -> None:
+    with pytest.raises(ValueError, match=r"has no time zone\. Add one: at\.replace\(tzinfo="):
+        client.queues["q"].put("A", at=datetime(2126, 1, 31))
+    with pytest.raises(TypeError, match="is not a datetime"):
+        client.queues["q"].put("A", at=60)  # type: ignore[arg-type]
+
+
+def test_a_moment_and_a_delay_are_refused_together(client: Client) -> None:
+    moment = datetime(2126, 1, 31, tzinfo=UTC)
+    with pytest.raises(BadArgument, match="give at or delay, not both"):
+        client.queues["q"].put("A", at=moment, delay=1)
+    made = [client.queues["q"].new("A"), client.queues["q"].new("A", at=moment, delay=1)]
+    with pytest.raises(BadArgument, match="give at or delay, not both"):
+        client.put_flow(flows.chain(*made))
+    assert client.queues["q"].length() == 0
+
+
+def test_a_job_of_a_flow_and_a_sub_request_are_ready_at_their_moments(client: Client) -> None:
+    at = datetime(2126, 1, 31, tzinfo=UTC)
+    queue = client.queues["q"]
+    _, second = client.put_flow(flows.chain(queue.new("A"), queue.new("B", at=at)))
+    popped(client).complete()
+    assert (second.refresh().state, second.ready_at) == ("scheduled", at)
+    request = client.requests.open("R", "q", limit=1)
+    piece = request.add("C", at=at)
+    assert client.jobs[piece].refresh().ready_at == at
+
+
+def test_a_job_is_deleted_whatever_its_state(client: Client) -> None:
+    queue = client.queues["q"]
+    for jid in ("done", "failed", "running"):
+        queue.put("A", jid=jid)
+    popped(client).complete()
+    popped(client).fail("g", "m")
+    held = popped(client)
+    queue.put("A", jid="waiting")
+    assert client.jobs["done"].cancel() == ()
+    assert client.jobs["done"].delete() == ("done",)
+    assert client.jobs.delete("failed", "running", "waiting", "nobody") == ("failed", "running", "waiting")
+    with pytest.raises(JobNotFound):
+        held.complete()

@@ -25,6 +25,7 @@ CALLS = "several operations in one call: tests/property/test_calls.py runs them"
 PLAIN = "the first plain operation of a day: tests/property/test_plain.py runs it"
 
 NAMESPACES = "several namespaces in turn: tests/property/test_namespaces.py has them"
+FOLDED = "512 durations of tags, which are folded then: tests/property/test_plain.py has them"
 REQLESS = "only the rules of reqless ask for it, whose own histories run it: tests/dialects/test_reqless.py"
 
 UNREACHED = {
@@ -179,6 +180,32 @@ UNREACHED = {
         ),
         "results of megabytes for dependents that name them: tests/cost/test_budget.py has them",
     ),
+    **dict.fromkeys(
+        (
+            ("state/stats", "local key, pending = keys.stats('tags', day, queue), keys.stats('tags-new', day, queue)"),
+            ("state/stats", "local names, texts, durations = by_tag(key, writes.fetch('LRANGE', pending, 0, -1))"),
+            ("state/stats", "writes.delete(pending)"),
+            ("state/stats", "local fields = {}"),
+            ("state/stats", "for i, name in ipairs(names) do"),
+            (
+                "state/stats",
+                "fields[2 * i - 1], fields[2 * i] = name, "
+                "fold_part(texts[name] or EMPTY .. '\\n' .. EMPTY, durations[name])",
+            ),
+            ("state/stats", "if fields[1] then"),
+            ("state/stats", "writes.put_off_many('HSET', key, fields, #fields)"),
+            ("state/stats", "fold_tags(day, queue)"),
+            ("state/stats", "fold_tags(of.day, of.queue)"),
+        ),
+        FOLDED,
+    ),
+    ("state/stats", "return seconds"): "durations below a minute have their bin where they are counted",
+    (
+        "wire/register",
+        "return plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was "
+        "completed",
+    ): "the first plain operation of an epoch: tests/property/test_epochs.py has one",
+    ("wire/arguments", "return false"): "a plain call that names no job: tests/property/test_plain.py sends it",
     ("state/stats", "store.counts[key] = nil"): "a failure of a day that the same step drops: no history has one",
     ("ops/publish", "store.emit(now, 'passed_over', subscription.name, jid)"): RANDOM,
     ("rules/admission", "break"): "a budget that throttles use up: tests/conformance/test_budget.py has one",

@@ -61,6 +61,12 @@ def test_a_fault_planted_in_the_dialect_is_found(fault: str) -> None:
     assert len(failure.history) <= 8, str(failure)
 
 
+def test_a_read_before_the_first_step_does_not_repeat_the_writes_of_the_last_call() -> None:
+    subject = LuaSubject()
+    subject.run([Call(("reqless.config.set", "1700173000", "jobs-history", "10"))])
+    assert runner.first_difference([Call(("workers", "1700173001"))], subject) is None
+
+
 def test_a_seed_always_makes_the_same_history() -> None:
     first, second = (runner.draw(runner.RandomChooser("again"), 40) for _ in range(2))
     assert first == second

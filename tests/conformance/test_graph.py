@@ -33,6 +33,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.named import Opening
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.settings import OPTIONS
 from qmodel.model import engine
 from qmodel.model.state import uniques
 from qmodel.model.state.store import Store
@@ -73,6 +74,13 @@ def test_letters_name_every_class_of_argument_or_a_reason_says_why_not() -> None
     assert classes.stale() == set()
 
 
+def test_letters_and_setups_set_every_option_of_the_configuration() -> None:
+    letters = [one.of({}) for family in explored().values() for one in family.letters if one.text[:9] == "ConfigSet"]
+    setups = [op for family in explored().values() for op in family.setup]
+    named = {op.option for op in [*letters, *setups] if isinstance(op, ops.ConfigSet)}
+    assert OPTIONS.keys() <= named
+
+
 def test_families_say_what_they_are_about() -> None:
     assert len(explored()) >= 16
     assert all(family.says.endswith(".") for family in families().values())
@@ -82,6 +90,14 @@ def test_a_pair_of_families_has_the_letters_of_both_but_for_common_reads() -> No
     common = {one.text for name in ("looks", "glances") for one in families()[name].letters}
     both = {one.text for name in ("delays", "messages") for one in families()[name].letters}
     assert {one.text for one in pair("delays", "messages").letters} == both - common | READ_IN_PAIRS
+
+
+def test_the_length_of_histories_counts_in_pairs_with_a_small_budget() -> None:
+    small, usual = pair("again_retired", "budget"), pair("again_retired", "plain")
+    assert "job.stages" in small.live and "job.stages" not in usual.live
+    assert Search(small, Scope(1, 1), pairs=0.2, edges=plan.PAIR_EDGES).run().findings == []
+    forgets = small._replace(live=small.live - {"job.stages"})
+    assert Search(forgets, Scope(1, 1), pairs=0.2, edges=plan.PAIR_EDGES).run().findings
 
 
 def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:
@@ -110,11 +126,15 @@ def test_the_canonical_form_says_of_every_field_how_it_stands() -> None:
         assert table.keys() == names, cls
 
 
-def _form(*steps: Operation, now: int = START) -> str:
+def _form(*steps: Operation, now: int = START, live: frozenset[str] = frozenset()) -> str:
+    return _form_of(*(Step(now, op) for op in steps), live=live)
+
+
+def _form_of(*steps: Step, live: frozenset[str]) -> str:
     store = Store()
-    for op in steps:
-        engine.step(store, now, op)
-    return canonical.Canonical(("A", "B"), ("X", "Y"), frozenset(), 1).of(store, now)
+    for step in steps:
+        engine.step(store, *step)
+    return canonical.Canonical(("A", "B"), ("X", "Y"), live, 1).of(store, steps[-1].now)
 
 
 def test_names_and_moments_do_not_tell_states_apart() -> None:
@@ -122,6 +142,57 @@ def test_names_and_moments_do_not_tell_states_apart() -> None:
     assert _form(put, pop) == _form(ops.Put("q", "B", "k", ""), ops.Pop("q", "Y"))
     assert _form(put, pop) == _form(put, pop, now=START + 7 * TICK)
     assert _form(put) != _form(put, pop)
+
+
+def test_which_of_two_like_jobs_of_a_request_was_deleted_first_does_not_tell_states_apart() -> None:
+    jobs = [(ops.Put("q", jid, "k", ""),) for jid in ("A", "B")]
+    opened = (ops.RequestOpen("R", "q", 2), *(ops.RequestAdd("R", one) for one in jobs), ops.RequestClose("R"))
+    one, other = ((*opened, ops.Cancel((jid,)), ops.RequestCancel("R")) for jid in ("A", "B"))
+    assert _form(*one) == _form(*other)
+
+
+PLAIN, POPPED = ops.Put("q", "A", "k", ""), ops.Pop("q", "X")
+WINDOW = ops.Put("q", "A", "k", "", unique="u", unique_mode="window", unique_ms=TICK)
+PARKS = [ops.ThrottleSet("t", concurrency=1), ops.Put("q", "A", "k", "", throttles=("t",)), POPPED]
+PARKS += [ops.Put("q", "B", "k", "", throttles=("t",)), POPPED]
+OPENS = [ops.ThrottleSet("t", rate=1, rate_ms=TICK), ops.ThrottleSet("v", rate=1, rate_ms=TICK)]
+OPENS += [ops.Put("q", jid, "k", "", throttles=(jid[0],)) for jid in ("t1", "v1", "t2", "v2")]
+MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "then"),
+    [
+        pytest.param(
+            [(0, POPPED), (0, WINDOW), (0, ops.Cancel(("A",)))],
+            [(0, PLAIN), (0, POPPED), (0, WINDOW), (0, ops.Cancel(("A",)))],
+            [(0, PLAIN), (0, ops.Put("q", "B", "k", "d", unique="u", unique_mode="debounce"))],
+            id="a window of a job that was put again while it ran, and then canceled",
+        ),
+        pytest.param(
+            [*((0, op) for op in PARKS), (0, ops.Timeout(("A",), qless=True)), (TICK, ops.Length("q"))],
+            [*((0, op) for op in PARKS), (TICK, ops.Timeout(("A",), qless=True))],
+            [(TICK, POPPED)],
+            id="a throttled job whose lease was timed out by the rules of qless, while another one is parked",
+        ),
+        pytest.param(
+            [*((0, op) for op in (*OPENS, ops.Pop("q", "X", 9))), (TICK, ops.Length("q"))],
+            [*((0, op) for op in (*OPENS, MORE, ops.Pop("q", "X", 9), ops.Cancel(("v3",)))), (TICK, ops.Length("q"))],
+            [(TICK, POPPED)],
+            id="two throttles that are due, one of them since another moment",
+        ),
+    ],
+)
+def test_states_that_one_operation_leads_to_different_states_have_different_forms(
+    one: list[tuple[int, Operation]], other: list[tuple[int, Operation]], then: list[tuple[int, Operation]]
+) -> None:
+    live = frozenset(("unique.token",))
+
+    def form(*steps: tuple[int, Operation]) -> str:
+        return _form_of(*(Step(START + at, op) for at, op in steps), live=live)
+
+    assert form(*one, *then) != form(*other, *then)
+    assert form(*one) != form(*other)
 
 
 def _search(*letters: str, name: str = "tried", live: frozenset[str] = frozenset(), pairs: float = 1.0) -> Explored:

@@ -80,6 +80,36 @@ def test_a_converted_namespace_answers_as_the_original_did(server: Server, name:
         assert same(reply, ours), (words, *parts("reply", reply, ours))
 
 
+def test_complete_jobs_past_their_retention_come_along_until_the_next_completion(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        record = loaded(client, "qless", prefix)
+        client.hset(f"{prefix}config", "jobs-history-count", 1)
+        found = read(client, prefix)
+    assert len(found.complete) > 1
+    store, report = converted(record, found)
+    assert report.refused == []
+    assert all(jid in store.jobs for jid in found.complete)
+    assert store.config["jobs-history-count"] == 1
+    assert "jobs-history" not in store.config
+
+
+def test_a_timed_out_job_that_got_a_new_priority_keeps_its_place(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        record = loaded(client, "qless", prefix)
+        found = read(client, prefix)
+        (queue, jid) = next(
+            (queue, jid) for queue, line in found.lines.items() for jid, _ in line if found.jobs[jid].state == "waiting"
+        )
+        client.hset(f"{prefix}j:{jid}", mapping={"state": "stalled", "priority": -99})
+        client.zadd(f"{prefix}q:{queue}-work", {jid: -99})
+        found = read(client, prefix)
+    store, report = converted(record, found)
+    assert report.refused == []
+    now = str(record["now"])
+    peeked = [one["jid"] for one in decoded(qless.call(store, ["peek", now, queue, "100"]).reply)]
+    assert (peeked[-1], decoded(qless.call(store, ["get", now, jid]).reply)["state"]) == (jid, "stalled")
+
+
 def test_a_namespace_of_2012_is_converted(server: Server, prefix: str) -> None:
     record, found = originals(server, "qless_2012", prefix)
     store, report = converted(record, found)

@@ -211,6 +211,56 @@ def test_q14_a_new_priority_makes_a_job_the_first_of_its_equals(ask: Ask) -> Non
     assert [job["jid"] for job in ask("peek", 1, "q", 2)] == ["b", "a"]
 
 
+def test_q14_a_new_priority_is_also_that_of_a_job_whose_lease_was_ended(ask: Ask) -> None:
+    for jid in ("a", "b", "c"):
+        put(ask, jid, now=1)
+    ask("pop", 2, "q", "w", 2)
+    ask("timeout", 3, "a", "b")
+    ask("priority", 4, "a", -3)
+    assert (ask("get", 4, "a")["state"], ask("length", 4, "q"), ask("queues", 4, "q")["waiting"]) == ("stalled", 3, 3)
+    assert [job["jid"] for job in ask("peek", 5, "q", 3)] == ["b", "c", "a"]
+    assert [job["jid"] for job in ask("pop", 5, "q", "v", 3)] == ["b", "c", "a"]
+    assert ask("retry", 6, "a", "q", "v") == 4
+    assert ask("get", 6, "a")["state"] == "waiting"
+
+
+def test_q20_an_entry_of_a_history_cuts_those_before_it(ask: Ask) -> None:
+    put(ask, "a")
+    for now in range(1, 7):
+        ask("log", now, "a", f"line {now}")
+    ask("config.set", 10, "max-job-history", 3)
+    assert len(ask("get", 11, "a")["history"]) == 7
+    ask("log", 12, "a", "last")
+    assert [entry["what"] for entry in ask("get", 13, "a")["history"]] == ["put", "line 6", "last"]
+    ask("config.unset", 14, "max-job-history")
+    assert len(ask("get", 15, "a")["history"]) == 3
+    ask("config.set", 16, "max-job-history", 1)
+    ask("log", 17, "a", "one more")
+    assert [entry["what"] for entry in ask("get", 18, "a")["history"]] == ["put", "last", "one more"]
+    ask("config.set", 19, "max-job-history", 0)
+    ask("log", 20, "a", "all")
+    assert len(ask("get", 21, "a")["history"]) == 4
+
+
+def test_the_changes_of_a_history_that_are_remembered_are_few(ask: Ask) -> None:
+    put(ask, "a")
+    for now in range(1, 40):
+        ask("config.set", now, "max-job-history", now)
+    for now in range(50, 60):
+        ask("log", now, "a", "line")
+    assert len(ask("get", 60, "a")["history"]) == 11
+
+
+def test_jobs_that_one_unfail_moves_come_by_name_in_reverse(ask: Ask) -> None:
+    for now, jid in enumerate(("a", "c", "b", "d")):
+        put(ask, jid, now=now)
+        ask("pop", now, "q", "w", 1)
+        ask("fail", now, jid, "w", "g", "why")
+    assert ask("unfail", 9, "q", "g", 3) == 3
+    assert [job["jid"] for job in ask("pop", 10, "q", "w", 9)] == ["c", "b", "a"]
+    assert (ask("unfail", 11, "q", "g"), ask("unfail", 12, "q", "g"), ask("unfail", 12, "q", "none")) == (1, 0, 0)
+
+
 def test_q15_jobs_of_one_moment_are_popped_in_the_order_of_their_puts(ask: Ask) -> None:
     for jid in ("b", "c", "a"):
         put(ask, jid)
@@ -245,6 +295,37 @@ def test_q24_counts_are_whole_and_less_than_one_gives_nothing(ask: Ask) -> None:
     assert ask("pop", 0, "q", "w", 0) == ask("pop", 0, "q", "w", -1) == ask("peek", 0, "q", -1) == []
     with pytest.raises(Refused, match="count"):
         ask("pop", 0, "q", "w", 1.5)
+
+
+def test_q24_pages_are_read_as_redis_reads_ranges_and_limits(ask: Ask) -> None:
+    for jid in ("a", "b", "c"):
+        put(ask, jid, "tags", '["t"]', now=ord(jid) - 97)
+        ask("pop", 5, "q", "w", 1)
+        ask("complete", ord(jid), jid, "w", "q", "{}")
+    assert ask("jobs", 200, "complete", 0, -1) == ["c", "b"]
+    assert ask("jobs", 200, "complete", -1, 1) == ["a"]
+    assert ask("jobs", 200, "complete", 0, 0) == ["c", "b", "a"]
+    assert ask("tag", 200, "get", "t", -2, 1) == {"total": 3, "jobs": ["b"]}
+    assert ask("tag", 200, "get", "t", 2, -3) == {"total": 3, "jobs": []}
+    for jid in ("d", "e"):
+        put(ask, jid, now=201)
+    ask("pop", 201, "q", "w", 2)
+    assert ask("jobs", 202, "running", "q", 0, -1) == ["d", "e"]
+    assert ask("jobs", 202, "running", "q", 0, 0) == ask("jobs", 202, "running", "q", -1, 2) == []
+    assert ask("tag", 202, "top", 0, 0) == []
+    ask("fail", 203, "d", "w", "g", "why")
+    ask("fail", 204, "e", "w", "g", "why")
+    assert ask("failed", 205, "g", -1, 1) == {"total": 2, "jobs": ["d"]}
+    assert ask("unfail", 206, "q", "g", -1) == 0
+
+
+def test_recurring_jobs_of_one_due_time_run_by_id(ask: Ask) -> None:
+    for jid in ("y", "x"):
+        ask("recur", 0, "q", jid, "k", "{}", "interval", 60, 10)
+    assert ask("jobs", 1, "recurring", "q") == ["x", "y"]
+    assert ask("jobs", 1, "recurring", "q", 1) == ["y"]
+    assert [job["jid"] for job in ask("pop", 20, "q", "w", 1)] == ["x-1"]
+    assert [job["jid"] for job in ask("pop", 20, "q", "w", 1)] == ["y-1"]
 
 
 def test_q25_nothing_waits_for_itself(ask: Ask) -> None:

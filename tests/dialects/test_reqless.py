@@ -136,6 +136,11 @@ def test_a_queue_of_any_name_has_a_throttle(ask: Ask, queue: str) -> None:
     assert ask("queue.throttle.get", 3, queue) == {"id": f"ql:q:{queue}", "maximum": 1, "ttl": -1}
 
 
+def test_unfail_refuses_a_count_below_one(ask: Ask) -> None:
+    with pytest.raises(Refused, match="must be greater than zero"):
+        ask("queue.unfail", 0, "q", "g", 0)
+
+
 def test_errors_do_not_give_the_job_as_in_reqless(ask: Ask) -> None:
     with pytest.raises(Refused, match=r"Heartbeat\(\): Job does not exist"):
         ask("job.heartbeat", 0, "a", "w")

@@ -14,14 +14,11 @@ def _line(family: str, edges: int, **apart: int) -> str:
     return json.dumps({**said, "apart": apart})
 
 
-def test_a_night_that_goes_on_replaces_searches_and_adds_pairs_of_families() -> None:
-    one = distilled([_line("plain", 10), _line("plain+delays", 3, seq=1)])
-    other = distilled([_line("plain", 12), _line("delays", 4), _line("plain+ttl", 5, seq=2)])
+def test_a_later_night_replaces_searches_and_the_sums_that_it_has() -> None:
+    one = distilled([_line("plain", 10), _line("plain+delays", 3, seq=1), _line("plain/5", 7)])
+    other = distilled([_line("plain", 12), _line("delays", 4), _line("plain+ttl", 5, seq=2), _line("delays+ttl", 6)])
     both = added(one, other)
     assert [(found["family"], found["edges"]) for found in both["searches"]] == [("plain", 12), ("delays", 4)]
-    assert {name: both["pairs"][name] for name in ("searches", "edges", "cpu")} == {
-        "searches": 2,
-        "edges": 8,
-        "cpu": 1.0,
-    }
+    assert {name: both["pairs"][name] for name in ("searches", "edges")} == {"searches": 2, "edges": 11}
+    assert both["scarce"]["edges"] == 7
     assert both["apart"] == {"seq": 3}

@@ -201,3 +201,23 @@ def test_more_may_not_wait_than_the_server_bears(url: str) -> None:
 def test_a_wait_is_no_longer_than_the_server_bears(url: str) -> None:
     with TestClient(create(url, writable=True, limits=Limits(wait_seconds=0.05)), base_url=HERE) as api:
         assert pop(api, timeout=3600) == []
+
+
+def test_a_job_is_put_for_a_moment(api: TestClient) -> None:
+    for at in ("2126-01-31T12:00:00+01:00", 4_925_530_800_000):
+        jid = put(api, {"klass": "K", "at": at}).json()["jid"]
+        assert api.get(f"/v1/jobs/{jid}").json()["ready_at"] == 4_925_530_800_000
+    naive = put(api, {"klass": "K", "at": "2126-01-31T12:00:00"})
+    assert problem(naive) == (400, "BAD_ARGUMENT")
+    assert naive.json()["next_step"] == "Add Z for UTC, or an offset such as +01:00."
+    assert problem(put(api, [{"klass": "K", "at": "soon"}])) == (400, "BAD_ARGUMENT")
+    assert problem(put(api, {"klass": "K", "at": 5, "delay_ms": 1})) == (400, "BAD_ARGUMENT")
+
+
+def test_a_complete_job_is_deleted_if_that_is_asked_for(api: TestClient, jobs: Client) -> None:
+    job = jobs.queues["q"].put("K")
+    held = jobs.queues["q"].pop()
+    assert held is not None and held.complete() == "complete"
+    assert api.delete(f"/v1/jobs/{job.jid}").json() == {"canceled": []}
+    assert api.delete(f"/v1/jobs/{job.jid}?complete=true").json() == {"canceled": [job.jid]}
+    assert api.get(f"/v1/jobs/{job.jid}").status_code == 404

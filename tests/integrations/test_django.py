@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import subprocess
 import sys
@@ -27,6 +28,7 @@ def at(url: str) -> dict[str, Any]:
         "default": {"url": url},
         "patient": {"url": url, "retries": 1, "backoff": 0},
         "careful": {"url": url, "on_commit": True},
+        "written": {"url": url, "outbox": True},
     }
     return {alias: given | {"OPTIONS": one} for alias, one in options.items()}
 
@@ -35,7 +37,7 @@ if not settings.configured:
     settings.configure(
         USE_TZ=True,
         TIME_ZONE="UTC",
-        INSTALLED_APPS=["tests.integrations.django_shop"],
+        INSTALLED_APPS=["tests.integrations.django_shop", "qmodel.integrations.django_outbox"],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         TASKS=at("memory://"),
     )
@@ -44,11 +46,14 @@ import django  # noqa: E402  (after its settings)
 
 django.setup()
 
+from django.apps import apps  # noqa: E402
+from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import transaction  # noqa: E402
 from django.test import override_settings  # noqa: E402
 
 import qmodel.integrations.django as integration  # noqa: E402
 from qmodel.app import load  # noqa: E402
+from qmodel.integrations.django_outbox import jobs  # noqa: E402
 from qmodel.worker import Worker  # noqa: E402
 from tests.integrations.django_shop import tasks  # noqa: E402
 
@@ -150,6 +155,53 @@ def test_a_task_of_a_transaction_is_put_with_it_or_not_at_all(shop: Any) -> None
     with pytest.raises(integration._errors.TaskResultDoesNotExist):
         careful.get_result(lost.id)
     assert asyncio.run(careful.aenqueue(3)).status == Status.READY
+
+
+@pytest.fixture
+def outbox() -> Iterator[Any]:
+    """Give the rows of the outbox, in a database of memory."""
+    call_command("migrate", verbosity=0)
+    rows = apps.get_model("qmodel_outbox", "OutboxJob").objects
+    yield rows
+    rows.all().delete()
+
+
+def test_a_task_of_the_outbox_is_a_row_until_it_is_relayed(shop: Any, outbox: Any) -> None:
+    written = shop.add.using(backend="written")
+    with transaction.atomic():
+        sent = written.enqueue(1)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        written.enqueue(2)
+        _ = 1 / 0
+    assert [row.jid for row in outbox.all()] == [sent.id]
+    with pytest.raises(integration._errors.TaskResultDoesNotExist):
+        written.get_result(sent.id)
+    told = io.StringIO()
+    call_command("qmodel_outbox", "--alias", "written", "--once", stdout=told)
+    assert told.getvalue() == "1 row became jobs, 0 were refused.\n"
+    assert written.get_result(sent.id).status == Status.READY and not outbox.exists()
+
+
+def test_a_row_that_is_refused_stays_with_its_reason(shop: Any, outbox: Any) -> None:
+    client = integration.app_of("written").client
+    bad, good = jobs.put(client.queues["q"].new("K", depends=["missing"]), client.queues["q"].new("K"))
+    with pytest.raises(CommandError, match="says why"):
+        call_command("qmodel_outbox", "--alias", "written", "--once", stdout=io.StringIO())
+    assert [(row.jid, "missing" in row.refused) for row in outbox.all()] == [(bad, True)]
+    assert client.jobs[good].state == "waiting"
+
+
+def test_no_migration_of_the_outbox_is_missing() -> None:
+    call_command("makemigrations", "qmodel_outbox", check=True, dry_run=True, verbosity=0)
+
+
+def test_the_option_needs_its_application(shop: Any) -> None:
+    def found() -> list[str]:
+        return [one.id for one in integration._backend("written").check()]
+
+    assert "qmodel.E001" not in found()
+    with override_settings(INSTALLED_APPS=["tests.integrations.django_shop"]):
+        assert "qmodel.E001" in found()
 
 
 def test_the_framework_is_told_of_each_task(shop: Any) -> None:

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "drivers"))
 import python_driver
 
 from qmodel.contract.operations import CATALOGUE
+from qmodel.wire import codec
 
 Arguments = dict[str, Any]
 Outcome = dict[str, Any]
@@ -213,7 +214,8 @@ class StoredState(Wrong):
     """Shows the state inside the record."""
 
     def call(self, name: str, words: list[str]) -> Any:
-        return _stored(super().call(name, words))
+        raw = super().call(name, words)
+        return _stored(raw if raw is None else codec.listed(CATALOGUE[name].cls, raw))
 
 
 def _stored(raw: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from qmodel import Client
 from qmodel.contract import operations as ops
@@ -23,3 +24,16 @@ def stored(root: Path) -> list[int]:
 
     found = [seq for path in root.rglob("*.parquet") for seq in pq.ParquetFile(path).read().column("seq").to_pylist()]
     return sorted(found)
+
+
+def as_version_2(table: Any) -> Any:
+    """Give a table the columns of version 2: those named as their facts, and moments as numbers."""
+    import pyarrow as pa
+
+    from qmodel.pipeline.events import schema
+
+    columns = [
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in table.itercolumns()
+    ]
+    names = [schema.FACT_OF.get(name, name) for name in table.column_names]
+    return pa.table(columns, names).replace_schema_metadata({schema.VERSION_KEY: b"2"})

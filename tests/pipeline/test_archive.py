@@ -16,7 +16,7 @@ from qmodel import Client, connect
 from qmodel.cli import cli
 from qmodel.errors import QmodelError
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
-from tests.pipeline.archives import put, stored
+from tests.pipeline.archives import as_version_2, put, stored
 from tests.servers import Server
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
@@ -132,7 +132,7 @@ def test_a_file_too_many_or_too_few_stops_the_archiver(client: Client, url: str,
     list(archive(url, str(tmp_path)))  # an archive that is empty begins anew
     with writing(Archive(str(tmp_path)), "spark:") as writer:
         writer.commit(writer.begin(), Commit((), (), (Gap(3, 3),)))
-    with pytest.raises(ArchiveError, match="spark verify"):
+    with pytest.raises(ArchiveError, match="archive verify"):
         list(archive(url, str(tmp_path)))
 
 
@@ -184,11 +184,39 @@ def test_a_column_that_an_older_file_has_not_is_null_when_they_are_merged(
     assert sorted(events_of(pq.ParquetFile(file.path).read())) == list(client.events())
 
 
+def test_files_of_version_2_are_read_refused_by_name_in_sql_and_written_anew(
+    client: Client, url: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("duckdb")
+    from qmodel.pipeline.statistics.count import count
+    from qmodel.pipeline.statistics.local import DuckDB
+
+    for _ in range(2):
+        put(client, 5)
+        list(archive(url, str(tmp_path)))
+    for file in layout.files(str(tmp_path)):
+        new = Path(file.path.replace("-v3-", "-v2-"))
+        pq.write_table(as_version_2(pq.read_table(file.path, partitioning=None)), new)
+        Path(file.path).unlink()
+    events = [event for table in read.read(str(tmp_path), "spark:") for event in events_of(table)]
+    assert events == list(client.events())
+    assert next(verify(str(tmp_path))).whole
+    with DuckDB() as engine:
+        with pytest.raises(QmodelError, match=r"v2.*has the columns of version 2.*qmodel archive compact"):
+            count(engine, Archive(str(tmp_path)), None)
+        put(client, 5)
+        list(archive(url, str(tmp_path)))  # a day may have files of both
+        list(compact(str(tmp_path)))
+        assert {file.version for file in layout.files(str(tmp_path))} == {3}
+        assert next(verify(str(tmp_path))).whole
+        assert count(engine, Archive(str(tmp_path)), None)["spark:"].until == client.newest()
+
+
 def test_what_is_missing_twice_or_not_what_its_name_tells_is_found(client: Client, url: str, tmp_path: Path) -> None:
     put(client, 40)
     list(archive(url, str(tmp_path), rows=10))
     one, two, three, four = (Path(file.path) for file in layout.files(str(tmp_path)))
-    one.rename(one.with_name(two.name.replace("-10-v2", "-10-v3")))
+    one.rename(one.with_name(two.name.replace("-10-v3", "-10-v4")))
     three.unlink()
     four.write_bytes(b"PAR1")
     copy = tmp_path / "namespace=spark%3A" / "day=2024-10-05" / two.name
@@ -306,32 +334,33 @@ def test_two_archivers_a_compactor_and_a_reader_work_on_one_folder(client: Clien
 
 def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url: str, tmp_path: Path) -> None:
     root = str(tmp_path / "events")
+    place = f"{root}/events"
 
     def run(*args: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(cli, ["--url", url, "spark", *args, "--to", root, "--local", "1"])
+        done = CliRunner().invoke(cli, ["--url", url, "archive", args[0], root, *args[1:]])
         return done.exit_code, done.stdout, done.stderr
 
-    assert run("verify") == (1, "", f"There is no archive in {root}.\n")
+    assert run("verify") == (1, "", f"There is no archive in {place}.\n")
     client.config.set("max-events", 30)
     put(client, 25)
     newest = client.newest()
-    code, out, err = run("archive", "--rows", "20")
+    code, out, err = run("run", "--rows", "20")
     assert (code, out) == (0, f"spark: {newest} events in 3 files, up to {newest}\n")
     assert "Warning: 3 more events, and some would have been lost" in err
     assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files merged into 1, 25 rows\n", "")
     assert run("compact") == (0, "Nothing to merge.\n", "")
     put(client, 60)
-    code, out, err = run("archive")
+    code, out, err = run("run")
     assert (code, out) == (1, "")
     assert f"Events {newest + 1} to" in err and "--skip-gaps" in err
-    assert run("archive", "--skip-gaps")[0] == 0
+    assert run("run", "--skip-gaps")[0] == 0
     code, out, err = run("verify")
     assert (code, err) == (0, "")
     assert "each is there once" in out and f"lost: {newest + 1} to" in out
-    Path(layout.files(root)[0].path).unlink()
+    Path(layout.files(place)[0].path).unlink()
     assert run("verify")[0] == 1
-    assert "Run `qmodel spark verify" in run("archive")[2]
-    assert CliRunner().invoke(cli, ["spark", "archive", "--to", root]).exit_code == 1
+    assert "Run `qmodel archive verify" in run("run")[2]
+    assert CliRunner().invoke(cli, ["archive", "run", root]).exit_code == 1
 
 
 def test_a_reader_beside_a_compactor_reads_each_event_once(client: Client, url: str, tmp_path: Path) -> None:
@@ -352,23 +381,50 @@ def test_a_file_that_is_listed_and_never_there_is_an_error_with_its_name(
     put(client, 5)
     list(archive(url, str(tmp_path)))
     (file,) = layout.files(str(tmp_path), "spark:")
-    monkeypatch.setattr(Archive, "files", lambda *_, **__: [file._replace(path=f"{file.path}-gone")])
-    with pytest.raises(ArchiveError, match=f"{file.name} in .* is listed, and is not there"):
+    monkeypatch.setattr(Archive, "files", lambda *_, **__: [file._replace(path=f"{file.path}-gone", rows=99)])
+    with pytest.raises(ArchiveError, match=f"{file.first:012}.* in .* is listed, and is not there"):
         list(read.read(str(tmp_path), "spark:"))
 
 
-def test_statistics_of_files_that_were_merged_meanwhile_say_what_to_do(
-    client: Client, url: str, tmp_path: Path
+def test_statistics_list_files_again_that_were_merged_meanwhile(
+    client: Client, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("duckdb")
+    from qmodel.pipeline.statistics.count import count
     from qmodel.pipeline.statistics.local import DuckDB
-    from qmodel.pipeline.statistics.runs import StatisticsError
 
     for _ in range(2):
         put(client, 5)
         list(archive(url, str(tmp_path)))
+    found, merged = Archive.files, list[Any]()
+
+    def merging(self: Archive, *args: Any, **options: Any) -> list[layout.File]:
+        """List the files, and merge them before anyone opens one."""
+        listed = found(self, *args, **options)
+        if not merged and options.get("last"):
+            merged.append(True)
+            merged.extend(compact(str(tmp_path), days=["2024-10-04"]))
+        return listed
+
+    monkeypatch.setattr(Archive, "files", merging)
     with DuckDB() as engine:
-        engine.events("events", Archive(str(tmp_path)), layout.files(str(tmp_path)))
-        assert len(list(compact(str(tmp_path), days=["2024-10-04"]))) == 1
-        with pytest.raises(StatisticsError, match="compacted meanwhile, run the command again"):
-            engine.rows("select count(*) from events")
+        assert count(engine, Archive(str(tmp_path)), None)["spark:"].until == client.newest()
+    assert len(merged) == 2
+
+
+def test_merged_files_stay_for_those_that_listed_them(client: Client, url: str, tmp_path: Path) -> None:
+    root = str(tmp_path)
+    for _ in range(2):
+        put(client, 5)
+        list(archive(url, root))
+    listed = [file for file in layout.files(root) if file.day == "2024-10-04"]
+    (done,) = compact(root, days=["2024-10-04"])
+    assert (done.before, done.after) == (2, 1)
+    assert [pq.read_table(Archive(root).open(file)).num_rows for file in listed] == [file.rows for file in listed]
+    assert stored(tmp_path) == list(range(1, client.newest() + 1))
+    list(compact(root))
+    assert len(list(tmp_path.rglob("*.merged"))) == 2
+    list(compact(root, grace=0))
+    assert not list(tmp_path.rglob("*.merged"))
+    with pytest.raises(FileNotFoundError, match="merged or taken back"):
+        Archive(root).open(listed[0])

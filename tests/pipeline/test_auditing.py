@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,9 +27,10 @@ from qmodel.errors import LockLost
 from qmodel.model import engine, restore
 from qmodel.model.state.store import Store
 from qmodel.pipeline.audit import replay
+from qmodel.pipeline.audit.follow import follow
 from qmodel.pipeline.audit.replay import Audit, AuditError
 from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack, entries, newest, pages
-from tests.servers import Server
+from tests.servers import ROOT, Server
 
 MINUTE = 60_000
 
@@ -280,3 +285,47 @@ def test_the_command_refuses_what_is_no_state(named: str, tmp_path: Path) -> Non
     assert "is not a state that --save or --take wrote" in done.output
     assert "in use" in audit("--url", named).output
     assert "The journal is empty" in audit("--url", "memory://").output
+
+
+def test_a_follower_names_a_planted_fault_as_it_happens_and_saves_where_it_ended(
+    server: Server, tmp_path: Path
+) -> None:
+    server.client().flushdb()
+    url, file = f"{server.url}?prefix=followed:&connect_deadline=60", str(tmp_path / "state.gz")
+    name, right, wrong = WRONG["a lease that is longer"]
+    with Client(url) as client, server.client() as raw:
+        client.execute(ops.ConfigSet("journal", 1))
+        work(client, 40)
+        command = [sys.executable, "-m", "qmodel", "--url", url, "audit", "--follow", "--json", "--save", file]
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
+        with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment) as follower:
+            assert follower.stdout and follower.stderr
+            assert any("entries up to" in line for line in follower.stderr)  # it follows now
+            work(client, 40, "k")
+            raw.function_load(bundle.library({name: bundle.read(name).replace(right, wrong)}), True)
+            try:
+                client.queues["emails"].put("Send", {}, jid="late")
+                client.queues["emails"].pop(1, worker="w")
+            finally:
+                raw.function_load(bundle.library(), True)
+            found = json.loads(follower.stdout.readline())
+            follower.terminate()
+            out, err = follower.communicate(timeout=60)
+        assert (found["kind"], '"op":"pop"' in found["call"]) == ("reply", True)
+        assert follower.returncode == 1, err
+        assert json.loads(out.splitlines()[-1])["all"] == 1
+        work(client, 10, "l")
+        done = CliRunner().invoke(cli, ["--url", url, "audit", "--from", file, "--json"])
+        assert json.loads(done.stdout)["last"] == newest(client)
+
+
+def test_a_follower_goes_on_with_entries_that_come_and_ends_when_told() -> None:
+    client, audit, stop = journaled(20, "memory://following"), Audit(), threading.Event()
+    looks = follow(client, audit, stop)
+    first = next(looks)
+    assert (first.number, first.differences) == (newest(client), ())
+    client.queues["emails"].put("Send", {}, jid="more")
+    while audit.number < newest(client):
+        assert next(looks).differences == ()
+    stop.set()
+    assert list(looks) == []

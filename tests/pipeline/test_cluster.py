@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 needed()
 
 from qmodel.backends.bundle import library  # noqa: E402
-from qmodel.cli.spark.execute import reason  # noqa: E402
+from qmodel.cli.on import reason  # noqa: E402
 from qmodel.pipeline.archive.verify import verify  # noqa: E402
 from qmodel.pipeline.spark.package import packed  # noqa: E402
 from tests.pipeline import cluster_driver  # noqa: E402

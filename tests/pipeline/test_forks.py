@@ -201,7 +201,7 @@ def test_statistics_of_lost_events_are_refused(client: Client, url: str, tmp_pat
 
 def test_the_command_names_the_fork_and_the_next_step(server: Server, tmp_path: Path) -> None:
     server.client().flushdb()
-    root, url = str(tmp_path), f"{server.url}?prefix=forks:"
+    root, url, only = str(tmp_path / "all"), f"{server.url}?prefix=forks:", ("--journal", "--no-events")
 
     def run(*args: str) -> tuple[int, str, str]:
         done = CliRunner().invoke(cli, ["--url", url, *args])
@@ -214,17 +214,17 @@ def test_the_command_names_the_fork_and_the_next_step(server: Server, tmp_path: 
         with restored(server):
             jobs(client, 3, "lost")
             newest = client.newest()
-            assert run("spark", "archive", "--to", root, "--local", "1")[0] == 0
-            assert run("journals", f"{root}-j", "--add")[0] == 0
+            assert run("archive", "run", root)[0] == 0
+            assert run("archive", "run", f"{root}-j", *only)[0] == 0
             assert run("audit", "--save", f"{root}-state.gz")[0] == 0
         jobs(client, 3, "others")  # the library begins an epoch by itself
         assert client.position().epoch > old
 
-        code, _, err = run("spark", "archive", "--to", root, "--local", "1")
+        code, _, err = run("archive", "run", root)
         assert code == 1 and f"The newest common event is {common}" in err and "--on-fork keep" in err
-        code, out, err = run("spark", "archive", "--to", root, "--local", "1", "--on-fork", "keep")
+        code, out, err = run("archive", "run", root, "--on-fork", "keep")
         assert code == 0 and f"moved to _lost: {common + 1:,} to {newest:,} of epoch {old}" in err
-        assert run("spark", "verify", "--to", root, "--local", "1")[0] == 0
+        assert run("archive", "verify", root)[0] == 0
         stored = sorted(event for table in archived.read(root, "forks:") for event in events_of(table))
         assert stored == list(client.events())
         assert list(events_of(tables(read(client)))) == stored  # by the texts of a server
@@ -232,10 +232,10 @@ def test_the_command_names_the_fork_and_the_next_step(server: Server, tmp_path: 
         code, _, err = run("audit", "--from", f"{root}-state.gz")
         assert code == 1 and "exist twice" in err
         assert run("audit")[0] == 0
-        code, _, err = run("journals", f"{root}-j", "--add")
+        code, _, err = run("archive", "run", f"{root}-j", *only)
         assert code == 1 and "--on-fork keep" in err
-        assert run("journals", f"{root}-j", "--add", "--on-fork", "keep")[0] == 0
-        code, out, err = run("journals", f"{root}-j")
+        assert run("archive", "run", f"{root}-j", *only, "--on-fork", "keep")[0] == 0
+        code, out, err = run("audit", f"{root}-j")
         assert code == 0 and ", 0 differ" in out and "exist twice" in err
 
 

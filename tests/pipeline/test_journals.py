@@ -136,19 +136,20 @@ def test_an_archive_without_a_state_to_begin_with_says_so(server: Server, tmp_pa
 
 
 def run(*words: str) -> Any:
-    return CliRunner().invoke(cli, ["journals", *words])
+    return CliRunner().invoke(cli, [*words])
 
 
 def test_the_command_keeps_and_audits(server: Server, tmp_path: Path) -> None:
     url, root = url_of(server), str(tmp_path)
+    add = ("--url", url, "archive", "run", root, "--journal", "--no-events")
     with Client(url) as client:
         client.execute(ops.ConfigSet("journal", 1))
         work(client, 10)
-        assert json.loads(run(root, "--url", url, "--take", "--json").stdout)["state"] > 20
+        assert json.loads(run(*add, "--take", "--json").stdout)["state"] > 20
         work(client, 10, "k")
-        assert "entries added" in run(root, "--url", url, "--add").output
-        done = run(root, "--save", "--processes", "1")
+        assert "entries of the journal added" in run(*add).output
+        done = run("audit", root, "--keep", "--processes", "1")
         assert done.exit_code == 0, done.output
         assert " 0 differ" in done.output
-        assert len(archive.states(root, SPACE)) == 2
-        assert run(root, "--processes", "2").exit_code == 0
+        assert len(archive.states(f"{root}/journal", SPACE)) == 2
+        assert run("audit", root, "--processes", "2").exit_code == 0

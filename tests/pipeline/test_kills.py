@@ -140,15 +140,15 @@ def test_archivers_of_a_demo_are_killed_with_all_their_processes(client: Client,
     chance = random.Random(7)
     demo = [sys.executable, "-m", "qmodel", "--url", url, "demo", str(ROOT / "qmodel" / "cli")]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
-    root = str(tmp_path / "events")
-    every = ["--url", url, "spark", "archive", "--to", root, "--local", "2", "--rows", "20", "--every", "10ms"]
+    root = str(tmp_path / "shop")
+    every = ["--url", url, "archive", "run", root, "--processes", "2", "--rows", "20", "--every", "10ms"]
     with subprocess.Popen(demo, stdout=subprocess.DEVNULL, env=environment) as running:
         for _ in range(3):
             killed(every, chance.randint(1, 3), chance.random() / 20)
         assert running.wait(120) == 0
     assert client.newest() > 100
-    assert layout.files(root)
-    finished(client, url, tmp_path / "events")
+    assert layout.files(f"{root}/events")
+    finished(client, url, tmp_path / "shop" / "events")
 
 
 @pytest.mark.spark
@@ -157,7 +157,44 @@ def test_an_archiver_on_spark_is_killed_with_all_its_processes(client: Client, u
 
     needed()
     put(client, 3000)
-    root = str(tmp_path / "events")
-    killed(["--url", url, "spark", "--master", "local[2]", "archive", "--to", root, "--rows", "40"], 1, 0.05)
-    assert 0 < Archive(root).last("spark:") < client.newest()
-    finished(client, url, tmp_path / "events")
+    root, on = str(tmp_path / "shop"), ["--on", "spark", "--master", "local[2]"]
+    killed(["--url", url, "archive", "run", root, *on, "--rows", "40"], 1, 0.05)
+    assert 0 < Archive(f"{root}/events").last("spark:") < client.newest()
+    finished(client, url, tmp_path / "shop" / "events")
+
+
+def test_readers_never_fail_beside_an_archiver_and_a_compactor_that_are_killed(
+    client: Client, url: str, tmp_path: Path
+) -> None:
+    """Each look finds each event once, in order: by the reader, by listed files, and by DuckDB."""
+    pytest.importorskip("duckdb")
+    from qmodel.pipeline.archive.read import read
+    from qmodel.pipeline.statistics.count import count
+    from qmodel.pipeline.statistics.local import DuckDB
+
+    client.config.set("max-events", 10**6)
+    root, chance, looks = str(tmp_path / "events"), random.Random(11), list[int]()
+    put(client, 3000, day=20_000)
+    put(client, 3000, day=20_001)
+    list(archive(url, root, rows=50, together=2))
+    adding = f"while True:\n    for one in archive({url!r}, {root!r}, rows=50, together=2): pass"
+    merging = f"while True:\n    for one in compact({root!r}, days=('2024-10-04', '2024-10-05'), grace=60): pass"
+    code = "from qmodel.pipeline.archive.{0} import {1}\nprint(flush=True)\n{2}"
+    works = [code.format("write", "archive", adding), code.format("compact", "compact", merging)]
+    for _ in range(6):
+        one, other = (subprocess.Popen([sys.executable, "-c", work], stdout=-1) for work in works)
+        with one, other:
+            assert one.stdout and one.stdout.readline() and other.stdout and other.stdout.readline()
+            for _ in range(chance.randint(1, 3)):
+                put(client, 100, day=20_001)
+                listed = layout.files(root, "spark:")
+                seqs = [seq for table in read(root, "spark:") for seq in table.column("seq").to_pylist()]
+                assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) >= max(looks, default=0)
+                with DuckDB() as engine:
+                    assert count(engine, Archive(root), None)["spark:"].until >= len(seqs)
+                for file in listed:
+                    Archive(root).open(file).close()
+                looks.append(len(seqs))
+            for process in chance.sample((one, other), 2):
+                process.kill()
+    finished(client, url, Path(root))

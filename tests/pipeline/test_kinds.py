@@ -34,11 +34,11 @@ def test_a_command_that_is_given_the_other_kind_says_so_in_a_sentence(server: Se
     for arguments, said in (
         (["statistics", journal], needs_events),
         (["--url", url, "reconcile", journal], needs_events),
-        (["--url", url, "spark", "archive", "--to", journal, "--local", "1"], needs_events),
-        (["spark", "verify", "--to", journal, "--local", "1"], needs_events),
-        (["spark", "compact", "--to", journal, "--local", "1"], needs_events),
-        (["--url", url, "journals", events, "--add"], needs_journal),
-        (["journals", events], needs_journal),
+        (["--url", url, "archive", "run", journal], needs_events),
+        (["archive", "verify", journal], needs_events),
+        (["archive", "compact", journal], needs_events),
+        (["--url", url, "archive", "run", events, "--journal", "--no-events"], needs_journal),
+        (["audit", events], needs_journal),
     ):
         found = CliRunner().invoke(cli, arguments)
         assert (found.exit_code, said in found.output) == (1, True), (arguments, found.output, found.exception)
@@ -50,7 +50,7 @@ def test_one_root_holds_both_kinds(server: Server, tmp_path: Path) -> None:
     assert [kinds.opened(root, kind).root for kind in ("events", "journal")] == [f"{root}/events", f"{root}/journal"]
     found = CliRunner().invoke(cli, ["statistics", root])
     assert (found.exit_code, "waits" in found.output) == (0, True)
-    found = CliRunner().invoke(cli, ["journals", root])
+    found = CliRunner().invoke(cli, ["audit", root])
     assert (found.exit_code, "0 differ" in found.output) == (0, True)
 
 
@@ -77,4 +77,4 @@ def test_one_set_of_commands_keeps_events_and_journal_in_one_root(server: Server
     assert "waits" in said("statistics", root)
     assert "0 differences" in said("reconcile", root)
     assert "completed" in said("query", root, "select outcome, count(*) from jobs group by all")
-    assert "0 differ" in said("journals", root)
+    assert "0 differ" in said("audit", root)

@@ -13,6 +13,7 @@ from qmodel.contract.events import EVENTS, WHOLE, Event
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
 from qmodel.pipeline.statistics.fold import Fold, Key
 from qmodel.pipeline.statistics.reconcile import Report, reconcile
+from tests.pipeline.archives import as_version_2
 from tests.pipeline.histories import every_event
 from tests.servers import Server
 
@@ -20,6 +21,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes w
 
 from qmodel.pipeline.events import decode, schema  # noqa: E402
 from qmodel.pipeline.events.columns import UnknownEvent, batch_of  # noqa: E402
+from qmodel.pipeline.journal import tables as journal_tables  # noqa: E402
 
 JOBS = 300
 
@@ -52,8 +54,8 @@ def work(client: Client, jobs: int = JOBS) -> None:
 
 def test_a_version_has_just_these_columns() -> None:
     """Changing or removing a column raises VERSION; a new column is added to this list."""
-    assert schema.VERSION == 2
-    assert schema.SCHEMA.names[:4] == ["seq", "at", "event", "epoch"]
+    assert schema.VERSION == 3
+    assert schema.SCHEMA.names[:4] == ["seq", "happened_at", "event", "epoch"]
     assert " ".join(schema.FACTS) == (
         "canceled capacity cause completed concurrency dependencies due_at failed group jid key klass last last_at "
         "left letter limit messages mode next_at option outcome previous priority queue rate rate_ms ready_at reason "
@@ -63,11 +65,29 @@ def test_a_version_has_just_these_columns() -> None:
 
 
 def test_columns_have_the_facts_types_and_hide_none_of_the_first_four() -> None:
-    assert not {"seq", "at", "event", "epoch"} & set(schema.FACTS)
+    assert not {"seq", "happened_at", "event", "epoch"} & set(schema.FACTS)
     for fact in schema.FACTS:
-        whole = schema.TOKEN if fact == "token" else pa.int64()
+        whole = schema.TOKEN if fact == "token" else schema.MOMENT if fact.endswith("_at") else pa.int64()
         text = pa.list_(pa.string()) if fact == "tags" else pa.string()
-        assert schema.SCHEMA.field(fact).type == (whole if fact in WHOLE else text)
+        assert schema.SCHEMA.field(schema.NAMED.get(fact, fact)).type == (whole if fact in WHOLE else text)
+
+
+def test_no_column_needs_quotes_in_sql() -> None:
+    """DuckDB says which words are reserved; Spark reserves none unless told, and then fewer."""
+    duckdb = pytest.importorskip("duckdb")
+    words = "select keyword_name from duckdb_keywords() where keyword_category in ('reserved', 'type_function')"
+    reserved = {word for (word,) in duckdb.sql(words).fetchall()}
+    assert {"group", "to"} <= reserved
+    assert not reserved & {*schema.SCHEMA.names, *journal_tables.SCHEMA.names}
+
+
+def test_a_table_of_version_2_has_other_names_and_is_read_as_a_current_one() -> None:
+    events = list(every_event())
+    table = decode.tables([decode.batch(events)])
+    old = as_version_2(table)
+    assert {"at", "group", "to", "limit"} <= set(old.column_names) and old.column("at").type == pa.int64()
+    assert schema.current(old).equals(table)
+    assert list(decode.events_of(old)) == list(decode.events_of(old.to_batches()[0])) == events
 
 
 def test_the_longest_token_fits_and_a_table_of_version_1_is_of_epoch_0() -> None:
@@ -76,7 +96,7 @@ def test_the_longest_token_fits_and_a_table_of_version_1_is_of_epoch_0() -> None
     assert batch_of([9], [EPOCH_END - 1], [sent(long)], schema.SCHEMA).equals(decode.batch([long]))
 
     old = Event(1, 7, "revoked", ("j", "q", "w", TOKEN_EPOCH - 1))
-    table = decode.tables([decode.batch([old])]).drop_columns(["epoch"])
+    table = as_version_2(decode.tables([decode.batch([old])])).drop_columns(["epoch"])
     place = table.schema.get_field_index("token")
     table = table.set_column(place, "token", table.column("token").cast(pa.int64()))
     table = table.replace_schema_metadata({schema.VERSION_KEY: b"1"})
@@ -115,8 +135,8 @@ def test_a_text_that_the_catalogue_does_not_have_is_named(text: bytes) -> None:
 
 
 def test_a_table_of_a_later_version_is_refused_and_an_unknown_event_too() -> None:
-    later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"3"})
-    with pytest.raises(ValueError, match="version 1 to 2, and this has 3"):
+    later = schema.SCHEMA.with_metadata({schema.VERSION_KEY: b"4"})
+    with pytest.raises(ValueError, match="version 1 to 3, and this has 4"):
         next(decode.events_of(later.empty_table()))
     with pytest.raises(UnknownEvent, match=r"Event 7 is not in this catalogue: .*Read it with the qmodel"):
         decode.entry(b"7-0", {b"e": b"12\tteleported\tj1"})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.pipeline.sparking import needed
+from tests.pipeline.sparking import Lasting, needed
 
 pytestmark = pytest.mark.spark
 needed()
@@ -104,22 +104,9 @@ def test_a_fault_planted_in_the_library_is_named_with_what_was_before(
     assert json.loads(found["jobs"][0])["reply"][0] == "late"
     assert (end["kind"], end["entries"]) == ("end", len(history))
 
-    monkeypatch.setattr("qmodel.cli.spark.audit.spark_session", lambda job: Lasting(spark))
-    told = CliRunner().invoke(cli, ["spark", "audit", str(tmp_path)])
+    monkeypatch.setattr("qmodel.cli.on.spark_session", lambda *_: Lasting(spark))
+    told = CliRunner().invoke(cli, ["audit", str(tmp_path), "--on", "spark"])
     assert told.exit_code == 1
     assert f"Entry {first} of the journal:" in told.output
     assert f"  -> {history[first - 1].call}\n     production: {found['outcome']}" in told.output
     assert f"{len(history)} entries up to {len(history)}, 1 differ" in told.output
-
-
-class Lasting:
-    """A session that commands cannot stop, because later tests need it."""
-
-    def __init__(self, spark: Any) -> None:
-        self.spark = spark
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.spark, name)
-
-    def stop(self) -> None:
-        """It goes on."""

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from qmodel import Client, connect
 from qmodel.errors import RequestNotFound
-from tests.pipeline.sparking import needed
+from tests.pipeline.sparking import Lasting, needed
 from tests.servers import ROOT
 
 pytestmark = pytest.mark.spark
@@ -96,13 +96,14 @@ def test_a_request_that_was_broken_off_is_ended_and_its_answers_are_a_frame(
 
 
 def test_the_command_tells_what_became_of_the_pieces(
-    spark: Any, client: Client, url: str, worker: None, tmp_path: Path
+    spark: Any, client: Client, url: str, worker: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("qmodel.cli.on.spark_session", lambda *_: Lasting(spark))
     (tmp_path / "in.json").write_text("".join(
         json.dumps({"store": f"s{number}", "sales": [number] * number}) + "\n" for number in range(3)
     ), encoding="utf-8")  # fmt: skip
     out = tmp_path / "out"
-    line = ["spark", "requests", str(tmp_path / "in.json"), "--format", "json", "--id", "fit", "--key", "store"]
+    line = ["requests", str(tmp_path / "in.json"), "--format", "json", "--id", "fit", "--key", "store"]
     line += ["--queue", "models", "--klass", "Fit", "--timeout", "60", "--retries", "0"]
     line += ["--out", str(out), "--url", url]
     told = CliRunner().invoke(cli, line)

@@ -130,6 +130,16 @@ def test_values_of_all_types_that_json_has_are_written(spark: Any, client: Clien
     }  # fmt: skip
 
 
+def test_a_timestamp_names_the_moment_of_a_job(spark: Any, client: Client, url: str) -> None:
+    to(
+        spark.sql("select 'a' as jid, timestamp '2100-01-01 00:00:00.0015' as at union all select 'b', null"), url
+    ).save()
+    later, now = client.jobs["a"], client.jobs["b"]
+    assert (later.state, later.ready_at_ms, now.state) == ("scheduled", 4_102_444_800_001, "waiting")
+    with pytest.raises(Exception, match="The column 'at' is a timestamp_ntz, which names no moment"):
+        to(spark.sql("select 'c' as jid, timestamp_ntz '2100-01-01 00:00:00' as at"), url).save()
+
+
 def every_type(of: type[types.DataType]) -> Iterator[type[types.DataType]]:
     for one in of.__subclasses__():
         if one.__module__ == types.__name__:

@@ -157,6 +157,7 @@ def _rare() -> Iterator[list[Step]]:
     yield [*failed, Step(0, ops.PutNew((falls, *others)))]
     waits = [Step(0, ops.Put("q", "b", "k", "")), Step(0, ops.Put("q", "a", "k", "", depends=("b",)))]
     yield [*failed, *waits, Step(0, ops.DependsOn("a", ("f fail",)))]
+    yield [Step(0, put), Step(0, pop), Step(0, ops.Timeout(("a",))), Step(0, ops.Priority("a", 1, first=True))]
     yield [keep, *old, Step(0, ops.Put("q", "a", "k", "", dead_queue="dead", ttl_ms=1)), Step(2, ops.Fire("q"))]
 
 
@@ -374,7 +375,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
             "promoted": "promote" if operation == "promote" else "due", "advanced": "complete",
             "completed": "complete", "canceled": "drain" if operation == "drain" else "cancel",
             "unfailed": "retry_many", "retired": "retention", "retried": "retry", "put": "put",
-            "delayed": "delay", "released": "release", "popped": "pop",
+            "delayed": "delay", "released": "release", "popped": "pop", "prioritized": "priority",
             "failed": FAILS.get(operation, "retry"),
             "throttled": _who(event), "unthrottled": _who(event),
             "unblocked": "depends_off" if operation == "depends_off" else "complete", "deduplicated": "put",

@@ -178,7 +178,7 @@ def test_cleaning_takes_the_oldest_and_only_those_old_enough() -> None:
         done(store, at, ops.Complete(jid, store.jobs[jid].token))
     assert done(store, 100, ops.Clean("complete", 99)).done == 2
     assert sorted(store.jobs) == ["c"]
-    assert done(store, 100, ops.Clean("complete", queue="r")) == (0, 0, "")
+    assert done(store, 100, ops.Clean("complete", queue="r")) == (0, 0, "", ())
 
 
 # ---- metadata

@@ -477,3 +477,38 @@ def test_no_claim_brings_a_throttle_above_its_limit() -> None:
 def test_a_claim_above_a_limit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttles, "opens_at", lambda store, now, *rest: now)
     assert fails(test_no_claim_brings_a_throttle_above_its_limit)
+
+
+def test_why_names_a_queue_that_nobody_serves(scene: Throttled) -> None:
+    scene.put("a")
+    scene.put("b")
+    scene.now += 20_000
+    scene(ops.Pop("other", "w"))
+    assert scene(ops.Why("a")) == (("unserved", ("q", str(scene.now - 20_000))),)
+    assert [one.code for one in scene(ops.Why("b"))] == ["behind", "unserved"]
+    scene.now -= 1
+    assert scene(ops.Why("a")) == ()
+
+
+def test_a_queue_is_served_while_a_worker_runs_a_job_of_it_or_has_just_ended_one(scene: Throttled) -> None:
+    token = scene.running("a")
+    scene.put("b")
+    scene.now += 30_000
+    assert scene(ops.Why("b")) == ()
+    scene(ops.Complete("a", token))
+    scene.now += 30_000
+    scene(ops.Pop("other", "w"))
+    assert scene(ops.Why("b")) == ()
+    scene.now += 120_000
+    scene(ops.Pop("other", "w"))
+    assert [one.code for one in scene(ops.Why("b"))] == ["unserved"]
+    scene(ops.Pause(("q",), "deploy"))
+    assert [one.code for one in scene(ops.Why("b"))] == ["paused"]
+
+
+def test_why_names_failed_dependencies_and_their_groups(scene: Throttled) -> None:
+    scene(ops.Fail("a", scene.running("a"), "ValueError", "m"))
+    scene.put("b")
+    scene.put("c", depends=("a", "b"))
+    assert scene(ops.Why("c")) == (("depends", ("2", "a b")), ("dependency_failed", ("a", "ValueError")))
+    assert "retry that one" in scene(ops.Why("c"))[1].sentence

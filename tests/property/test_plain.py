@@ -201,6 +201,71 @@ def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, 
             alike(both, now, op)
 
 
+def test_a_server_that_takes_over_knows_nothing_of_what_another_one_wrote(both: tuple[LuaSubject, LuaSubject]) -> None:
+    one, verbs = both
+    two = LuaSubject()
+    for seed in range(share(HISTORIES)):
+        for subject in (one, two, verbs):
+            subject.reset()
+        two.host.keyspace = one.host.keyspace
+        chance = random.Random(f"turns.{seed}")
+        for step in drawn(seed, STEPS):
+            alike((one if chance.randrange(4) else two, verbs), *step)
+
+
+def test_a_batch_after_the_step_of_another_server_knows_nothing_of_before(both: tuple[LuaSubject, LuaSubject]) -> None:
+    one, verbs = both
+    two = LuaSubject()
+    for subject in (one, two, verbs):
+        subject.reset()
+    two.host.keyspace = one.host.keyspace
+    for op in (
+        ops.Put("q", "first", "K", "{}"),
+        ops.Put("q", "a", "K", "{}", request="a", unique="a"),
+        ops.Pop("q", "w", request="1"),
+        ops.Put("q", "b", "K", "{}", request="b", unique="b"),
+        ops.Pop("q", "w", request="2"),
+        ops.Deregister(("w",), "elsewhere"),
+        ops.PutMany((ops.Put("q", "c", "K", "{}"), ops.Put("q", "d", "K", "{}")), "c"),
+        ops.Put("q", "e", "K", "{}", request="e", unique="e"),
+        ops.Pop("q", "w", request="3"),
+    ):
+        at = two if isinstance(op, ops.Deregister) else one
+        alike((at, verbs), 10**12, op)
+
+
+def test_what_a_row_of_plain_calls_knows_ends_with_a_verb(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for subject in both:
+        subject.reset()
+    now = 10**12
+
+    def play(op: Operation) -> Any:
+        return alike(both, now, op)
+
+    def life(name: str) -> None:
+        play(ops.Put("q", name, "K", "{}", request=name, unique=name))
+        (job,) = play(ops.Pop("q", "w", request=f"pop-{name}"))
+        play(ops.Complete(job.jid, job.token))
+        play(ops.RequestAdd("r", (ops.Put("q", f"{name}-sub", "K", "{}"),), name))
+        (job,) = play(ops.Pop("q", "w", request=f"sub-{name}"))
+        play(ops.Complete(job.jid, job.token))
+
+    play(ops.RequestOpen("r", "q", 9))
+    play(ops.RequestOpen("ended", "q", 9))
+    for name in ("first", "second"):
+        life(name)
+    play(ops.Deregister(("w",)))
+    life("third")
+    play(ops.Pause(("q",), request="memo"))
+    play(ops.Unpause(("q",), request="memo"))
+    life("fourth")
+    play(ops.RequestClose("ended", "memo"))
+    play(ops.ConfigSet("requests-history", 5))
+    life("fifth")
+    now += 5
+    life("sixth")
+
+
 def steps_of_a_life(count: int) -> list[Step]:
     """Plain calls for as many jobs, first one by one and then in batches; most completions delete jobs."""
     store, life = Store(), []
@@ -234,6 +299,43 @@ def steps_of_a_life(count: int) -> list[Step]:
     return life
 
 
+def tagged_life(count: int) -> list[Step]:
+    """Jobs with one to nine of ten tags, one by one and in batches; the number of tags that are counted changes."""
+    store, life, chance = Store(), [], random.Random("tags")
+
+    def play(op: Operation) -> Any:
+        life.append(Step(10**12 + len(life), op))
+        return engine.step(store, *life[-1])
+
+    def new(jid: str) -> ops.Put:
+        return ops.Put("q", jid, "K", "{}", tags=tuple(chance.sample("abcdefghij", chance.randrange(1, 10))))
+
+    for i in range(count):
+        if i % 60 == 0:
+            play(ops.ConfigSet("stats-tags", chance.choice((0, 3, 5, 8))))
+        play(new(f"a{i}"))
+        if i % 3:
+            (job,) = play(ops.Pop("q", "w", request=f"b{i}"))
+            play(ops.Complete(job.jid, job.token))
+        if i % 20 == 0:
+            play(ops.Stats("q", tag=chance.choice("abcdefghij")))
+    play(ops.PutMany(tuple(new(f"c{i}") for i in range(count)), "c"))
+    held = play(ops.Pop("q", "w", 2 * count, request="d"))
+    play(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held)))
+    for tag in "abcdefghij":
+        play(ops.Stats("q", tag=tag))
+    return life
+
+
+def test_durations_by_tags_are_counted_in_turn_and_up_to_the_limit_of_their_time(
+    both: tuple[LuaSubject, LuaSubject],
+) -> None:
+    life = tagged_life(400)
+    for subject in both:
+        subject.reset()
+        assert runner.first_difference(life, subject, 7) is None
+
+
 def lines_of(subject: LuaSubject, steps: list[Step]) -> set[int]:
     """The lines of the library that these steps run."""
     subject.host.coverage(True)
@@ -242,6 +344,13 @@ def lines_of(subject: LuaSubject, steps: list[Step]) -> set[int]:
     (lines,) = subject.host.lines().values()
     subject.host.coverage(False)
     return lines
+
+
+def test_a_call_without_a_job_is_refused_as_the_verbs_refuse_it(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for subject in both:
+        for name in ("complete", "complete_and_pop"):
+            raw = subject.host.fcall(bundle.function_name(name), ("q:",), ["", ""])
+            assert raw == [b"BAD_ARGUMENT", name.encode(), b"jid"]
 
 
 def test_a_plain_life_does_not_reach_the_verbs() -> None:

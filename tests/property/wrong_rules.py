@@ -160,8 +160,8 @@ WRONG = (
         "a job sent on has the retries that were left",
         "the job has all of them again when it is put, completed, sent on, or retried after a failure",
         "model/ops/finish",
-        "    enter(store, now, job, op.next, op.delay_ms)\n",
-        "    remaining = job.remaining\n    enter(store, now, job, op.next, op.delay_ms)\n"
+        "    enter(store, now, job, op.next, now + op.delay_ms)\n",
+        "    remaining = job.remaining\n    enter(store, now, job, op.next, now + op.delay_ms)\n"
         "    job.remaining = remaining\n",
     ),
     Wrong(
@@ -240,8 +240,8 @@ WRONG = (
         "a job that was started may expire",
         "A job that has been started once cannot expire any more, however often it is retried.",
         "model/ops/pop",
-        '        options.drop(job, "ttl_ms")\n    else:',
-        "        pass\n    else:",
+        '        options.drop(job, "ttl_ms")\n',
+        "",
     ),
     # ---- dependencies
     Wrong(

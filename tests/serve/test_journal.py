@@ -21,7 +21,7 @@ import qmodel
 from qmodel.backends.bundle import function_name
 from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.histories.choose import RandomChooser
-from qmodel.contract.operations import CATALOGUE, BeginEpoch, Complete, Pop, Queue
+from qmodel.contract.operations import CATALOGUE, BeginEpoch, Complete, Multiget, Pop, Queue
 from qmodel.errors import Forked
 from qmodel.model import copies, engine, restore, snapshot
 from qmodel.model.state.store import Store
@@ -488,13 +488,13 @@ class Busy(threading.Thread):
                         asking.fcall("qmodel_v1_put", 1, PREFIX, "", "r" + jid, name, jid, "k", "{}")
                     asking.execute()
                 self.put |= set(jids)
-                popped = client.fcall("qmodel_v1_pop", 1, PREFIX, "", "", name, "w", "count", "10")[1]
+                asked = Pop(name, "w", 10)
+                popped = codec.decode(asked, client.fcall("qmodel_v1_pop", 1, PREFIX, *codec.encode(asked)))
                 with client.pipeline(transaction=True) as asking:
                     for job in popped:
-                        token = job[2].split(b"\t")[9]
-                        asking.fcall("qmodel_v1_complete", 1, PREFIX, "", "", job[0], token)
+                        asking.fcall("qmodel_v1_complete", 1, PREFIX, "", "", job.jid, job.token)
                     asking.execute()
-                self.completed |= {job[0].decode() for job in popped}
+                self.completed |= {job.jid for job in popped}
         except Exception:
             return
 
@@ -506,9 +506,9 @@ def check(server: Any, clients: list[Busy]) -> None:
             jids = sorted(one.unknown)
             states: dict[str, str] = {}
             for at in range(0, len(jids), 500):
-                words = [word for jid in jids[at : at + 500] for word in ("jids", jid)]
-                for job in client.fcall("qmodel_v1_multiget", 1, PREFIX, "", "", *words)[1]:
-                    states[job[0].decode()] = job[1].decode()
+                wanted = Multiget(tuple(jids[at : at + 500]))
+                raw = client.fcall("qmodel_v1_multiget", 1, PREFIX, *codec.encode(wanted))
+                states |= {job.jid: job.state for job in codec.decode(wanted, raw)}
             assert one.put <= states.keys()
             assert all(states[jid] == "complete" for jid in one.completed)
             counts = codec.decode(Queue("q"), client.fcall("qmodel_v1_queue", 1, PREFIX, "", "", f"q{one.number}"))
@@ -642,7 +642,7 @@ def test_when_the_disk_is_full_nobody_is_answered_and_what_was_answered_is_there
         Path(f"{server.folder}/errors").write_text("")
         server.start()
         with server.client() as client:
-            there = client.fcall("qmodel_v1_length", 1, PREFIX, "", "", "q")[1]
+            there = client.fcall("qmodel_v1_length", 1, PREFIX, "", "", "q")
             last = client.fcall("qmodel_v1_get", 1, PREFIX, "", "", f"j{len(put) - 1}")[1]
         assert put and there in (len(put), len(put) + 1) and last is not None
 

@@ -7,24 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
+from redis.exceptions import ResponseError
+
 from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.backends.redis import aio, backend, resend
 from qmodel.backends.redis.aio import AsyncRedisBackend
 from qmodel.backends.redis.common import encoded
+from qmodel.backends.redis.resend import code_of
+from qmodel.backends.redis.route import Line, Route
 from qmodel.errors import ConnectError
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host
 from qmodel.serve.log_file import Writer
+from qmodel.simulator.cluster import Node
+from qmodel.simulator.settings import drawn
 from qmodel.simulator.world import Result, run
 from qmodel.worker.loop import AsyncRunner
 from qmodel.worker.renewal import Renewer
+from qmodel.worker.shard_wake_ups import ShardWakeUps
+from qmodel.worker.shards import Shards
 from qmodel.worker.threads import ThreadRunner
 from qmodel.worker.wake_ups import WakeUps
 from qmodel.worker.worker import Worker
@@ -178,10 +187,59 @@ def _keeps_half_a_step() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(bundle, "library", lambda: broken)
 
 
+def _spins() -> contextlib.AbstractContextManager[Any]:
+    return mock.patch.object(Shards, "waits", lambda self, idle: self.turns.current() is None)
+
+
+@contextlib.contextmanager
+def _ignores_moved() -> Iterator[None]:
+    is_due = Route.is_due
+
+    def due(self: Route, error: BaseException) -> bool:
+        return code_of(error) != "MOVED" and is_due(self, error)
+
+    with mock.patch.multiple(Route, follow=lambda self, error: False, is_due=due):
+        yield
+
+
+@contextlib.contextmanager
+def _follows_ask() -> Iterator[None]:
+    send = AsyncRedisBackend._send
+
+    async def follow(self: AsyncRedisBackend, packed: bytes) -> Any:
+        try:
+            return await send(self, packed)
+        except ResponseError as error:
+            if code_of(error) != "ASK":
+                raise
+            there = {**self._line.settings, "port": int(str(error).rpartition(":")[2])}
+        connection = self._open(Line(there, math.inf), [])
+        await connection.send_command("ASKING")
+        await connection.read_response()
+        await connection.send_packed_command(packed, check_health=False)
+        return await connection.read_response()
+
+    with mock.patch.object(AsyncRedisBackend, "_send", follow), mock.patch.object(Node, "guard", lambda self: ""):
+        yield
+
+
+def _loses_wake_ups_of_shards() -> contextlib.AbstractContextManager[Any]:
+    wake = ShardWakeUps._wake
+
+    def lossy(self: ShardWakeUps, shard: int) -> None:
+        if runtime.random() < 0.7:
+            wake(self, shard)
+        else:
+            self._armed.discard(shard)
+
+    return mock.patch.object(ShardWakeUps, "_wake", lossy)
+
+
 DEFECTS: dict[str, tuple[Fault, str]] = {
     "no epochs": (_no_epochs, "token granted once"),
     "half a step after an inner error": (_keeps_half_a_step, "invariants"),
     "a first connection that tries once": (_first_connect_tries_once, "tries until the deadline"),
+    "a worker that spins while its jobs run": (_spins, "no thread spins"),
 }
 """Known defects without their mend, and the oracle that notices."""
 
@@ -199,8 +257,19 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a client that gives up early": (_gives_up_early, "tries until the deadline"),
     "a server that replies before the commit": (_replies_before_the_commit, "acknowledged puts exist"),
     "a journal that does not sync": (_does_not_sync, "acknowledged puts exist"),
+    "a client that ignores MOVED": (_ignores_moved, "calls are answered"),
+    "a client that follows ASK, and no guard": (_follows_ask, "acknowledged puts exist"),
+    "wake-ups of shards that get lost": (_loses_wake_ups_of_shards, "idle workers find jobs"),
 }
 """Planted faults, and the oracle that notices."""
+
+OF_CLUSTERS = (
+    "a worker that spins while its jobs run",
+    "a client that ignores MOVED",
+    "a client that follows ASK, and no guard",
+    "wake-ups of shards that get lost",
+)
+"""Those that change nothing where there is no cluster: only seeds with one are run."""
 
 
 def search(name: str, seeds: int) -> tuple[int, Result] | None:
@@ -208,6 +277,8 @@ def search(name: str, seeds: int) -> tuple[int, Result] | None:
     fault, oracle = {**DEFECTS, **FAULTS}[name]
     with fault():
         for number in range(1, seeds + 1):
+            if name in OF_CLUSTERS and not drawn(str(number)).nodes:
+                continue
             result = run(str(number))
             if any(one.oracle == oracle for one in result.findings):
                 return number, result

@@ -224,4 +224,6 @@ def test_each_oracle_of_clients_can_fail() -> None:
     oracles.begins("a", 1, "w", 1)
     oracles.begins("a", 1, "w", 1)
     oracles.gave_up(OSError("no"), 99.9, 6.0)
-    assert [one.oracle for one in oracles.findings] == ["limits", "performed once", "tries until the deadline"]
+    assert [one.oracle for one in oracles.findings] == [
+        "limits", "performed once", "calls are answered", "tries until the deadline",
+    ]  # fmt: skip

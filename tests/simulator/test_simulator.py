@@ -13,6 +13,7 @@ import pytest
 from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.model.state import config, stats
+from qmodel.simulator.net import Weather
 from qmodel.simulator.settings import Settings, drawn
 from qmodel.simulator.world import run
 from tests.simulator.planted import DEFECTS, FAULTS
@@ -26,9 +27,12 @@ STORM = Settings(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("lua", [False, True])
-def test_a_run_is_repeated_byte_for_byte(lua: bool) -> None:
+@pytest.mark.parametrize("server", ["model", "lua", "cluster"])
+def test_a_run_is_repeated_byte_for_byte(server: str) -> None:
+    lua = server == "lua"
     storm = STORM._replace(lua=lua, inner_errors=0.1 * lua, seconds=3.0, crash_every=1.0)
+    if server == "cluster":
+        storm = storm._replace(nodes=2, move_every=1.0)
     first, again, other = BytesIO(), BytesIO(), BytesIO()
     one = run("a", storm, first)
     run("b", storm, other)
@@ -66,6 +70,30 @@ def test_a_promoted_replica_and_the_old_server_issue_no_token_twice() -> None:
     assert result.findings == []
     assert result.counts["crashes: split"] > 0
     assert result.counts["puts lost by the failure model"] > 0
+
+
+CLUSTER = STORM._replace(nodes=2, move_every=2.0, rate=1.0)
+
+
+@pytest.mark.parametrize("lies", [False, True])
+def test_a_cluster_whose_slots_move_and_whose_masters_die_loses_nothing_else(lies: bool) -> None:
+    crashes = ("failover", "split") if lies else ("kill",)
+    result = run("cluster", CLUSTER._replace(lies=lies, tail=1.0, crashes=crashes, seconds=20.0))
+    counts = result.counts
+    assert result.findings == []
+    assert counts["slots moved at once"] and counts["slots moved key by key"]
+    assert sum(counts[f"failovers: {how}"] for how in crashes) > 1
+    assert (counts["puts lost by the failure model"] > 0) == lies
+
+
+STOPS_WHILE_AWAY = Settings(
+    seconds=30.0, pauses=0.2, weather=Weather(0.0002, 0.05, 0.01), lease=2.0, producers=2, workers=2, concurrency=2,
+    rate=1.0, failing_jobs=0.2, nodes=3, crash_every=1.5, crashes=("kill",), part_every=5.0, stop_every=10.0,
+)  # fmt: skip
+
+
+def test_a_worker_that_is_stopped_while_a_node_is_away_says_what_it_leaves() -> None:
+    assert run("92", STOPS_WHILE_AWAY).findings == []
 
 
 def test_two_servers_that_begin_no_epochs_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ async def test_from_failures_into_a_group_and_a_job_and_back(client: Client) -> 
             ("1", "ValueError", "ValueError: no such address"),
         ]
         await screen.press("down", "enter")
-        assert [row[0] for row in screen.rows] == ["a"]
+        assert [(row[0], row[5]) for row in screen.rows] == [("a", '{"n":1}')]
         await screen.press("enter")
         assert "Traceback" in screen.text("lines") and "Timeline" in screen.text("lines")
         await screen.press("escape", "escape")

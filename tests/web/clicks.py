@@ -56,6 +56,7 @@ CLICKS: dict[str, Click] = {
     "move": Click("/job?jid=mail-0", "Job mail-0 is in queue other.", "More…", {"queue": "other"}),
     "depends-off": Click("/job?jid=render", "It waits for no other job now."),
     "cancel-jobs": Click("/job?jid=mail-1", "1 job canceled.", ticks="cascade"),
+    "delete-jobs": Click("/job?jid=good", "1 job deleted.", ticks="cascade"),
     "revoke-jobs": Click("/job?jid=held", "1 job revoked. 1 worker will hear of it."),
     "timeout": Click("/job?jid=held", "The lease of job held is taken; the next pop leases it again."),
     "retry-jobs": Click("/job?jid=bad-1", "1 job retried."),

@@ -45,6 +45,7 @@ DONE = {
     "promote-jobs": ({"jid": "later"}, "1 job ready now."),
     "revoke-jobs": ({"jid": "bill-1"}, "1 job revoked. 1 worker will hear of it."),
     "cancel-jobs": ({"jid": ["mail-0", "mail-1"]}, "2 jobs canceled."),
+    "delete-jobs": ({"jid": ["good", "mail-0"]}, "2 jobs deleted."),
     "timeout": ({"jid": "bill-1"}, "The lease of job bill-1 is taken"),
     "track": ({"jid": "mail-0"}, "Job mail-0 is tracked."),
     "untrack": ({"jid": "mail-0"}, "Job mail-0 is no longer tracked."),
@@ -117,7 +118,7 @@ ASKING = [
         "depends-off",
         "unsubscribe",
     ),
-    *("stop", "cancel-jobs", "timeout", "unrecur", "throttle-unset", "move", "unique-release"),
+    *("stop", "cancel-jobs", "delete-jobs", "timeout", "unrecur", "throttle-unset", "move", "unique-release"),
 ]
 
 

@@ -67,5 +67,6 @@ def test_stages_are_told_in_words() -> None:
     assert [(one.what, one.told, one.since) for one in moments(job)] == [
         ("put", "into queue q", 0),
         ("popped", "by worker w", 10_000),
-        ("failed", "into group g", 20_000),
+        ("raised", "g: m", 20_000),
+        ("failed", "into group g", 0),
     ]

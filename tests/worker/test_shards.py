@@ -19,8 +19,10 @@ from qmodel.backends.redis.deployment import RedisDeployment
 from qmodel.contract import operations as ops
 from qmodel.contract.routing import shard_tag
 from qmodel.model.deployment.plans import Call
+from qmodel.worker import shard_wake_ups
 from qmodel.worker.shard_looks import ROUND, ShardLooks
 from qmodel.worker.shard_wake_ups import ShardWakeUps
+from qmodel.worker.shards import Shards
 from qmodel.worker.turns import Turns
 from tests.clusters import wait_until
 from tests.servers import Server
@@ -65,6 +67,16 @@ def test_a_shard_that_rests_has_no_turn_until_it_is_armed_or_its_rest_ends() -> 
     turns.arm(0)  # by the pop that went with a report
     turns.end_rest(0)
     assert turns.current() is None and not turns.resting
+
+
+def test_a_busy_worker_waits_while_all_open_shards_have_given_all_they_have() -> None:
+    shards = Shards.__new__(Shards)
+    shards.turns = Turns(range(2))
+    shards.turns.took(1, more=False)
+    assert not shards.waits(idle=False) and not shards.waits(idle=True)
+    shards.turns.took(1, more=False)
+    assert shards.waits(idle=False)  # nobody would be asked for jobs ahead: without waiting, the worker would spin
+    assert not shards.waits(idle=True)
 
 
 def test_between_two_turns_of_a_shard_each_other_open_one_has_a_turn() -> None:
@@ -271,12 +283,16 @@ def test_a_busy_worker_passes_a_wake_up_on(client: Client, url: str) -> None:
     assert sorted(short) == list(range(1, 3 * N))
 
 
-def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(client: Client) -> None:
+def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backend: Any = client.backend
     busy, woken = True, []
     wake_ups = ShardWakeUps(backend, ["q"], range(N), "w", woken.append, woken.append, woken.append, lambda: busy)
     wake_ups.start()
     for shard, used in ((2, False), (5, True)):
+        if used:
+            monkeypatch.setattr(shard_wake_ups, "HELD", 60)  # so that it is not pushed back before it is used
         backend.execute_calls([Call(shard, ops.Pop("q", "w", 1, True))])
         wake_ups.arm(shard, look=False)
         backend.execute(ops.Put("q", jid(shard), "K", "{}"))

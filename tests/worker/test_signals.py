@@ -170,7 +170,7 @@ def test_the_jobs_of_a_process_that_dies_are_given_back_at_once(
         until(lambda: all(client.jobs[jid].state == "complete" for jid in jids))
         assert is_alive(living)
     stages = sorted([stage.what for stage in client.jobs[jid].history] for jid in jids)
-    assert stages == [["put", "popped", "completed"], ["put", "popped", "retried", "popped", "completed"]]
+    assert stages == [["put", "popped", "completed"], ["put", "popped", "raised", "retried", "popped", "completed"]]
 
 
 def test_a_job_that_another_worker_has_taken_is_not_given_back() -> None:

@@ -65,11 +65,14 @@ def test_what_a_job_raises_is_a_retry_then_a_failure(app: App, runner: str) -> N
     assert [stage.what for stage in job.refresh().history] == [
         "put",
         "popped",
+        "raised",
         "retried",
         "popped",
+        "raised",
         "retried",
         "failed",
     ]
+    assert [(one.outcome, one.group) for one in job.attempts] == [("retried", "ValueError"), ("failed", "ValueError")]
 
 
 def test_a_job_that_means_to_end_the_worker_ends_itself_only(app: App, runner: str) -> None:

@@ -64,7 +64,11 @@ ROOMS: dict[str, Room] = {
     "testing": _room(
         6, "What users need to test their jobs: the pytest plugin.", "app backends client contract errors present"
     ),
-    "integrations": _room(6, "Django's tasks as jobs.", "app contract errors"),
+    "integrations": _room(
+        6,
+        "Django's tasks as jobs; outboxes for Django and SQLAlchemy.",
+        "app client contract errors model present runtime wire",
+    ),
     "conformance": _room(
         6,
         "Checks of any backend or binding against the model: histories, comparison, the kit.",
@@ -105,8 +109,8 @@ ROOMS: dict[str, Room] = {
     "cli": _room(
         7,
         "The command line.",
-        "app backends client conformance contract dialects doctor errors http model pipeline planning present "
-        "processes serve telemetry top version web wire worker",
+        "app backends client conformance contract dialects doctor errors http integrations model pipeline planning "
+        "present processes serve telemetry top version web wire worker",
     ),
     "qmodel": _room(
         8, "The names that users import, and `python -m qmodel`.", "app cli client contract errors version worker"

@@ -1,7 +1,8 @@
 """`python -m tools.docs.figures RECORD [--add]`: make the figures of docs/proof.md from a record of searches.
 
-With `--add`, the record is of a night that went on where the recorded ones were stopped: its searches of families
-replace earlier ones of the same scope, and its pairs of families, and families with small budgets, are further ones.
+With `--add`, the record is of a later night: its searches of families replace earlier ones of the same scope. So do the
+sums of its pairs of families, and of families with small budgets, if it has any: one record names each pair once, while
+nothing tells which ones two sums have in common.
 """
 
 from __future__ import annotations
@@ -47,20 +48,14 @@ def _sum(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Add the figures of a later night."""
+    """Add the figures of a later night to earlier ones."""
     known = list(explored())
     searches = {(one["scope"], one["family"]): one for one in [*old["searches"], *new["searches"]]}
     return {
         "searches": [searches[key] for key in sorted(searches, key=lambda key: (key[0], known.index(key[1])))],
-        **{kind: _joined(old[kind], new[kind]) for kind in KINDS},
+        **{kind: new[kind] if new[kind]["searches"] else old[kind] for kind in KINDS},
         "apart": dict(sorted((Counter(old["apart"]) + Counter(new["apart"])).items())),
     }
-
-
-def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Add up two sums."""
-    counts = {name: round(old[name] + new[name], 1) for name in ("searches", "closed", *COUNTS)}
-    return {**counts, "findings": old["findings"] + new["findings"]}
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),
+    "cleaned": ("a Cleaned", replies.Cleaned),
     "entries": ("a list of Entries", replies.Entry),
     "queues": ("a list of QueueCounts", replies.QueueCounts),
     "queue": ("a QueueCounts", replies.QueueCounts),

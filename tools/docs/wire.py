@@ -171,6 +171,7 @@ SHAPES = {
     "found": "the cursor; a list of jobs as below",
     "entries": "a list of pairs: a key, a text",
     "bulk": "the number of processed jobs, the number of skipped jobs, the cursor",
+    "cleaned": "the number of deleted jobs, the number of skipped jobs, the cursor, a list of ids of deleted jobs",
     "unique": "nil, or: unique, mode, jid, since, until, next",
     "subscription, subscriptions": "nil, or: name, a list of patterns, queue, klass, priority, retries, delay_ms, "
     "a list of tags, a list of its options as pairs of name and value, how many messages it is behind; or a list "
@@ -284,11 +285,17 @@ them. An operation inside another one:
 {put_many}
 ## A reply
 
-A list. Its first element is `OK`, and the second is the reply of the operation:
+The reply of an operation that was executed is one of these:
+
+- a text or a whole number, if that is all;
+- a text of jobs, where the table says "a list of jobs" alone or after the state: for each job its id, a tab, its
+  state, a tab, the number of bytes of its record, a newline, and the record ([a job](#a-job)). Without jobs it is
+  empty. With the state, that comes first, and a newline;
+- otherwise a list: `OK`, and the elements below. Jobs are a list there if one of them has seven elements.
 
 {shapes}
-If the operation is refused, the first element is the code of the refusal. Its facts follow as texts, in the order of
-[catalogue.md](catalogue.md#refusals). A refused operation has changed nothing.
+If the operation is refused, the reply is a list whose first element is the code of the refusal. Its facts follow as
+texts, in the order of [catalogue.md](catalogue.md#refusals). A refused operation has changed nothing.
 
 {refused}
 An error of Redis (`-LOADING ...`, `-READONLY ...`, `-OOM ...`) or a lost connection is not a refusal: you do not know
@@ -347,7 +354,7 @@ progress, and the message of the last failure. For a job without this part, all 
 Times are milliseconds since the epoch.
 
 The history has one line for each stage: its kind, its moment, and its facts, separated by tabs. The message of a `log`
-may be any text: in it, a line end is written `\\n` and a backslash `\\\\`.
+or of `raised`, the last fact, may be any text: in it, a line end is written `\\n` and a backslash `\\\\`.
 
 {history}
 ## The event stream

@@ -3,8 +3,8 @@
     python -m tools.mutation.graph [--side lua|model] [--sample N] [--seed S] [--seconds N] [--families N]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
-run its line are searched: with one job to the end, with two jobs for a while, and with small budgets. What is not
-noticed is printed.
+run its line, or else its file, are searched for a while: with one job, with two jobs, in pairs, and with small budgets.
+What is not noticed is printed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import Family, Scope, explored, scarce
+from qmodel.conformance.graph.alphabet import Family, Scope, explored, pair, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
-from qmodel.conformance.graph.plan import ONE, SCARCE, SCARCE_EDGES, TWO
+from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, SCARCE, SCARCE_EDGES, TWO
 from qmodel.conformance.histories.script import Named
 from tools.mutation import model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
@@ -33,8 +35,8 @@ FAMILIES = 5
 WITH_BUDGETS = 3
 """How many of these are searched with small budgets too."""
 
-EDGES = 8_000
-"""The most edges of each search with two jobs."""
+EDGES = 5_000
+"""The most edges of each search of a family with its usual budget."""
 
 SECONDS = 120.0
 """The most seconds of the processor for a search."""
@@ -60,22 +62,26 @@ class Graph:
 
     def _where(self, mutant: Mutant) -> list[tuple[Family, Scope]]:
         """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
-        recorded = self.recorded
-        if isinstance(recorded, replay.Recording):
-            histories = {recorded.steps[step].history for step in recorded.steps_of(mutant)}
-        else:
-            histories = set(recorded.histories_of(mutant))
+        lines = self.recorded.texts[mutant.file].count("\n")
+        histories = self._histories_of(mutant) or self._histories_of(replace(mutant, first=1, last=lines))
         counted = Counter(_family(self.named[number]) for number in histories)
         chosen = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))[: self._families]
         found = explored()
         wide = [name for name in chosen if found[name].scope >= TWO]
+        both = combinations([name for name in chosen if not found[name].night], 2)
         return [
             *((found[name], ONE) for name in chosen),
             *((found[name], TWO) for name in wide),
-            (found["budget"], TWO),
-            *((family, TWO) for family in found.values() if family.calls),
+            *((family, TWO) for family in found.values() if family.units or family.calls),
+            *((pair(one, other), ONE) for one, other in both),
             *((scarce(name, units), min(found[name].scope, TWO)) for name in chosen[:WITH_BUDGETS] for units in SCARCE),
         ]
+
+    def _histories_of(self, mutant: Mutant) -> set[int]:
+        """Find the histories that run a mutant's line."""
+        if isinstance(self.recorded, replay.Recording):
+            return {self.recorded.steps[step].history for step in self.recorded.steps_of(mutant)}
+        return set(self.recorded.histories_of(mutant))
 
     def _finds(self, mutant: Mutant, family: Family, scope: Scope) -> bool:
         if self.side == "model":
@@ -90,7 +96,7 @@ class Graph:
         return self._search(family, scope, corner)
 
     def _search(self, family: Family, scope: Scope, corner: LuaCorner) -> bool:
-        edges = SCARCE_EDGES if "/" in family.name else 0 if scope == ONE else self._edges
+        edges = SCARCE_EDGES if "/" in family.name else PAIR_EDGES if "+" in family.name else self._edges
         try:
             with model._limited(SECONDS + STUCK):
                 return bool(Search(family, scope, corner, limit=SECONDS, edges=edges).run().findings)
@@ -110,9 +116,7 @@ def main() -> int:
     parser.add_argument("--seed", default="fixed sample", metavar="S", help="any text, for another sample")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit of each side")
     parser.add_argument("--families", type=int, default=FAMILIES, metavar="N", help="how many are searched")
-    parser.add_argument(
-        "--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search with two jobs"
-    )
+    parser.add_argument("--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search")
     given = parser.parse_args()
     named = suite.shapes()
     triage = Triage()

@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:
 def same(left: Any, right: Any) -> bool:
     """Whether two reduced values are equal, but for the noise of floats."""
     if isinstance(left, float) and isinstance(right, float):
-        return math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-5)
+        return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-5)
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
     if isinstance(left, list) and isinstance(right, list):

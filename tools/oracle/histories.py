@@ -37,7 +37,7 @@ SETTINGS = (
     ("grace-period", ("0", "5", "10")),
     ("q-heartbeat", ("5", "30")),
     ("r-max-concurrency", ("1", "2", "0")),
-    ("max-job-history", ("5",)),
+    ("max-job-history", ("1", "2", "3", "5", "8", "100")),
     ("max-worker-age", ("60", "86400")),
     ("jobs-history-count", ("1", "3", "50000")),
     ("mine", ("anything", "7")),
@@ -71,6 +71,8 @@ class Drawer:
         names = list(self._weights)
         command = self._random.choices(names, [self._weights[name] for name in names])[0]
         self.now += self._random.choice(PASSING)
+        if round(self.now * 1000) % 1000 == 0:  # runs are due at whole seconds
+            self.now += 0.001
         return (command, number(self.now), *self._draws[command](self))
 
     def hear(self, words: Words, heard: Heard) -> None:
@@ -109,14 +111,6 @@ class Drawer:
         """A job's id, mostly one that exists."""
         known = [jid for jid, state in self._state.items() if state != "cancel"]
         return str(self.of(known if known and not self.one_in(6) else JIDS))
-
-    def level(self) -> str:
-        """A priority that no other job has been given: of two with the same one the original orders the ids."""
-        return str(self._random.randrange(-10_000, 10_000))
-
-    def in_order(self) -> str:
-        """A job that no timeout has put before all others: its priority does not move it."""
-        return str(self.of([jid for jid in JIDS if self._state.get(jid) != "timeout"] or ["none"]))
 
     def jids(self, most: int = 3) -> list[str]:
         """A few different ids."""
@@ -193,23 +187,34 @@ class Drawer:
 
     def page(self) -> list[str]:
         """The begin and the size of a page, perhaps."""
-        return [str(self.of(("0", "0", "1"))), str(self.of(("1", "2", "25")))] if self.one_in(3) else []
+        begin, size = ("0", "0", "0", "1", "-1", "-2"), ("1", "2", "25", "0", "-1", "-2")
+        return [str(self.of(begin)), str(self.of(size))] if self.one_in(3) else []
 
     def recurring(self) -> str:
         """A recurring job's id; one that was deleted gets another, because the next one would number its runs anew."""
         name = str(self.of(RECURRING))
         return f"{name}{self._deleted.get(name, '')}"
 
+    def of_runs(self, name: str) -> str:
+        """A priority that only the runs of one recurring job have: they are due at whole seconds, as those of another
+        may be, and of equal scores the original orders the names.
+        """
+        kind = RECURRING.index(name[0]) + len(RECURRING) * int(name[1:] or 0)
+        return str(self.of((1, -1)) * (20 + kind))
+
     def recur(self) -> list[str]:
         """The arguments of a recurring job."""
-        more = self.options("priority", "tags", "retries", "backlog")
-        found = [str(self.of(QUEUES)), self.recurring(), "k", str(self.of(DATA)), "interval"]
+        more = self.options("tags", "retries", "backlog")
+        name = self.recurring()
+        found = [str(self.of(QUEUES)), name, "k", str(self.of(DATA)), "interval"]
+        more += ["priority", self.of_runs(name)]
         return [*found, str(self.of(INTERVALS)), str(self.of(("0", "0", "5", "30"))), *more]
 
     def update(self) -> list[str]:
         """The changes of a recurring job."""
+        name = self.recurring()
         values = {
-            "priority": self.of(PRIORITIES),
+            "priority": self.of_runs(name),
             "retries": self.of(RETRIES),
             "data": self.of(DATA),
             "klass": "l",
@@ -217,7 +222,7 @@ class Drawer:
             "backlog": self.of(("0", "1", "3")),
         }
         return [
-            self.recurring(),
+            name,
             *(word for pair in values.items() if self.one_in(4) for word in map(str, pair)),
         ]
 
@@ -255,7 +260,7 @@ DRAWS: dict[str, Callable[[Drawer], list[str]]] = {
     "retry": lambda d: d.retry(),
     "timeout": lambda d: [d.held()[0]],
     "cancel": lambda d: d.jids(),
-    "priority": lambda d: [d.in_order(), d.level()],
+    "priority": lambda d: [d.jid(), d.of(PRIORITIES)],
     "depends": lambda d: d.dependencies(),
     "log": lambda d: [d.jid(), "so far", *(['{"x":1}'] if d.one_in(2) else [])],
     "tag": lambda d: d.tag(),

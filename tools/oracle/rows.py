@@ -6,6 +6,8 @@ After a call the original's own keys are put right, so that its later answers ar
 from __future__ import annotations
 
 import json
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from qmodel.testing.servers import Server
@@ -21,10 +23,12 @@ class Mended:
     def __init__(self, side: Side, keys: Any) -> None:
         self._side = side
         self._keys = keys
+        self._entries = Entries()
 
     def begin(self) -> None:
         """Empty the database."""
         self._side.begin()
+        self._entries = Entries()
 
     def close(self) -> None:
         """Disconnect."""
@@ -32,13 +36,53 @@ class Mended:
 
     def call(self, words: Words) -> Heard:
         """Execute one call, and mend what it has done."""
+        if words[0] == "track" and words[2:3] == ("untrack",) and _is_left(self._keys, words[3]):
+            return _untracked(self._keys, words[3])
         before = BEFORE.get(words[0])
         noted = before(self._keys, words) if before is not None else None
         heard = self._side.call(words)
         after = AFTER.get(words[0])
         if after is not None and heard.error is None:
             after(self._keys, words, heard, noted)
+        self._entries.order(self._keys, words)
         return heard
+
+
+class Entries:
+    """When each job came into the order of its queue. Jobs with equal scores are put into the order in which they came;
+    by itself Redis orders them by name, of which the documents of qless say nothing.
+    """
+
+    def __init__(self) -> None:
+        self._place: dict[str, int] = {}
+        self._there: dict[str, set[str]] = {}
+
+    def order(self, keys: Any, words: Words) -> None:
+        """Note what a call has brought into the orders, and tell equal scores apart."""
+        for key in {*self._there, *keys.scan_iter("ql:q:*-work", 1000)}:
+            found = keys.zrange(key, 0, -1, desc=True, withscores=True)
+            there = self._there.get(key, set())
+            if words[0] in ("put", "requeue"):
+                there.discard(words[4] if len(words) > 4 else "")
+            new = [jid for jid, _ in found if jid not in there]
+            made = [jid for jid in new if words[0] in ("pop", "peek") and self._is_made(keys, jid)]
+            for jid in [*(jid for jid in new if jid not in made), *sorted(made, key=_run)]:
+                self._place[jid] = len(self._place) + max(self._place.values(), default=0)
+            self._there[key] = {jid for jid, _ in found}
+            for score, members in groupby(found, itemgetter(1)):
+                equal = sorted((jid for jid, _ in members), key=self._place.__getitem__)
+                if len(equal) > 1 and score < float("inf"):
+                    step = 1e-14 if abs(score) < 64 else 4e-12
+                    keys.zadd(key, {jid: score - at * step for at, jid in enumerate(equal)})
+
+    def _is_made(self, keys: Any, jid: str) -> bool:
+        """Whether a job is a run that this call has made, and that no throttle of reqless has parked."""
+        return "-" in jid and jid not in self._place and bool(keys.hget(job_key(jid), "state") == "waiting")
+
+
+def _run(jid: str) -> tuple[str, int]:
+    name, _, number = jid.rpartition("-")
+    return name, int(number)
 
 
 def job_key(jid: str) -> str:
@@ -187,18 +231,16 @@ def _number_tagged(keys: Any, words: Words, heard: Heard, noted: None) -> None:
             keys.zadd(f"ql:t:{tag}", {jid: now + int(jid.rpartition("-")[2]) * 1e-6})
 
 
-# ---- a shorter history counts at once
+# ---- a job that is gone can be untracked
 
 
-def _configured(keys: Any, words: Words, heard: Heard, noted: None) -> None:
-    if words[2] != "max-job-history":
-        return
-    most = int(words[3])
-    for key in keys.scan_iter("ql:j:*-history", 1000):
-        entries = keys.lrange(key, 0, -1)
-        if len(entries) > most:
-            keys.delete(key)
-            keys.rpush(key, entries[0], *entries[1 - most :])
+def _is_left(keys: Any, jid: str) -> bool:
+    return keys.zscore("ql:tracked", jid) is not None and not keys.exists(job_key(jid))
+
+
+def _untracked(keys: Any, jid: str) -> Heard:
+    keys.zrem("ql:tracked", jid)
+    return Heard("1", None, (("untrack", jid),))
 
 
 # ---- the first run of a recurring job is due at a whole second
@@ -256,7 +298,6 @@ AFTER: dict[str, Any] = {
     "depends": _freed,
     "tag": _tag_after,
     "pop": _number_tagged,
-    "config.set": _configured,
     "peek": _number_tagged,
     "recur": _recurred,
     "workers": _workers_after,

@@ -133,7 +133,7 @@ class LuaSubject:
                 name, words = f"{name}_document", (one.document, *words)
             return _texts(self._host.fcall(name, (PREFIX, bundle.SIMULATED), words))
         name = bundle.function_name(one.op.spec.name)
-        return _texts(self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now))[0])
+        return _texts(codec.listed(one.op, self._host.fcall(name, (PREFIX,), codec.encode(one.op, one.now)))[0])
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
@@ -194,7 +194,7 @@ class ServerSubject:
     def _outcome(self, one: Call | Step, raw: Any) -> Any:
         if isinstance(raw, Exception):
             return "ERR " + str(raw).removeprefix("ERR ").removeprefix("user_script:1: ")
-        return _texts(raw) if isinstance(one, Call) else _texts(raw[0])
+        return _texts(raw) if isinstance(one, Call) else _texts(codec.listed(one.op, raw)[0])
 
     def _messages(self, end: str) -> tuple[tuple[str, str], ...]:
         found: list[tuple[str, str]] = []

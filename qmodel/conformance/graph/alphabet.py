@@ -3,7 +3,7 @@
     ## name
     What the family is about.
     from core looks            the letters of these families too
-    setup ConfigSet(...)       an operation that is executed before the first state
+    setup ConfigSet(...)       an operation that is executed before the first state, or a list of several
     bound len(s.jobs) <= 2     states outside are compared, and not followed; `s` is the store, `now` the moment
     live job.put_at            fields that count in this family (canonical.py)
     horizon 2                  how many ticks back moments are told apart; 1 if not given
@@ -56,6 +56,9 @@ COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period",
 READ_IN_PAIRS: Final = frozenset(("Get(job)", "Get(run)", "Why(job)"))
 """The common reads that pairs of families make too."""
 
+_COSTS: Final = {"job.stages"}
+"""What counts where the budget is small: histories cost units."""
+
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
 _BUILT_IN: Final = {
     "__builtins__": {},
@@ -66,6 +69,8 @@ _BUILT_IN: Final = {
     "all": all,
     "abs": abs,
     "int": int,
+    "str": str,
+    "range": range,
 }
 
 
@@ -92,10 +97,9 @@ class Letter(NamedTuple):
     names: frozenset[str]
     code: CodeType
 
-    def of(self, values: dict[str, Any]) -> Operation:
+    def of(self, values: dict[str, Any]) -> Any:
         """Make the operation for these values of the variables."""
-        made: Operation = eval(self.code, {**_BUILT_IN, **OPERATIONS}, values)
-        return made
+        return eval(self.code, {**_BUILT_IN, **OPERATIONS}, values)
 
 
 class Family(NamedTuple):
@@ -162,7 +166,8 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
             family = joined(family, known[name])
         return family
     if word == "setup":
-        return family._replace(setup=(*family.setup, letter(rest).of({})))
+        found = letter(rest).of({})
+        return family._replace(setup=(*family.setup, *(found if isinstance(found, list) else (found,))))
     if word == "bound":
         return family._replace(bounds=(*family.bounds, rest))
     if word == "live":
@@ -208,15 +213,14 @@ def pair(one: str, other: str) -> Family:
     both = joined(known[one], known[other])
     common = {letter.text for name in ("looks", "glances") for letter in known[name].letters} - READ_IN_PAIRS
     letters = tuple(letter for letter in both.letters if letter.text not in common)
-    return both._replace(name=f"{one}+{other}", says="", letters=letters)
+    live = both.live | _COSTS if both.units else both.live
+    return both._replace(name=f"{one}+{other}", says="", letters=letters, live=live)
 
 
 def scarce(name: str, units: int) -> Family:
     """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
     family = families()[name]
-    return family._replace(
-        name=f"{name}/{units}", units=units, live=family.live | {"job.stages"}
-    )  # histories cost units
+    return family._replace(name=f"{name}/{units}", units=units, live=family.live | _COSTS)
 
 
 class Moves:

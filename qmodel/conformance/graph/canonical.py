@@ -66,6 +66,7 @@ class Canonical:
         """Write each job, and each part of the store that is not empty; the records of a part each by itself, so that
         renaming does not change their order.
         """
+        form.aside.clear()
         parts = [f"{jid}: {written(job, form)}" for jid, job in store.jobs.items()]
         for name, rule in WRITTEN[Store]:
             value = getattr(store, name)
@@ -73,7 +74,7 @@ class Canonical:
                 parts += [f"{name}: {one}" for one in each(value, store, form)] if value else ()
             elif value and (said := rule(value, store, form)):
                 parts.append(f"{name}: {said}")
-        return parts
+        return [*parts, *form.aside]
 
 
 def _without_numbers(parts: list[str]) -> list[str]:

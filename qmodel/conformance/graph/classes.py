@@ -19,8 +19,10 @@ from qmodel.contract.operations.spec import Argument
 LEFT_OUT: Final = {
     "*.request: given": "the memory of requests is one mechanism; the families of resends try each kind of reply",
     "*.token: 0": "the engine treats it as any token that no lease has; letters name 1",
+    "cancel.complete: True": "a complete job is deleted as by clean, which letters name; the matrix names it",
     "cancel_many.state: *": "the filter is that of search, which is tried with every state",
     "complete*.depends: *": "edges are read by one rule, which put, depends_on and release try with every policy",
+    "put.at: *": "a moment is the end of a delay, which letters name; directed histories and the matrix name moments",
     "recur.retries: *": "a run is put as any job; put tries them",
     "recur_update.*: 0": "the other value of an exact field, which recur sets",
     "subscribe.retries: *": "the job of a message is put as any job; put tries them",

@@ -58,9 +58,9 @@ JOB: Final[dict[str, Rule | Dead]] = {
     "result": exact,
     "progress": exact,
     "put_request": exact,
-    "token": Dead("dead: letters name it, whatever it is; what compares it is written there"),
+    "token": rules.token,
     "seq": only("waiting scheduled throttled depends running stalled failed complete", rank),
-    "ready_at": only("waiting scheduled throttled depends", moment),
+    "ready_at": either(only("waiting scheduled throttled depends", moment), rules.parks_with),
     "expires_at": only("running", moment),
     "put_at": either(
         rules.put_at, where("job.put_at", only("waiting scheduled throttled depends running stalled", moment))
@@ -80,7 +80,7 @@ QUEUE: Final[dict[str, Rule | Dead]] = {
     "pauses": rules.pauses,
     "idle": exact,
     "wakes": exact,
-    "parked": rules.each,
+    "parked": rules.parked,
     **dict.fromkeys(("ready", "scheduled", "depends", "locks", "throttled", "expires"), LISTED),
     "recur": Dead("derived from the schedules"),
 }
@@ -93,7 +93,7 @@ REQUEST: Final[dict[str, Rule | Dead]] = {
     **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit", "reached"), exact),
     **dict.fromkeys(("total", "done", "failed", "canceled"), exact),
     "unfinished": members,
-    "ended": members,
+    "ended": rules.ended,
     "state_at": where("request.state_at", moment),
     "id": Dead("derived: the name under which it stands"),
     "opened_at": SHOWN,
@@ -127,7 +127,7 @@ SUBSCRIPTION: Final[dict[str, Rule | Dead]] = {
 
 MESSAGE: Final[dict[str, Rule | Dead]] = {
     "seq": number,
-    "at": Dead("dead: nothing is older than the time that messages are kept"),
+    "at": where("message.at", moment),
     "due_at": moment,
     "subject": exact,
     "data": exact,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from qmodel.conformance.graph.alphabet import TICK, tokens
 from qmodel.model.state import concurrency_keys, history, throttles
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.records import Job, ParkedJobs, Queue, Throttle, Unique
+from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Unique
 from qmodel.model.state.store import Store
 
 OUTCOMES: Final = ("completed", "failed", "retried", "released")
@@ -24,6 +24,8 @@ class Form:
     def __init__(self, store: Store, now: int, live: frozenset[str], horizon: int, written: Written) -> None:
         self.store, self.now, self.live, self.written = store, now, live, written
         self.horizon = horizon
+        self.aside: list[str] = []
+        """Lines of names that nothing but renaming orders."""
         self._old: set[int] = set()
         self._order: dict[int, int] = {}
         self.ranks = {seq: rank for rank, seq in enumerate(sorted([job.seq for job in store.jobs.values()]))}
@@ -91,6 +93,13 @@ def members(value: Iterable[str], _record: Any, form: Form) -> list[str]:
     return sorted(value, key=lambda name: (jobs[name].seq if name in jobs else 0, name))
 
 
+def ended(value: Iterable[str], request: Request, form: Form) -> list[str]:
+    """Write the sub-requests that have ended; those of deleted jobs have no sequence, and a line each."""
+    gone = [jid for jid in value if jid not in form.store.jobs]
+    form.aside += [f"{request.id} has ended: {jid}" for jid in gone]
+    return members([jid for jid in value if jid in form.store.jobs], request, form)
+
+
 def names(value: Iterable[str], _record: Any, _form: Form) -> list[str]:
     """Write names in their order."""
     return list(value)
@@ -126,6 +135,11 @@ def put_at(value: int, job: Job, form: Form) -> str | None:
     """Write when a job was put, while that orders it or ends its time to live."""
     ends = "ttl_ms" in job.options and job.state in ("waiting", "throttled", "scheduled", "depends")
     return form.moment(value) if ends or job.state == "depends" else None
+
+
+def parks_with(value: int, job: Job, form: Form) -> str | None:
+    """Write when a stalled job became ready, if it names throttles: it may be parked at one, with this moment."""
+    return form.moment(value) if job.state == "stalled" and "throttles" in job.options else None
 
 
 def popped_at(value: int, job: Job, form: Form) -> str | None:
@@ -191,15 +205,32 @@ def claims(value: Iterable[tuple[int, int]], throttle: Throttle, form: Form) -> 
     return [form.moment(at) for at, _ in value if at > form.now - throttle.rate_ms]
 
 
-def unique_token(value: int, unique: Unique, form: Form) -> bool:
+token: Final = where("unique.token", lambda value, _record, _form: value != 0)
+"""Writes whether there is a token, where a deduplication window may outlive its holder: a later job of that name has
+no token, as the holder may have had none when it was put.
+"""
+
+
+def unique_token(value: int, unique: Unique, form: Form) -> tuple[bool, Any]:
     """Write whether the holder has the token of its put: it has not started."""
     job = form.store.jobs.get(unique.jid)
-    return job is not None and job.token == value
+    return job is not None and job.token == value, unique.mode == "window" and token(value, unique, form)
 
 
 def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:
     """Write the remembered requests; not those of leases of deleted jobs: these change nothing more."""
     return sorted((request, reply) for request, reply in value.items() if request.split(" ")[0] not in OUTCOMES)
+
+
+def parked(value: dict[str, ParkedJobs], queue: Queue, form: Form) -> list[Any]:
+    """Write the throttles of a queue with parked jobs, and the order in which a pop looks at several that are due."""
+    since = sorted({entry.moment for entry in value.values() if entry.moment <= form.now} - {0})
+    ordered = [
+        (name, since.index(entry.moment) if entry.moment else -1)
+        for name, entry in value.items()
+        if entry.moment <= form.now
+    ]
+    return [*each(value, queue, form), *(sorted(ordered) if len(ordered) > 1 else ())]
 
 
 def due(value: int, _parked: ParkedJobs, form: Form) -> str:

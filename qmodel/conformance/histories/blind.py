@@ -100,7 +100,7 @@ class BlindClient:
         request = self._request()
         return self.random.choice(
             (
-                ops.Cancel((jid,), True, request),
+                ops.Cancel((jid,), True, request=request),
                 ops.Timeout((jid,), request),
                 ops.TagAdd(jid, (f"t{self.random.randrange(3)}",), request),
                 ops.Priority(jid, self.random.randrange(-2, 3), request),

@@ -564,16 +564,22 @@ class Generator:
             pick(choose, self._names.klasses),
             pick(choose, DATA),
             self._maybe(PRIORITIES),
-            delay,
-            self._maybe((0, 0, 1, 1, 2, 5, 1_000_000)),
-            self._maybe((self._tags(), ())),
-            depends,
+            retries=self._maybe((0, 0, 1, 1, 2, 5, 1_000_000)),
+            tags=self._maybe((self._tags(), ())),
+            depends=depends,
             request=request,
+            **self._timing(delay),
             **self._run_options(),
             **self._retention_options(),
             **self._throttle_options(),
             **self._unique_options(),
         )
+
+    def _timing(self, delay: int) -> dict[str, Any]:
+        """Choose when a job is ready: after its delay; for two of the delays, at a moment to come or past."""
+        if self._wanted or delay not in (1, 500):
+            return {"delay_ms": delay}
+        return {"at": self._moment(self._now + delay if delay == 500 else self._now - 1000)}
 
     def _run_options(self) -> dict[str, Any]:
         """Choose the options of a put about running the job; most puts have none."""
@@ -795,7 +801,8 @@ class Generator:
 
     def cancel(self) -> Operation:
         jids = self._several(self._any)
-        return ops.Cancel(jids, self._below(3) == 1, self._request())
+        way = self._below(3)
+        return ops.Cancel(jids, way == 1, way == 2 and len(jids) == 1, self._request())
 
     def drain(self) -> Operation:
         place = ("ready", "scheduled", "depends", "throttled")[self._below(4)]
@@ -1247,7 +1254,19 @@ class Generator:
         found = self._filter()
         state = self._maybe(tuple(STATES)) if self._below(2) else None
         worker = self._worker() if self._below(8) == 1 else None
+        found |= self._parts() if self._below(4) == 1 else {}
         return ops.Search(**found, state=state, worker=worker, count=pick(self._chooser, COUNTS))
+
+    def _parts(self) -> dict[str, Any]:
+        """Choose parts of names and of data, mostly those of a job."""
+        jobs, choose = list(self._store.jobs.values()), self._chooser
+        job = pick(choose, jobs) if jobs else None
+        klass, jid, data = (job.klass, job.jid, job.data) if job is not None else ("k", "j", "{}")
+        return {
+            "klass_like": pick(choose, (None, "*", klass, klass[:1] + "*", "*" + klass[-1:], f"{klass[:1]}*{klass}")),
+            "jid_like": pick(choose, (None, "*", jid, f"*{jid[1:]}*", f"{jid[:1]}*{jid[-1:]}", "**" + jid)),
+            "text": pick(choose, (None, data[:8].strip() or "x", data[-2:].strip() or "}", "nowhere")),
+        }
 
     def cancel_many(self) -> Operation:
         found = self._filter("waiting", "scheduled", "running", "stalled", "failed")

@@ -63,6 +63,9 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     for delay, depends in ((0, None), (1000, None), (0, ("b",)), (0, ("a",)), (0, ("ghost",)), (0, ())):
         yield (ops.Put(*put, delay_ms=delay, depends=depends, request="n"),)
         yield (ops.PutMany((ops.Put(*put, delay_ms=delay, depends=depends),), "n"),)
+    for at, delay in ((5_000, 0), (999_999_999, 0), (999_999_999, 1)):
+        yield (ops.Put(*put, delay_ms=delay, at=at, request="n"),)
+        yield (ops.PutMany((ops.Put(*put, delay_ms=delay, at=at),), "n"),)
     yield (ops.Put("r", "a", "k", "", **again),)
     yield (ops.PutMany((ops.Put(*put, depends=("b",)), ops.Put("q", "b", "k", "", depends=("a",)))),)
     yield (ops.PutMany((ops.Put(*put), ops.Put(*put))),)
@@ -106,6 +109,7 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     for jids in (("a",), ("a", "b")):
         yield (ops.Cancel(jids, **again),)
     yield (ops.Cancel(("a",), cascade=True, **again),)
+    yield (ops.Cancel(("a", "b"), complete=True, **again),)
     yield (ops.Drain(queue, **again),)
     for other in ("b", "a", "ghost"):
         yield (ops.DependsOn("a", (other,), **again),)
@@ -149,6 +153,8 @@ def probes(store: Store) -> Iterator[tuple[Operation, ...]]:
     yield (ops.Search(),)
     yield (ops.Search(queue),)
     yield (ops.Search(queue, klass="nobody"),)
+    yield (ops.Search(queue, klass_like="*", jid_like="*a*", text="e"),)
+    yield (ops.Search(queue, jid_like="nobody*"),)
     yield (ops.Search(worker="u"),)
     yield (ops.Search(state="complete"),)
     yield (ops.Search(state="failed"),)

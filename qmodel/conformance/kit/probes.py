@@ -507,9 +507,9 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
         "bulk",
         ops.RetryMany(group="g", preview=True),
         ops.CancelMany("r"),
-        ops.Clean("complete", 1),
         ops.Obliterate("r", True),
     ),
+    ("cleaned", ops.Clean("complete", 1), ops.Clean("complete", preview=True), ops.Clean("complete")),
     (
         "throttle",
         ops.ThrottleSet("x", 1, 2, 1000, 3, 1, 1000),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories
-from qmodel.conformance.laws.told import PENDING, Told
+from qmodel.conformance.laws.told import PENDING, Told, ready_at
 
 
 class Held(NamedTuple):
@@ -158,8 +158,8 @@ def a_dropped_put_changes_the_holder_only_as_its_mode_says(m: Moment) -> Iterato
 
 @law
 def a_debounced_job_is_delayed_anew(m: Moment) -> Iterator[str]:
-    """A debounced put delays the holder by its own delay from now, at most until `unique_max_ms` after the put of the
-    holder.
+    """A debounced put delays the holder by its own delay from now, or to its own moment, at most until `unique_max_ms`
+    after the put of the holder.
     """
     for one in m.told("deduplicated"):
         puts = [put for put in m.puts.values() if put.unique == one.facts["unique"]]
@@ -169,7 +169,7 @@ def a_debounced_job_is_delayed_anew(m: Moment) -> Iterator[str]:
         if m.begun.get(one.jid) is not False or one.was is None or one.was["state"] == "throttled":
             continue
         most = puts[0].unique_max_ms
-        wanted = m.now + puts[0].delay_ms
+        wanted = ready_at(puts[0], m.now)
         since = m.before.uniques.get(one.facts["unique"], {"since": one.was["put_at"]})["since"]
         wanted = wanted if most is None else min(wanted, since + most)
         if after["state"] in ("waiting", "scheduled") and after["ready_at"] != wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -206,6 +207,11 @@ def options_are_listed_with_their_values(m: Moment) -> Iterator[str]:
         yield from _shows(m, wanted, [tuple(one) for one in m.outcome])
 
 
+def _like(wildcard: str, name: str) -> bool:
+    """Whether a name matches a text with wildcards, by a regular expression."""
+    return re.fullmatch(".*".join(map(re.escape, wildcard.split("*"))), name, re.DOTALL) is not None
+
+
 @law_of_reads
 def a_search_finds_what_matches(m: Moment) -> Iterator[str]:
     """A search shows only jobs that match all its filters, each once; without a cursor in call or reply, all."""
@@ -220,6 +226,8 @@ def a_search_finds_what_matches(m: Moment) -> Iterator[str]:
             and (op.klass is None or job["klass"] == op.klass) and (op.group is None or group == op.group)
             and (op.tag is None or op.tag in [tag for tag, _ in job["tags"]])
             and (op.worker is None or job["worker"] == op.worker)
+            and (op.klass_like is None or _like(op.klass_like, job["klass"]))
+            and (op.jid_like is None or _like(op.jid_like, jid)) and (op.text is None or op.text in job["data"])
         )  # fmt: skip
 
     wanted = {jid for jid, job in m.before.jobs.items() if fits(jid, job)}

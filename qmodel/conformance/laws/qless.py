@@ -123,9 +123,9 @@ def by_qless_retries_are_counted_where_holders_are_told(m: Moment) -> Iterator[s
 
 @law
 def by_qless_a_new_priority_may_put_a_job_first(m: Moment) -> Iterator[str]:
-    """`priority` with `first` makes a waiting job ready since 0, before all others of its priority."""
+    """`priority` with `first` makes a waiting or stalled job ready since 0, before all others of its priority."""
     if m.name != "priority" or m.refused or not m.op.first or not any(m.told("prioritized")):
         return
     before, after = m.before.jobs[m.op.jid], m.after.jobs[m.op.jid]
-    if after["ready_at"] != (0 if before["state"] == "waiting" else before["ready_at"]):
+    if after["ready_at"] != (0 if before["state"] in ("waiting", "stalled") else before["ready_at"]):
         yield f"{m.op.jid} was {before['state']}, and is ready as of {after['ready_at']}"

@@ -307,7 +307,7 @@ def drain_cancels_what_has_not_started(m: Moment) -> Iterator[str]:
 @law
 def bulk_operations_take_what_matches(m: Moment) -> Iterator[str]:
     """`cancel_many`, `retry_many` and `clean` act on the jobs that match; `preview` only counts. `clean` deletes those
-    that ended long enough ago.
+    that ended long enough ago, and replies their ids.
     """
     if m.name not in ("cancel_many", "retry_many", "clean") or m.refused:
         return
@@ -327,3 +327,6 @@ def bulk_operations_take_what_matches(m: Moment) -> Iterator[str]:
         )  # fmt: skip
         if not fits or (m.name == "clean" and was["ended_at"] > m.now - op.older_ms):
             yield f"{one.event}, but {op} does not name it"
+    gone = tuple(one.jid for one in m.told(*kinds))
+    if m.name == "clean" and gone and not m.before.cascade and m.outcome.jids != gone:
+        yield f"{m.outcome.jids} are replied, and {gone} were deleted"

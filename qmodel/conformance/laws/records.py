@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from qmodel.conformance.laws.law import Moment, law, law_of_reads, without_journal
 from qmodel.conformance.laws.told import OF_PUT, PENDING
+from qmodel.contract.operations import Fail, Retry
 from qmodel.contract.replies import Job
 from qmodel.contract.settings import DEFAULTS
 from qmodel.model import snapshot
@@ -263,6 +264,12 @@ def tracking_changes_as_the_events_say(m: Moment) -> Iterator[str]:
         yield f"{sorted(m.after.tracked)} are tracked, and the events say {sorted(wanted)}"
 
 
+def _is_reason(op: Retry | Fail, group: str, message: str) -> bool:
+    """Whether a stage has the group of a call, and the end of its message: all, or as much as 1024 bytes hold."""
+    size, whole = len(message.encode()), len(op.message.encode())
+    return group == op.group and op.message.endswith(message) and (size == whole or 1021 <= size <= 1024)
+
+
 @law
 def a_history_gains_the_stages_of_its_events(m: Moment) -> Iterator[str]:
     """A history has a stage for each put, claim, end of a lease, failure and line of log; it keeps its first stage and
@@ -289,6 +296,10 @@ def a_history_gains_the_stages_of_its_events(m: Moment) -> Iterator[str]:
             yield f"{jid} ends in the stage {newest[-1]}, after {wanted[-1]}"
         if before is not None and before["history"][:1] != history[:1] and before["state"] in PENDING:
             yield f"{jid} has lost its first stage"
+        tells = m.name in ("retry", "fail") and jid == m.op.jid and m.op.group is not None and not m.op.qless
+        said = [facts for what, _, facts in history[-3:] if what == "raised"]
+        if tells and m.events and not any(_is_reason(m.op, *facts) for facts in said):
+            yield f"{jid} does not keep why its attempt ended"
 
 
 __all__: list[str] = []

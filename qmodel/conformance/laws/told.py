@@ -24,8 +24,6 @@ OF_PUT = (
 )  # fmt: skip
 """The options of a job that a put states anew."""
 
-OWN = frozenset({"put", "fired", "dead_lettered"})
-
 
 class Moment(Protocol):
     """What the derivation looks at: a step, the states around it, and its operation."""
@@ -100,9 +98,7 @@ class Tale:
         if jid in self.records:
             return self.records[jid]
         before = self.m.before.jobs.get(jid)
-        if before is None:
-            return None
-        return {**before, "options": dict(before["options"]), "begun": self.m.begun.get(jid), "source": None}
+        return before and {**before, "options": dict(before["options"]), "begun": self.m.begun.get(jid), "source": None}
 
 
 def tell(moment: Moment) -> tuple[list[Told], dict[str, Record | None]]:
@@ -148,6 +144,11 @@ def _new() -> Record:
     }  # fmt: skip
 
 
+def ready_at(put: Put, now: int) -> int:
+    """When the job of a put is ready: at the put's moment unless that is past, or after its delay."""
+    return now + put.delay_ms if put.at is None else max(put.at, now)
+
+
 def text(value: Any) -> str:
     """Write an argument of a put as an option of its job."""
     return " ".join(value) if isinstance(value, tuple) else str(int(value)) if isinstance(value, int) else str(value)
@@ -186,14 +187,13 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
         options |= _copied(job, tale.letters[jid], "letter")
     elif jid in m.puts:
         put = m.puts[jid]
-        given = {name: getattr(put, name) for name in OF_PUT}
-        options |= {name: text(value) for name, value in given.items() if _is_given(value)}
+        options |= {name: text(value) for name in OF_PUT if _is_given(value := getattr(put, name))}
         if put.priority is not None:
             job["priority"] = put.priority
         if put.retries is not None:
             job["retries"] = put.retries
         job.update(data=put.data, source="put")
-        at += put.delay_ms
+        at = ready_at(put, at)
     elif m.name == "replay":
         letter = m.before.jobs[m.op.jid]
         options |= _copied(job, letter, "replay") | {"dead_queue": dict(letter["options"])["origin_dead_queue"]}
@@ -245,10 +245,9 @@ def _deduplicated(tale: Tale, job: Record, facts: dict[str, Any], event: Event) 
     put = dropped[number]
     job["data"] = put.data
     if facts["mode"] == "debounce" and job["state"] != "throttled":
-        ready_at = tale.m.now + put.delay_ms
-        if put.unique_max_ms is not None:
-            ready_at = min(ready_at, tale.since(facts["unique"], job) + put.unique_max_ms)
-        job.update(state=facts["state"], ready_at=ready_at, seq=event.seq)
+        due = ready_at(put, tale.m.now)
+        most = due if put.unique_max_ms is None else tale.since(facts["unique"], job) + put.unique_max_ms
+        job.update(state=facts["state"], ready_at=min(due, most), seq=event.seq)
 
 
 def _delayed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
@@ -362,6 +361,9 @@ def _revoked(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> No
 
 def _prioritized(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     job["priority"] = tale.m.op.priority
+    if "state" in facts:
+        options = {name: text for name, text in job["options"].items() if name != "released"}
+        job.update(state=facts["state"], ready_at=0, seq=event.seq, options={**options, "ended": "1"})
 
 
 def _updated(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:

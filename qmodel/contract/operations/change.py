@@ -18,7 +18,7 @@ class Update(Operation):
 @operation("number", "memo", "JOB_NOT_FOUND", "prioritized")
 class Priority(Operation):
     """Change a job's priority; a waiting job keeps its ready time among the jobs of its new priority, or with `first`
-    comes before them.
+    comes before them. With `first`, a stalled job becomes waiting.
     """
 
     jid: Jid

@@ -70,13 +70,17 @@ class CompleteAndPop(Operation):
 
 @operation("jid", "lease", HELD, CASCADE + ENDS, finishes=True)
 class Fail(Operation):
-    """Fail a leased job: it moves to a failure group, where a person or a policy decides about it."""
+    """Fail a leased job: it moves to a failure group, where a person or a policy decides about it.
+
+    Its history keeps the group and the end of the message; not with `qless`, because histories have none in qless.
+    """
 
     jid: Jid
     token: Token
     group: Group
     message: Message
     data: Data | None = None
+    qless: Switch = False
 
 
 @operation("number", "lease", HELD, "retried" + CASCADE + ENDS, finishes=True)
@@ -84,8 +88,8 @@ class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; this counts as a retry.
 
     Replies the retries that remain. Replies -1 if there were none left: the job has failed into `group`, or without it
-    into `failed-retries-<queue>`. With `qless`, it is not among the retries of the statistics: in
-    qless only lapsed leases are.
+    into `failed-retries-<queue>`. Its history keeps the group and the end of the message. With `qless`, it does
+    not, and this is not among the retries of the statistics: in qless only lapsed leases are.
     """
 
     jid: Jid

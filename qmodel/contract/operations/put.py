@@ -10,6 +10,7 @@ from qmodel.contract.arguments import (
     ConcurrencyKey,
     Cost,
     Data,
+    Instant,
     Interval,
     Jid,
     Klass,
@@ -35,6 +36,9 @@ class Put(Operation):
     job; on a new job the defaults are priority 0, 5 retries, no tags and no dependencies. The job starts anew:
     `remaining` is reset, and result and progress are cleared; the history and the last failure stay. A dependency that
     is complete counts as met.
+
+    The job is ready `delay_ms` from now, or at the moment `at` of the server's clock; a moment that is past means now.
+    Not both are given.
 
     Each put states anew how the job is to run. With `lifo` the job comes before the others of its priority, newest
     first. A lease lasts `lease_ms` instead of the queue's heartbeat. No lease lasts longer than `timeout_ms` from its
@@ -85,6 +89,7 @@ class Put(Operation):
     unique_mode: UniqueMode | None = None
     unique_ms: Interval | None = None
     unique_max_ms: Interval | None = None
+    at: Instant | None = None
     request: RequestId = ""
 
 

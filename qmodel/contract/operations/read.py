@@ -6,6 +6,7 @@ from qmodel.contract.arguments import (
     Count,
     Cursor,
     Epoch,
+    Fragment,
     Group,
     Instant,
     Jid,
@@ -16,6 +17,7 @@ from qmodel.contract.arguments import (
     Sequence,
     State,
     Tag,
+    Wildcard,
     WorkerName,
 )
 from qmodel.contract.operations.spec import Operation, operation
@@ -49,6 +51,8 @@ class Multiget(Operation):
 class Search(Operation):
     """Find jobs by queue, state, klass, tag, worker and group, in any combination; list by list, each in its order.
 
+    In `klass_like` and `jid_like` a `*` stands for any characters: `Send*`. `text` must occur in the data.
+
     Jobs are listed by worker, by failure group, by tag and by queue, and all complete and all failed jobs are listed;
     so one of these must be given. Up to 1000 jobs are examined before filtering. The reply has a cursor to continue
     from, empty at the end. A job that does not move between the calls is found exactly once.
@@ -62,6 +66,9 @@ class Search(Operation):
     group: Group | None = None
     cursor: Cursor = ""
     count: Count = 25
+    klass_like: Wildcard | None = None
+    jid_like: Wildcard | None = None
+    text: Fragment | None = None
 
 
 @operation("page", "read")

@@ -24,18 +24,20 @@ from qmodel.contract.operations.spec import ENDS, Operation, operation
     "jids",
     "memo",
     "HAS_DEPENDENTS CANCEL_LIMIT OVER_BUDGET",
-    "canceled lock_lost unblocked throttled" + ENDS,
+    "canceled retired lock_lost unblocked throttled" + ENDS,
     finishes=True,
 )
 class Cancel(Operation):
-    """Delete jobs that are not complete; the workers of running jobs lose their leases.
+    """Delete jobs that are not complete, or with `complete` jobs in any state; the workers of running jobs lose their
+    leases.
 
     A job with dependents is canceled only together with them: they must be named too, or be found by `cascade`. Unknown
-    and complete jobs are skipped. Replies the jobs that were canceled.
+    jobs are skipped, and so are complete ones without `complete`. Replies the jobs that were deleted.
     """
 
     jids: Jids
     cascade: Switch = False
+    complete: Switch = False
     request: RequestId = ""
 
 
@@ -68,12 +70,13 @@ class CancelMany(Operation):
     request: RequestId = ""
 
 
-@operation("bulk", "memo", "", "retired canceled", finishes=True)
+@operation("cleaned", "memo", "", "retired canceled", finishes=True)
 class Clean(Operation):
     """Delete complete or failed jobs that ended at least `older_ms` ago, except jobs with dependents.
 
     Up to 1000 jobs are examined, oldest first, starting at `cursor`, and up to `count` are deleted. The complete jobs
-    of all queues are in one list. With `preview` nothing changes, and the reply says how many jobs match.
+    of all queues are in one list. Replies the ids of the deleted jobs, too. With `preview` nothing changes, and the
+    reply says how many jobs match, and which.
     """
 
     state: Ended

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qmodel.contract.arguments import LONGEST_MS, MOST
+from qmodel.contract.operations import Operation
+from qmodel.contract.replies import Page
 from qmodel.dialects.qless import texts
-from qmodel.dialects.qless.session import QlessError
+from qmodel.dialects.qless.session import QlessError, Session
 
 
 def need(command: str, name: str, value: str | None) -> str:
@@ -76,7 +80,28 @@ def first(arguments: tuple[str, ...]) -> str | None:
 def window(
     command: str, first: str, second: str, offset: str | None = "0", count: str | None = "25"
 ) -> tuple[int, int]:
-    """Parse the begin and the size of a page: at most 1000, which is also used if the size is below 1."""
-    begin = whole_of(command, first, offset)
-    size = whole_of(command, second, count)
-    return begin, size if 0 < size <= MOST else MOST
+    """Parse the begin and the size of a page."""
+    return whole_of(command, first, offset), whole_of(command, second, count)
+
+
+def limited(begin: int, size: int) -> tuple[int, int]:
+    """The part of a list that a page names as Redis reads LIMIT: no negative size limits, and nothing is before 0."""
+    return max(begin, 0), 0 if begin < 0 else MOST if size < 0 else min(size, MOST)
+
+
+def ranged(begin: int, size: int, total: int) -> tuple[int, int]:
+    """The part of a list that a page names as Redis reads a range: negative positions count from the end."""
+    last = begin + size - 1
+    begin = max(begin + total, 0) if begin < 0 else begin
+    return begin, min(max((last + total if last < 0 else last) - begin + 1, 0), MOST)
+
+
+def page(session: Session, command: str, read: Callable[[int, int], Operation], begin: int, size: int) -> Page:
+    """Read a range of a list of ids."""
+    if begin < 0 or size < 1:
+        total = session.ask(command, read(0, 1)).total
+        begin, size = ranged(begin, size, total)
+        if size == 0:
+            return Page(total, ())
+    found: Page = session.ask(command, read(begin, min(size, MOST)))
+    return found

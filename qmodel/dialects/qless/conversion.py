@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final
 
 from qmodel.contract import operations as ops
@@ -76,6 +77,10 @@ def convert(found: Original, execute: Execute, now: int, progress: Callable[[Rep
     return _Conversion(found, execute, now, progress).run()
 
 
+RETENTION = {"jobs-history": 10 * 31_622_400_000, "jobs-history-count": 10**9}
+"""The options that delete complete jobs, and the most that each can be."""
+
+
 class _Conversion:
     def __init__(self, found: Original, execute: Execute, now: int, progress: Callable[[Report], None]) -> None:
         self._found = found
@@ -91,6 +96,8 @@ class _Conversion:
         found = self._found
         for option, value in found.config.items():
             self._try(option, "option", self._set, option, value)
+        for option, most in RETENTION.items():  # the next completion applies it, not the conversion
+            self._ask(self._now / 1000, ops.ConfigSet(option, most))
         self._list_queues()
         self._all(self._complete, self._named(found.complete, "complete"))
         self._all(self._fail, self._named(found.failed, "failed"))
@@ -220,9 +227,11 @@ class _Conversion:
                     first.append(job)
                 self._try(jid, job.state, self._wait, replace(job, entered=max(entered, 0)))
         for job in reversed(first):
-            self._try(job.jid, "first", self._ask, _put_at(job), ops.Priority(job.jid, -int(job.priority), first=True))
+            self._try(job.jid, "first", self._ask, _put_at(job), _first(job))
         for job in self._named((jid for jid, _ in reversed(line)), "stalled"):
             self._try(job.jid, "timed out", self._ask, self._now / 1000, ops.Timeout((job.jid,)))
+        for job in self._named((jid for jid, score in line if score < inf), "stalled"):  # `priority` has moved it
+            self._try(job.jid, "first", self._ask, self._now / 1000, _first(job))
 
     def _wait(self, job: OldJob) -> None:
         if job.remaining < job.retries:
@@ -305,6 +314,10 @@ class _Conversion:
             self._ask(now, ops.ConfigUnset(f"heartbeat-{queue}"))
             if (value := found.config.get(f"{queue}-heartbeat")) is not None:
                 self._set(f"{queue}-heartbeat", value)
+        for option in RETENTION:
+            self._ask(now, ops.ConfigUnset(option))
+            if (value := found.config.get(option)) is not None:
+                self._set(option, value)
         for when, jid, tag in found.tagged:
             self._try(jid, "tag", self._ask, when, ops.TagAdd(jid, (tag,)))
         for queue in sorted(self._used - {name for name, _ in found.queues}):  # `queue.forget` took it off the list
@@ -319,6 +332,11 @@ class _Conversion:
             self._try("identifiers", "patterns", throttles.identifiers_set, self._session, *words)
         if found.priorities:
             self._try("priorities", "patterns", throttles.priorities_set, self._session, *found.priorities)
+
+
+def _first(job: OldJob) -> Operation:
+    """Put a job before the others of its priority."""
+    return ops.Priority(job.jid, -int(job.priority), first=True)
 
 
 def _dependencies_first(jobs: Iterable[OldJob]) -> list[OldJob]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.replies import Job
@@ -9,11 +11,13 @@ from qmodel.dialects.qless import shapes, texts, throttles
 from qmodel.dialects.qless.arguments import (
     delay_of,
     first,
+    limited,
     need,
     need_data,
     need_jid,
     need_queue,
     options_of,
+    page,
     strings_of,
     whole_of,
     window,
@@ -220,7 +224,7 @@ def fail(
         raise QlessError(f"Fail(): {name} running with another worker: {job.worker}", by_state=True)
 
     followers = throttles.plan(session, [jid]) if session.reqless else []
-    session.ask("Fail", ops.Fail(jid, job.token, group, message, data))
+    session.ask("Fail", ops.Fail(jid, job.token, group, message, data, qless=True))
     throttles.admit(session, followers)
     tell_failed(session, jid, worker, group, message)
     session.tracked("failed", jid)
@@ -361,8 +365,8 @@ def tag(session: Session, command: str | None = None, *arguments: str) -> Reply:
         return texts.dump(session.ask("Tag", change))
     if command == "get":
         name = need("Tag", "tag", first(arguments))
-        page = session.ask("Tag", ops.Tagged(name, *window("Tag", "offset", "count", *arguments[1:3])))
-        return texts.record((("total", page.total), ("jobs", page.jids)))
+        found = page(session, "Tag", partial(ops.Tagged, name), *window("Tag", "offset", "count", *arguments[1:3]))
+        return texts.record((("total", found.total), ("jobs", found.jids)))
     if command == "top":
         return texts.dump(top(session, *window("Tag", "offset", "count", *arguments[:2])))
     if command is None:
@@ -374,7 +378,8 @@ def top(session: Session, offset: int, count: int) -> list[str]:
     """Give a page of the most used tags; of one number the later names come first."""
     tallies = session.ask("Tag", ops.TopTags(0, MOST))
     names = sorted(((tally.jobs, tally.name) for tally in tallies), reverse=True)
-    return [name for _, name in (names[offset : offset + count] if offset >= 0 else [])]
+    begin, size = limited(offset, count)
+    return [name for _, name in names[begin : begin + size]]
 
 
 def track(session: Session, action: str | None = None, jid: str | None = None) -> Reply:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job, QueueCounts, Sample, Stats, WorkerCounts
 from qmodel.dialects.qless import shapes, texts, throttles
-from qmodel.dialects.qless.arguments import first, need, need_jid, need_queue, whole_of, window
+from qmodel.dialects.qless.arguments import (
+    first,
+    limited,
+    need,
+    need_jid,
+    need_queue,
+    page,
+    ranged,
+    whole_of,
+    window,
+)
 from qmodel.dialects.qless.jobs import see, tell_failed
 from qmodel.dialects.qless.session import QlessError, Reply, Session
 from qmodel.dialects.qless.settings import CONFIG, worker_age
@@ -131,31 +143,29 @@ def multiget(session: Session, *jids: str) -> Reply:
     return shapes.jobs(session, session.ask("Multiget", ops.Multiget(jids)) if jids else ())
 
 
-LISTS = {"scheduled": ops.Scheduled, "depends": ops.Depending,
-         "recurring": ops.Recurring}  # fmt: skip
+LISTS = {"scheduled": ops.Scheduled, "depends": ops.Depending}
 
 
 def jobs(session: Session, state: str | None = None, *arguments: str) -> Reply:
     """List the ids of jobs in a state."""
     state = need("Jobs", "state", state)
     if state == "complete":
-        page = session.ask("Jobs", ops.Completed(*window("Jobs", "offset", "count", *arguments[:2])))
-    elif state in ("running", "stalled"):
-        queue = need("Jobs", "queue", first(arguments))
-        return session.leased(queue, state == "stalled", *window("Jobs", "offset", "count", *arguments[1:3]))
-    elif state in LISTS or (state == "throttled" and session.reqless):
-        queue = need("Jobs", "queue", first(arguments))
-        if state == "scheduled":
-            session.notice("Jobs", queue, MOST)
-        listed = LISTS.get(state, ops.Throttled)
-        if state == "throttled":
-            offset, count = window("Jobs", "offset", "count", *arguments[1:3])
-            jids = session.parked_in(queue)
-            return jids[offset : offset + count] if offset >= 0 else []
-        page = session.ask("Jobs", listed(queue, *window("Jobs", "offset", "count", *arguments[1:3])))
-    else:
+        return list(page(session, "Jobs", ops.Completed, *window("Jobs", "offset", "count", *arguments[:2])).jids)
+    if state not in (*LISTS, "recurring", "running", "stalled") and not (state == "throttled" and session.reqless):
         raise QlessError(f'Jobs(): Unknown type "{texts.shown(state)}"')
-    return list(page.jids)
+    queue = need("Jobs", "queue", first(arguments))
+    begin, size = window("Jobs", "offset", "count", *arguments[1:3])
+    if state in ("running", "stalled"):
+        return session.leased(queue, state == "stalled", *limited(begin, size))
+    if state == "recurring":
+        return session.recurring(queue, *limited(begin, size))
+    if state == "throttled":
+        jids = session.parked_in(queue)
+        begin, size = ranged(begin, size, len(jids))
+        return jids[begin : begin + size]
+    if state == "scheduled":
+        session.notice("Jobs", queue, MOST)
+    return list(page(session, "Jobs", partial(LISTS[state], queue), begin, size).jids)
 
 
 def failed(session: Session, group: str | None = None, *arguments: str) -> Reply:
@@ -163,9 +173,9 @@ def failed(session: Session, group: str | None = None, *arguments: str) -> Reply
     if group is None:
         tallies = session.ask("Failed", ops.FailedGroups(0, MOST))
         return texts.record([(tally.name, tally.jobs) for tally in tallies])
-    page = session.ask("Failed", ops.Failed(group, *window("Failed", "start", "limit", *arguments[:2])))
-    listed = shapes.jobs(session, _whole(session, page.jids)) if session.document else page.jids
-    return texts.record((("total", page.total), ("jobs", listed)))
+    found = page(session, "Failed", partial(ops.Failed, group), *window("Failed", "start", "limit", *arguments[:2]))
+    listed = shapes.jobs(session, _whole(session, found.jids)) if session.document else found.jids
+    return texts.record((("total", found.total), ("jobs", listed)))
 
 
 def _whole(session: Session, jids: tuple[str, ...]) -> tuple[Job, ...]:
@@ -268,21 +278,32 @@ def _leases(session: Session, worker: str) -> tuple[list[str], list[str]]:
 # ---- changing
 
 
+def _longest_failed(session: Session, group: str, most: int) -> tuple[str, ...]:
+    """Find the longest failed jobs of a group, by their ids in reverse."""
+    total = session.ask("Unfail", ops.Failed(group, 0, 1)).total
+    found = session.ask("Unfail", ops.Failed(group, max(total - most, 0), most)).jids if total else ()
+    return tuple(sorted(found, reverse=True))
+
+
 def unfail(session: Session, queue: str | None = None, group: str | None = None, count: str | None = None) -> Reply:
     """Move the earliest failed jobs of a group to a queue, at most 1000 at a time; reply their number."""
     queue = need_queue(queue)
     group = need("Unfail", "group", group)
     most = 25 if count is None else min(whole_of("Unfail", "count", count), MOST)
+    if most < 1 and session.reqless:
+        raise QlessError('Unfail(): Arg "count" must be greater than zero')
     if most < 1:
         return 0
 
-    seq = session.seq
-    moved: int = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most)).done
-    if moved:
-        session.remember(queue)
-    jids = [str(event.facts[0]) for event in session.events(seq) if event.event == "put"]
-    throttles.admit(session, (), session.ready_of(jids))
-    return moved
+    jids = _longest_failed(session, group, most)
+    if not jids:
+        return 0
+
+    moved = session.attempt(ops.RetryMany(group=group, to=queue, jids=jids))  # later names come first
+    if type(moved) is Refusal:  # too large: as many as one call may move
+        moved = session.ask("Unfail", ops.RetryMany(group=group, to=queue, count=most))
+    session.remember(queue)
+    return int(moved.done)
 
 
 def pause(session: Session, *names: str) -> Reply:

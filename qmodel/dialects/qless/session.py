@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
-from qmodel.contract.operations import Delay, Events, MetadataSet, MetadataUnset, Operation, Queues, Throttled
+from qmodel.contract.operations import (
+    Delay,
+    Events,
+    MetadataSet,
+    MetadataUnset,
+    Operation,
+    Queues,
+    Recurring,
+    Throttled,
+)
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless import texts
@@ -167,7 +176,16 @@ class Session:
         """Find the jobs of a queue with leases that have lapsed, or that have not; earliest end first."""
         low, high = (queues.FIRST, self.now) if lapsed else (self.now - 1, LAST)
         found = queues.in_time(queues.of(self.store, queue).locks, low, high, MOST)
-        return [jid for _, jid in found[offset : offset + count]] if offset >= 0 else []
+        return [jid for _, jid in found[offset : offset + count]]
+
+    def recurring(self, queue: str, offset: int, count: int) -> list[str]:
+        """Find the recurring jobs of a queue, next due first; those of one due time by id, among the first 1000."""
+        if not count:
+            return []
+        if offset + count > MOST:
+            return list(self.ask("Jobs", Recurring(queue, offset, count)).jids)
+        found = queues.in_time(queues.of(self.store, queue).recur, queues.FIRST, LAST, MOST)
+        return [jid for _, jid in found[offset : offset + count]]
 
     def ended(self, queue: str) -> int:
         """Count the jobs of a queue that a timeout has taken from their workers."""
@@ -289,11 +307,13 @@ def _error(command: str, op: Operation, refusal: Refusal, sentences: dict[str, s
 
 def state(session: Session, job: Job) -> str:
     """Give a job's state as it is stored: a job that is due is scheduled, and one with a lapsed lease is running, until
-    a pop notices. A job that waits for a throttle is `waiting` for qless, which has none, and one that was admitted is
-    `throttled` for reqless until its next claim.
+    a pop notices. A job that a timeout has taken is stalled until its next claim. A job that waits for a throttle is
+    `waiting` for qless, which has none, and one that was admitted is `throttled` for reqless until its next claim.
     """
     found = session.stored(job.jid)
     now = job.state if found is None else found.state
+    if now == "waiting" and "ended" in dict(job.options):
+        return "stalled"
     if not session.reqless:
         return "waiting" if now == "throttled" else now
     return "throttled" if now == "waiting" and "gate" in dict(job.options) else now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects.qless import texts
@@ -37,7 +39,20 @@ DEFAULTS_OF_REQLESS: dict[str, str | int] = {
 OF_QUEUE = ("heartbeat",)
 """Options for one queue: `<queue>-heartbeat` in qless is `heartbeat-<queue>` in the engine."""
 
+MOST_ENTRIES = "max-job-history"
+ENTRIES = 100
+"""How many entries of a job's history qless keeps if nothing is set."""
+
+HISTORY = "qless:history"
+CHANGES = "changes"
+"""The metadata that say when `max-job-history` was set, and to what; an entry of a history cuts those before it."""
+
+MOST_CHANGES = 20
+_CHANGE = re.compile(r"([0-9]{1,14}) (-?[0-9]{1,14});")
+
 MOST_STAGES = 1000
+LEAST_STAGES = 40
+"""The engine keeps so many stages at least: the next entry of a history cuts it, not `max-job-history` itself."""
 
 WORKER_AGE = "max-worker-age"
 
@@ -113,16 +128,32 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
         session.attempt(ops.ConfigUnset(name))
         raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
     session.ask("config.set", ops.MetadataSet(CONFIG, option, value))
+    if option == MOST_ENTRIES:
+        _note_most(session, texts.whole(value) or 0)
     session.log(("option", option), ("event", "config_set"), ("value", value))
     return None
 
 
 def _bounded(name: str, number: float) -> int:
     """Give the engine's value of a number; negative ones are 0. A history has stages that qless does not have."""
-    if name == "max-job-history":
-        return 2 * int(number) + 2 if number == 1 or number > 2 else MOST_STAGES
+    if name == MOST_ENTRIES:
+        return max(2 * int(number) + 2, LEAST_STAGES) if number == 1 or number > 2 else MOST_STAGES
     least = LEAST_AGE_MS if name == WORKER_AGE else 0
     return max(texts.milliseconds(number) if _scale(name) == 1000 else int(number), least)
+
+
+def entries_most(session: Session) -> list[tuple[int, int]]:
+    """When `max-job-history` was set, and to what, earliest first."""
+    return [(int(at), int(most)) for at, most in _CHANGE.findall(session.note(HISTORY, CHANGES) or "")]
+
+
+def _note_most(session: Session, most: int) -> None:
+    """Note what `max-job-history` is from now on. Of many changes the first one kept holds since ever."""
+    changes = [*entries_most(session), (session.now, most)][-MOST_CHANGES:]
+    if len(changes) == MOST_CHANGES:
+        changes[0] = (0, changes[0][1])
+    text = "".join(f"{at} {most};" for at, most in changes)
+    session.ask("config.set", ops.MetadataSet(HISTORY, CHANGES, text))
 
 
 def worker_age(session: Session) -> int:
@@ -137,5 +168,7 @@ def config_unset(session: Session, option: str | None = None) -> Reply:
     option = need("config.unset", "option", option)
     session.attempt(ops.ConfigUnset(_ours(option)))
     session.ask("config.unset", ops.MetadataUnset(CONFIG, option))
+    if option == MOST_ENTRIES:
+        _note_most(session, ENTRIES)
     session.log(("event", "config_unset"), ("option", option))
     return None

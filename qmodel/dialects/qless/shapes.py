@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from qmodel.contract.replies import Failure, Job, QueueCounts, Sample, Schedule, Stage, Stats
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.session import Session, state
-from qmodel.dialects.qless.settings import CONFIG
+from qmodel.dialects.qless.settings import ENTRIES, entries_most
 from qmodel.dialects.qless.texts import Raw
 from qmodel.dialects.qless.throttles import theirs
 from qmodel.model.ops.pop import LAPSED, TOO_LONG
@@ -88,24 +88,36 @@ def exhausted(queue: str) -> str:
 
 
 def _history(session: Session, stages: Iterable[Stage]) -> Raw:
-    """Write a job's history, without the stages that qless does not have: the first and the newest, as far as
-    `max-job-history` goes. (2 means all in qless.)
-    """
+    """Write a job's history, without the stages that qless does not have."""
     owners: dict[int, str] = {}
-    shown, before = [], ""
+    shown: list[tuple[int, Raw]] = []
+    before = ""
+    early = not session.reqless or session.early
     for stage in stages:
         if stage.what in WHAT or (session.reqless and stage.what == "throttled"):
-            retried = session.reqless and not session.early and (before, stage.what) == ("retried", "failed")
-            shown.append(
-                _stage(
-                    stage, owners, session.reqless and not session.early, "failed-retries" if retried else _what(stage)
-                )
-            )
+            retried = not early and (before, stage.what) == ("retried", "failed")
+            what = "failed-retries" if retried else _what(stage)
+            shown.append((stage.at, _stage(stage, owners, not early, what)))
         before = stage.what
-    most = texts.whole(session.note(CONFIG, "max-job-history"))
-    if most is not None and most > 0 and most != 2 and len(shown) > max(most, 2):
-        shown = [shown[0], *shown[-max(most - 1, 1) :]]
-    return texts.listed(shown)
+    begin = _begin(session, [at for at, _ in shown]) if len(shown) > 2 else 1
+    return texts.listed(entry for _, entry in (*shown[:1], *shown[begin:]))
+
+
+def _begin(session: Session, moments: list[int]) -> int:
+    """Find the first entry of a history that is left after its first one. Each entry has cut those before it, as far as
+    `max-job-history` said at its moment: to that number of entries, but 1 cuts one, and 2 none.
+    """
+    limits, begin = entries_most(session), 1
+    for place, at in enumerate(moments):
+        most = ENTRIES
+        for since, limit in limits:
+            if since <= at:
+                most = limit
+        if most > 2:
+            begin = max(begin, place - most + 2)
+        elif most == 1:
+            begin = min(begin + 1, max(place, 1))
+    return begin
 
 
 def _stage(stage: Stage, owners: dict[int, str], reqless: bool, what: str) -> Raw:

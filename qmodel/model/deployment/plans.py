@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import CompleteAndPop, Forget, Length, Operation, Pop, Subscribe, ThrottleSet
 from qmodel.contract.refusals import Refusal
-from qmodel.contract.replies import Bulk, Drained, Page
+from qmodel.contract.replies import Bulk, Cleaned, Drained, Page
 from qmodel.contract.routing import ROUTES, Layout, Otherwise, shard_tag
 from qmodel.model import engine
 from qmodel.model.deployment import merging
@@ -240,7 +240,7 @@ def _in_parts(layout: Layout, op: Any) -> Plan:
             return reply
         rest = f"{shard + 1}:" if shard + 1 < layout.shards else ""
         after = f"{shard}:{reply.cursor}" if reply.cursor else rest
-        empty = not reply[0] if isinstance(reply, Bulk) else not reply.jobs
+        empty = not reply[0] if isinstance(reply, Bulk | Cleaned) else not reply.jobs
         if reply.cursor or not empty or not after:
             break
         shard, cursor = shard + 1, ""

@@ -7,7 +7,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.model.rules.admission import park_or_admit
 from qmodel.model.rules.concurrency import place, release_unused_slot
 from qmodel.model.rules.stages import begins
-from qmodel.model.state import history, jobs, parked, state_index
+from qmodel.model.state import history, jobs, options, parked, state_index
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -25,6 +25,14 @@ def priority(store: Store, now: int, op: Priority) -> int:
     """Change a job's priority; it keeps the ready time and the sequence that order it among jobs of equal priority."""
     job = jobs.find(store, op.jid)
 
+    if op.first and job.state == "stalled":
+        emit(store, now, "prioritized", job.jid, op.priority, "waiting")
+        jobs.lift(store, job)
+        job.priority, job.ready_at = op.priority, 0
+        options.drop(job, "released")
+        options.set(job, "ended", 1)
+        jobs.place(store, job, "waiting")
+        return op.priority
     emit(store, now, "prioritized", job.jid, op.priority)
     if job.state not in ("waiting", "throttled"):  # other lists ignore it, and leaving a lease would end its grant
         job.priority = op.priority

@@ -162,7 +162,7 @@ def _advance(
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)
     history.add(store, now, job, "completed", job.token, state)
-    enter(store, now, job, op.next, op.delay_ms)
+    enter(store, now, job, op.next, now + op.delay_ms)
     queues.register(store, now, op.next)
     emit(store, now, "advanced", job.jid, *lease, op.next, state)
     place(store, now, job, state)
@@ -178,6 +178,8 @@ def fail(store: Store, now: int, op: Fail) -> str:
     jobs.lift(store, job)
     if op.data is not None:
         job.data = op.data
+    if not op.qless:
+        history.add(store, now, job, "raised", op.group, history.brief(op.message))
     if is_revoked(job):
         fail_revoked(store, now, job, op.message, job.token)
     else:
@@ -194,6 +196,8 @@ def retry(store: Store, now: int, op: Retry) -> int:
 
     jobs.lift(store, job)
     revoked = is_revoked(job)
+    if op.group is not None and not op.qless:
+        history.add(store, now, job, "raised", op.group, history.brief(op.message))
     history.add(store, now, job, "retried", job.token, -1 if revoked else job.remaining - 1)
     if revoked or job.remaining == 0:
         if revoked:
@@ -206,7 +210,8 @@ def retry(store: Store, now: int, op: Retry) -> int:
     if not op.qless:
         stats.retried(store, now, job.queue)
     state = _give_back(store, now, job, op.delay_ms)
-    emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state)
+    group = () if op.group is None else (op.group,)
+    emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state, *group)
     if op.group is not None:
         job.failure = Failure(op.group, op.message, now, job.worker)
     job.worker = job.grant = ""

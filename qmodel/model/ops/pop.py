@@ -406,6 +406,7 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: i
     if job.options:
         job.expires_at = expiry(store, now, job)
         options.drop(job, "ttl_ms")
+        options.drop(job, "ended")
     else:
         job.expires_at = now + config.heartbeat(store, job.queue)
     history.add(store, now, job, "popped", worker, job.token)

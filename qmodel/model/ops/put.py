@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Put, PutMany, PutNew
 from qmodel.contract.refusals import refuse
-from qmodel.model.rules import deduplication
+from qmodel.model.rules import deduplication, stages
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.concurrency import ending, passing, place
-from qmodel.model.rules.stages import enter
+from qmodel.model.rules.stages import due, enter
 from qmodel.model.state import budget, dependencies, jobs, options, queues, stats, tags
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
@@ -29,6 +29,7 @@ def put(store: Store, now: int, op: Put) -> str:
 
 def _check_plain(store: Store, op: Put) -> Edges | None:
     """Check a put without a key; give its edges if it names dependencies; or refuse."""
+    stages.check(op, "put")
     deduplication.check(op, "put")
     edges = check(store, (op,)).get(op.jid)
     check_throttles(store, op, "put")
@@ -197,7 +198,7 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
     job.put_request = request
     if op.named:
         _bind(store, now, job, op, edges)
-    state = enter(store, now, job, op.queue, op.delay_ms)
+    state = enter(store, now, job, op.queue, due(now, op))
     emit(store, now, "put", job.jid, op.queue, op.klass, state, *tags.fact(job, op.tags))
     if op.tags is not None:
         tags.assign(store, job, op.tags)

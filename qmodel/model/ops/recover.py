@@ -43,7 +43,7 @@ def _retry(store: Store, now: int, job: Job, queue: str) -> None:
     stats.recovered(store, job.ended_at, job.queue)
     jobs.lift(store, job)
     job.ended_at = 0
-    state = enter(store, now, job, queue, 0)
+    state = enter(store, now, job, queue, now)
     emit(store, now, "unfailed", job.jid, queue, job.failure.group, state)
     place(store, now, job, state)
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Cancel, CancelMany, Clean, Drain, Obliterate
 from qmodel.contract.refusals import refuse
-from qmodel.contract.replies import Bulk, Drained
+from qmodel.contract.replies import Bulk, Cleaned, Drained
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
-from qmodel.model.rules.selection import bulk, filter, find
+from qmodel.model.rules.selection import acted, bulk, filter, find
 from qmodel.model.state import budget, jobs, queues, schedules, throttles
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
@@ -21,15 +21,15 @@ from qmodel.model.state.store import Store, emit
 
 
 def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
-    """Delete unfinished jobs, with all their dependents or none."""
-    named = [jid for jid in dict.fromkeys(op.jids) if _is_unfinished(jobs.get(store, jid))]
+    """Delete unfinished jobs, or any, with all their dependents or none."""
+    named = [jid for jid in dict.fromkeys(op.jids) if _is_meant(jobs.get(store, jid), op.complete)]
     doomed = _with_dependents(store, named) if op.cascade else _closed(store, named)
     _check_edges(store, doomed)
     found = [jobs.load(store, jid) for jid in doomed]
     budget.check("cancel", len(found), sum(ending(store, job) for job in found))
 
     for job in parked_first(found):
-        delete(store, now, job)
+        _delete_any(store, now, job)
     return tuple(doomed)
 
 
@@ -47,6 +47,11 @@ def _check_edges(store: Store, doomed: list[str]) -> None:
 
 def _is_unfinished(job: Job | None) -> bool:
     return job is not None and job.state != "complete"
+
+
+def _is_meant(job: Job | None, complete: bool) -> bool:
+    """Whether `cancel` deletes a job."""
+    return job is not None and (complete or job.state != "complete")
 
 
 def _closed(store: Store, named: list[str]) -> list[str]:
@@ -122,14 +127,13 @@ def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
     return bulk(store, op.preview, parked_first(unfinished), cursor, _canceler(store, now))
 
 
-def clean(store: Store, now: int, op: Clean) -> Bulk:
+def clean(store: Store, now: int, op: Clean) -> Cleaned:
     """Delete finished jobs by age."""
     wanted = filter(op, op.state, now - op.older_ms)
     found, cursor = find(store, now, "clean", op, wanted)
 
-    return bulk(
-        store, op.preview, found, cursor, _retirer(store, now) if op.state == "complete" else _canceler(store, now)
-    )
+    jids = acted(store, op.preview, found, _retirer(store, now) if op.state == "complete" else _canceler(store, now))
+    return Cleaned(len(jids), len(found) - len(jids), cursor, jids)
 
 
 def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:

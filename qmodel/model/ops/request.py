@@ -25,7 +25,7 @@ from qmodel.contract.replies import Page
 from qmodel.model.ops.lease import revoke_one
 from qmodel.model.ops.put import check, check_budget, check_distinct, put_one
 from qmodel.model.ops.remove import check_cancel
-from qmodel.model.rules import deduplication
+from qmodel.model.rules import deduplication, stages
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
@@ -94,6 +94,7 @@ def _news_of(
     for one in news:
         if jobs.get(store, one.jid) is not None:
             raise refuse("JOB_EXISTS", one.jid)
+        stages.check(one, operation)
         deduplication.check(one, operation)
         check_throttles(store, one, operation)
     check_budget(store, news, operation)

@@ -98,6 +98,7 @@ def plan(store: Store, now: int, puts: tuple[Put, ...], operation: str) -> dict[
     """For each job put with a key, find the job that will stand for it: itself, if it is accepted; or refuse."""
     keyed = []
     for op in puts:
+        stages.check(op, operation)
         check(op, operation)
         if op.unique is not None:
             keyed.append(op)
@@ -178,7 +179,7 @@ def _delay(store: Store, now: int, op: Put, job: Job, unique: Unique) -> None:
     """Restart the delay of the holder."""
     jobs.lift(store, job)
     concurrency.release_unused_slot(store, now, job)
-    ready_at = now + op.delay_ms
+    ready_at = stages.due(now, op)
     if op.unique_max_ms is not None:
         ready_at = min(ready_at, unique.since + op.unique_max_ms)
     job.ready_at = ready_at

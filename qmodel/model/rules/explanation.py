@@ -1,4 +1,9 @@
-"""Why a job does not run: its state, its throttles, its queue."""
+"""Why a job does not run: its state, its throttles, its queue.
+
+Workers do not say which queues they serve. But a worker that asks a queue takes its first job. So nobody serves a
+queue if a job that nothing bars has been ready for UNSERVED_MS, no worker holds a lease on a job of the queue, and no
+job of it was completed, failed or retried in this minute or the one before.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,12 @@ from qmodel.model.state import (
     concurrency_keys,
     config,
     dependencies,
+    jobs,
     options,
     parked,
     pauses,
     queues,
+    stats,
     throttles,
     workers,
 )
@@ -24,6 +31,12 @@ FEW = 3
 SILENT_MS = 60_000
 """After this time without a call from any worker, there seem to be no workers: idle ones ask every ten seconds."""
 
+UNSERVED_MS = 20_000
+"""How long a job that nothing bars must be ready before its queue counts as one that nobody serves."""
+
+EXAMINED = 100
+"""How many of a job's dependencies are examined for failures: those that block come first."""
+
 Facts = tuple[str | int, ...]
 
 
@@ -34,7 +47,7 @@ def reasons(store: Store, now: int, job: Job) -> tuple[Reason, ...]:
     if state in ("waiting", "throttled"):
         found += _of_throttles(store, now, job)
     if state in ("waiting", "throttled", "stalled"):
-        found += _of_queue(store, now, job)
+        found += _of_queue(store, now, job, state, bool(found))
     return tuple(Reason(str(code), tuple(map(str, facts))) for code, *facts in found)
 
 
@@ -54,7 +67,7 @@ def _of_state(store: Store, now: int, job: Job, state: str) -> list[Facts]:
     if state == "scheduled":
         return [("scheduled", job.ready_at)]
     if state == "depends":
-        return [("depends", len(job.dependencies), _some(dependencies.of(job)))]
+        return [("depends", len(job.dependencies), _some(dependencies.of(job))), *_of_dependencies(store, job)]
     if state == "stalled":
         free_at = job.expires_at + config.value(store, "grace-period") if job.state == "running" else 0
         return [("lapsed", job.worker, free_at)] if free_at > now else []
@@ -67,6 +80,16 @@ def _of_state(store: Store, now: int, job: Job, state: str) -> list[Facts]:
             )
         ]
     return []
+
+
+def _of_dependencies(store: Store, job: Job) -> list[Facts]:
+    """The first few failed jobs that it waits for."""
+    found: list[Facts] = []
+    for jid in dependencies.of(job)[:EXAMINED]:
+        other = jobs.load(store, jid)
+        if other.state == "failed" and other.failure is not None and len(found) < FEW:
+            found.append(("dependency_failed", jid, other.failure.group))
+    return found
 
 
 def _of_throttles(store: Store, now: int, job: Job) -> list[Facts]:
@@ -85,15 +108,28 @@ def _of_throttles(store: Store, now: int, job: Job) -> list[Facts]:
     return found
 
 
-def _of_queue(store: Store, now: int, job: Job) -> list[Facts]:
+def _is_served(store: Store, now: int, job: Job, since: int) -> bool:
+    """Whether a worker may be asking for the jobs of its queue, though the job has been ready since then."""
+    leases = queues.of(store, job.queue).locks
+    if since > now - UNSERVED_MS or len(leases) > queues.count(leases, now):
+        return True
+    ended = stats.metrics(store, now, job.queue, now, 2)
+    return any(one.completed + one.failed + one.retried > 0 for one in ended)
+
+
+def _of_queue(store: Store, now: int, job: Job, state: str, barred: bool) -> list[Facts]:
     """The reasons that follow from its queue: pauses, jobs before it, and missing workers."""
     found: list[Facts] = []
+    since = job.ready_at if state == "waiting" else job.expires_at
     for reason, until in pauses.lasting(store, now, job.queue):
         found.append(("paused", job.queue, reason, until))
+        barred = True
     ahead = queues.ahead(store, job)
     if ahead:
         found.append(("behind", job.queue, ahead))
     last = workers.last_seen(store)
     if last < now - SILENT_MS:
         found.append(("unattended", last))
+    elif not barred and since > 0 and not _is_served(store, now, job, since):
+        found.append(("unserved", job.queue, since))
     return found

@@ -115,7 +115,7 @@ def _write_letter(store: Store, now: int, job: Job) -> None:
     letter = jobs.create(store, jid)
     _copy(job, letter)
     queues.register(store, now, to)
-    state = enter(store, now, letter, to, 0)
+    state = enter(store, now, letter, to, now)
     emit(store, now, "put", jid, to, job.klass, state, *tags.fact(job, None))
     tags.assign(store, letter, tuple(job.tags))
     jobs.place(store, letter, state)

@@ -50,15 +50,16 @@ def _begin(store: Store, job: Job, run: Run) -> str:
     if schedule.throttles:
         options.set(job, "throttles", " ".join(schedule.throttles))
     history.add(store, run.due_at, job, "spawned", schedule.jid)
-    return enter(store, run.due_at, job, schedule.queue, 0)
+    return enter(store, run.due_at, job, schedule.queue, run.due_at)
 
 
 def fire_due(store: Store, now: int, queue: str, most: int, drain: bool = False) -> int:
     """Make due runs, one of each schedule in turn, until none is due, `most` were tried or half of the budget is spent;
-    give how many. With `drain`, all runs of a schedule come before those of the next.
+    give how many. With `drain`, all runs of a schedule come before those of the next, and schedules of one due time
+    come by id.
     """
     kept = budget.room(store) // 2
-    found = schedules.due(store, queue, now, most, kept)
+    found = schedules.due(store, queue, now, most, kept, drain)
     made = tried = 0
     for some in [[schedule] for schedule in found] if drain else [found]:
         if tried < most:

@@ -42,7 +42,8 @@ class Walk:
 
 def filter(op: Any, state: str | None, before: int | None = None) -> Filter:
     """The properties that the arguments of an operation ask for; `before` is the latest time of ending."""
-    return Filter(op.queue, state, op.klass, op.tag, getattr(op, "worker", None), op.group, before)
+    worker, klass_like, jid_like = (getattr(op, name, None) for name in ("worker", "klass_like", "jid_like"))
+    return Filter(op.queue, state, op.klass, op.tag, worker, op.group, before, klass_like, jid_like)
 
 
 def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tuple[list[Job], str]:
@@ -59,7 +60,7 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
         for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
             if _is_over(kind, key, wanted):
                 break
-            if not _take(store, now, operation, walk, jobs.load(store, jid), wanted):
+            if not _take(store, now, operation, op, walk, jobs.load(store, jid), wanted):
                 return walk.found, cursors.write(*walk.last)
             walk.last = kind, whose, key
             if len(walk.found) == op.count or walk.seen == MOST:
@@ -72,9 +73,17 @@ def _before(store: Store, operation: str, kinds: tuple[str, ...], name: str) -> 
     return workers.check_bounded(store, operation, name) // 2 if kinds == ("held",) else 0
 
 
-def _take(store: Store, now: int, operation: str, walk: Walk, job: Job, wanted: Filter) -> bool:
+def _has(walk: Walk, job: Job, text: str | None) -> bool:
+    """Whether a job's data have a text in them, if one is searched."""
+    if text is None:
+        return True
+    walk.units += budget.searching(job)
+    return text in job.data
+
+
+def _take(store: Store, now: int, operation: str, op: Any, walk: Walk, job: Job, wanted: Filter) -> bool:
     """Examine a job, and collect it if it matches; say whether the budget has room for it."""
-    fits = jobs.fits(now, job, wanted)
+    fits = jobs.fits(now, job, wanted) and _has(walk, job, getattr(op, "text", None))
     if not fits:
         walk.units += budget.moving(job)
     else:
@@ -133,11 +142,14 @@ def _lists(
             yield kind, name
 
 
-def bulk(store: Store, preview: bool, found: list[Job], cursor: str, act: Callable[[Job], bool]) -> replies.Bulk:
-    """Apply `act` to jobs, or only count them; `act` says whether it changed the job. It may delete other jobs of the
-    list.
+def acted(store: Store, preview: bool, found: list[Job], act: Callable[[Job], bool]) -> tuple[str, ...]:
+    """Apply `act` to jobs; give the ids that it says it changed, or for a preview all. It may delete other
+    jobs of the list.
     """
-    if preview:
-        return replies.Bulk(len(found), 0, cursor)
-    done = sum(jobs.get(store, job.jid) is job and act(job) for job in found)
+    return tuple(job.jid for job in found if preview or (jobs.get(store, job.jid) is job and act(job)))
+
+
+def bulk(store: Store, preview: bool, found: list[Job], cursor: str, act: Callable[[Job], bool]) -> replies.Bulk:
+    """Apply `act` to jobs, or only count them."""
+    done = len(acted(store, preview, found, act))
     return replies.Bulk(done, len(found) - done, cursor)

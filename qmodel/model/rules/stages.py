@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from qmodel.contract.operations import Put
+from qmodel.contract.refusals import refuse
 from qmodel.model.rules.concurrency import admit, place, release_slot
 from qmodel.model.state import history, jobs
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
+
+
+def check(op: Put, operation: str) -> None:
+    """Refuse a put that names both a delay and a moment."""
+    if op.at is not None and op.delay_ms != 0:
+        raise refuse("BAD_ARGUMENT", operation, "at")
+
+
+def due(now: int, op: Put) -> int:
+    """When the job of a put is ready."""
+    return max(op.at, now) if op.at is not None else now + op.delay_ms
 
 
 def begins(store: Store, now: int, job: Job) -> str:
@@ -18,12 +31,12 @@ def begins(store: Store, now: int, job: Job) -> str:
     return admit(store, job) if job.options else "waiting"
 
 
-def enter(store: Store, now: int, job: Job, queue: str, delay_ms: int) -> str:
-    """Begin a lifted job's stage in a queue; give the state in which it begins."""
+def enter(store: Store, now: int, job: Job, queue: str, ready_at: int) -> str:
+    """Begin a lifted job's stage in a queue, to be ready at a moment; give the state in which it begins."""
     job.queue = queue
     job.remaining = job.retries
     job.put_at = now
-    job.ready_at = now + delay_ms
+    job.ready_at = ready_at
     history.add(store, now, job, "put", queue)
     return begins(store, now, job)
 

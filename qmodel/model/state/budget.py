@@ -50,6 +50,9 @@ LEASES = 2
 BLOCK = 3072
 """The bytes of text that cost a unit."""
 
+SEARCHED = 1024
+"""The bytes of data that cost a unit when a text is searched in them."""
+
 INLINE = 1024
 """Data up to this size cost nothing: Lua keeps them within the record."""
 
@@ -113,6 +116,8 @@ def _of_history(job: Job) -> int:
 
 def of_texts(job: Job) -> int:
     """The units for the texts in a job's record: each is copied several times when it moves."""
+    if job.failure is None and not job.result and not job.progress:
+        return 0
     message = "" if job.failure is None else job.failure.message
     return 4 * ((size(job.result) + size(job.progress) + size(message)) // BLOCK)
 
@@ -130,6 +135,11 @@ def weight(job: Job) -> int:
     """The units for showing or deleting a job."""
     edges = len(job.dependencies) + len(job.dependents)
     return moving(job) + len(job.tags) + edges + _apart(job.data) // BLOCK
+
+
+def searching(job: Job) -> int:
+    """The units for searching a text in a job's data."""
+    return size(job.data) // SEARCHED
 
 
 def failing(job: Job) -> int:

@@ -30,6 +30,16 @@ def add(store: Store, now: int, job: Job, what: str, *facts: str | int) -> None:
             del history[WIDTH : WIDTH + len(history) - most]
 
 
+BRIEF = 1024
+"""The bytes of a message that a stage keeps."""
+
+
+def brief(message: str) -> str:
+    """The part of a message that a stage keeps: its end, where a traceback names its error."""
+    encoded = message.encode()
+    return message if len(encoded) <= BRIEF else encoded[-BRIEF:].decode(errors="ignore")
+
+
 def stages(job: Job) -> Iterator[Kept]:
     """The stages, oldest first."""
     fields = iter(job.history)

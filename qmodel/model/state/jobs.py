@@ -10,14 +10,25 @@ from qmodel.contract import replies
 from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import record
-from qmodel.model.state import dependencies, history, idempotency, options, parked, results, state_index, tags, ttl
+from qmodel.model.state import (
+    dependencies,
+    history,
+    idempotency,
+    options,
+    parked,
+    results,
+    state_index,
+    subjects,
+    tags,
+    ttl,
+)
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
 
 class Filter(NamedTuple):
     """The properties that a search asks for; None matches anything. `before` is the latest time at which a job may have
-    ended.
+    ended. Data are not examined here.
     """
 
     queue: str | None
@@ -27,6 +38,8 @@ class Filter(NamedTuple):
     worker: str | None
     group: str | None
     before: int | None
+    klass_like: str | None = None
+    jid_like: str | None = None
 
 
 def get(store: Store, jid: str) -> Job | None:
@@ -128,6 +141,7 @@ def lift(store: Store, job: Job) -> None:
         ttl.leave(store, job)
         parked.forget_throttle(job)
         options.drop(job, "told")
+        options.drop(job, "ended")
     else:
         state_index.PLAIN[job.state][1](store, job)
     job.state = ""
@@ -164,6 +178,8 @@ def fits(now: int, job: Job, wanted: Filter) -> bool:
         and (wanted.worker is None or job.worker == wanted.worker)
         and (wanted.group is None or (failure is not None and failure.group == wanted.group))
         and (wanted.before is None or job.ended_at <= wanted.before)
+        and (wanted.klass_like is None or subjects.like(wanted.klass_like, job.klass))
+        and (wanted.jid_like is None or subjects.like(wanted.jid_like, job.jid))
     )
 
 

@@ -26,6 +26,7 @@ OPTIONS: Final[dict[str, str]] = {
     "origin_queue": "engine: the queue in which that job failed",
     "origin_dead_queue": "engine: the dead queue of that job",
     "told": "engine: its holder was told that its lease ran out (`pop` with `qless`); when that was",
+    "ended": "engine: its lease was ended, and `priority` with `first` has made it waiting; until its claim",
     "kept": "engine: it failed and is past retention, but has dependents or dependencies",
     "revoked": "engine: it fails however its lease ends; removed when it has failed",
     "schedule": "engine: the recurring job that waits for the end of this run, and the sequence of its creation",

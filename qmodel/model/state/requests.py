@@ -89,7 +89,7 @@ def save(store: Store, request: Request) -> None:
 
 def page(store: Store, state: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many requests are in a state, and a page of their ids, longest in it first."""
-    found = _list(store, state)
+    found = store.request_states.get(state, ())
     return len(found), tuple(id for _, _, id in found[offset : offset + count])
 
 

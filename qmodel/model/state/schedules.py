@@ -43,6 +43,7 @@ from collections.abc import Iterable
 from copy import copy
 
 from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Recur
 from qmodel.contract.refusals import refuse
 from qmodel.model.state import budget, queues
@@ -249,13 +250,17 @@ def next_due(schedule: Schedule) -> int:
     return 0 if schedule.next_at == NO_TIME or is_suspended(schedule) else schedule.next_at
 
 
-def due(store: Store, queue: str, now: int, most: int, kept: int) -> list[Schedule]:
+def due(store: Store, queue: str, now: int, most: int, kept: int, by_id: bool = False) -> list[Schedule]:
     """The schedules with a due run, longest due first, as drafts that `advance` stores; as many as a budget that leaves
-    `kept` can make a run of.
+    `kept` can make a run of. `by_id`: those of one moment in the order of their ids.
     """
     found: list[Schedule] = []
     units = 0
-    for _, _, jid in queues.of(store, queue).recur.until(now, most):
+    recur = queues.of(store, queue).recur
+    jids = [
+        place[-1] for place in (queues.in_time(recur, queues.FIRST, now, MOST) if by_id else recur.until(now, most))
+    ]
+    for jid in jids[:most]:
         schedule = store.schedules[jid]
         units += budget.of_run(schedule)
         if found and not budget.fits(store, units, kept):

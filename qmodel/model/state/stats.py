@@ -126,19 +126,21 @@ def waited(store: Store, now: int, job: Job, worker: str, duration: int) -> None
     """Count how long a popped job waited."""
     day = store.days.get((now - now % DAY_MS, job.queue)) or _new_day(store, now, job.queue)
     fold(day.wait, duration)
-    for part in _parts(store, day, job, worker):
-        fold(part.wait, duration)
+    if job.tags or store.settings["stats-workers"]:
+        for part in _parts(store, day, job, worker):
+            fold(part.wait, duration)
 
 
 def ran(store: Store, now: int, job: Job, worker: str, duration: int) -> None:
     """Count how long a completed job ran."""
     day = store.days.get((now - now % DAY_MS, job.queue)) or _new_day(store, now, job.queue)
     fold(day.run, duration)
-    for part in _parts(store, day, job, worker):
-        fold(part.run, duration)
     minute = day.minutes.get(now % DAY_MS // MINUTE_MS) or _minute(day, now)
     minute[0] += 1
     minute[3] += duration if duration < RUN_MOST else RUN_MOST
+    if job.tags or store.settings["stats-workers"]:
+        for part in _parts(store, day, job, worker):
+            fold(part.run, duration)
 
 
 def retried(store: Store, now: int, queue: str) -> None:

@@ -1,4 +1,4 @@
-"""Subjects and patterns: what a message is about, and which messages a subscription matches.
+"""Subjects and patterns: what a message is about, and which messages a subscription matches; and names with wildcards.
 
 A subject is a text of segments separated by dots, `orders.eu.created`. In a pattern a segment may be `*`, which stands
 for any one segment, and the last may be `>`, which stands for one or more. (The rules are those of NATS.) Patterns are
@@ -58,3 +58,21 @@ def _fits(pattern: Sequence[str], subject: Sequence[str]) -> bool:
         if segment not in (ONE, subject[place]):
             return False
     return len(pattern) == len(subject)
+
+
+def like(wildcard: str, name: str) -> bool:
+    """Whether a name matches a text in which each `*` stands for any characters, also none. Parts are found from left
+    to right, so no text makes the comparison expensive.
+    """
+    first, *parts = wildcard.split(ONE)
+    if not parts:
+        return wildcard == name
+    at, last = len(first), parts.pop()
+    if name[:at] != first:
+        return False
+    for part in parts:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(name) - at >= len(last) and name.endswith(last)

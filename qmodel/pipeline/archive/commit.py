@@ -21,12 +21,27 @@ from typing import IO
 
 from pyarrow import fs
 
-from qmodel.pipeline.archive.layout import COMMIT, HOLES, Archive, ArchiveError, Commit, folder_of, work_of
+from qmodel.pipeline.archive.layout import (
+    COMMIT,
+    DONE,
+    HOLES,
+    MERGED,
+    Archive,
+    ArchiveError,
+    Commit,
+    commit_name,
+    folder_of,
+    parse,
+    work_of,
+)
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.histories import Position
 
 PATIENCE = 60
 """The seconds that a commit waits for another one of the same namespace."""
+
+COMMITS_KEPT = 1000
+"""How many commits stay on an object store: the newest ones."""
 
 DAY_NS = 24 * 3600 * 10**9
 
@@ -87,8 +102,11 @@ class Writer:
         Raises Overtaken if the archive no longer has a file to remove, or does not end with `after`.
         """
         with self.locked():
+            if self.archive.remote is not None:
+                self._decide(folder, commit, after)
+                return
             self._compare(folder, commit, after)
-            said = {"moves": commit.moves, "removes": commit.removes, "holes": commit.holes}
+            said = commit._asdict() | {"folder": folder}
             path = self.archive.at(f"{folder}/{COMMIT}")
             with self.archive.fs.open_output_stream(f"{path}.part") as file:
                 file.write(json.dumps(said).encode())
@@ -97,11 +115,31 @@ class Writer:
             self._sync(os.path.dirname(path))
             self._finish(folder, commit)
 
+    def _decide(self, folder: str, commit: Commit, after: Position | None) -> None:
+        """Commit on an object store: of all that create the next number, one succeeds.
+
+        The number is that behind those which were there before anything is compared, so what is compared is what they
+        left.
+        """
+        archive = self.archive
+        assert archive.remote is not None
+        unfinished, newest = archive.commits(self.namespace)
+        if unfinished:
+            self._recover()
+        self._compare(folder, commit, after)
+        commit = commit._replace(number=newest + 1)
+        said = json.dumps(commit._asdict() | {"folder": folder}).encode()
+        try:
+            archive.remote.create(archive.at(commit_name(self.namespace, commit.number)), said)
+        except FileExistsError:
+            raise self._overtaken(f"commit {commit.number} is of another one") from None
+        self._finish(folder, commit)
+
     def _compare(self, folder: str, commit: Commit, after: Position | None) -> None:
         """Check that nobody has changed what a commit was prepared from. The epoch of a hole is not known."""
         gone = [
             name
-            for name in (*commit.removes, *(f"{folder}/{one}" for one, _ in commit.moves))
+            for name in (*commit.replaced, *(f"{folder}/{one}" for one, _ in commit.moves))
             if not self._is_file(name)
         ]
         if gone:
@@ -123,7 +161,7 @@ class Writer:
         work = self.archive.at(work_of(self.namespace))
         for found in self.archive.fs.get_file_info(fs.FileSelector(work, allow_not_found=True)):
             if found.type == fs.FileType.Directory and not self._is_alive(found.path):
-                self.archive.fs.delete_dir(found.path)
+                self._remove(found.path[len(self.archive.path) + 1 :])
 
     def _is_alive(self, path: str) -> bool:
         """Say whether the writer lives that works in a folder. On a URL its files are younger than a day."""
@@ -131,7 +169,7 @@ class Writer:
             return True
         if not self.archive.local:
             files = self.archive.fs.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
-            return any(time.time_ns() - (file.mtime_ns or 0) < DAY_NS for file in files)
+            return any(time.time_ns() - self.archive.modified_ns(file) < DAY_NS for file in files if file.is_file)
         try:
             with Path(path, ALIVE).open("r+") as file:
                 return not _take(file)
@@ -142,21 +180,68 @@ class Writer:
         """Do the remaining moves of a commit; an earlier process may have done some."""
         archive = self.archive
         here = folder_of(self.namespace)
-        made = {here, f"{here}/{HOLES}", *(name.rpartition("/")[0] for _, name in commit.moves)}
+        merged = [(name, file.merged_name) for name in commit.merged if (file := parse(name))]
+        made = {here, f"{here}/{HOLES}", *(name.rpartition("/")[0] for _, name in (*commit.moves, *merged))}
         for name in made:
             archive.fs.create_dir(archive.at(name), recursive=True)
         for source, name in commit.moves:
             if self._is_file(f"{folder}/{source}"):
-                archive.fs.move(archive.at(f"{folder}/{source}"), archive.at(name))
+                self._move(f"{folder}/{source}", name)
         for hole in commit.holes:
             archive.fs.open_output_stream(archive.at(hole_name(self.namespace, hole))).close()
         for name in commit.removes:
             if self._is_file(name):
-                archive.fs.delete_file(archive.at(name))
+                with suppress(FileNotFoundError):  # another process finishes the same commit
+                    archive.fs.delete_file(archive.at(name))
+        for name, other in merged:
+            if self._is_file(name):
+                if archive.local:
+                    os.utime(archive.at(name))  # it is kept from now on
+                self._move(name, other)
         for name in made:
             self._sync(archive.at(name))
-        archive.fs.delete_file(archive.at(f"{folder}/{COMMIT}"))
-        archive.fs.delete_dir(archive.at(folder))
+        if commit.number:
+            name = commit_name(self.namespace, commit.number).replace(".json", DONE)
+            archive.fs.open_output_stream(archive.at(name)).close()
+        else:
+            archive.fs.delete_file(archive.at(f"{folder}/{COMMIT}"))
+        self._remove(folder)
+
+    def _move(self, name: str, other: str) -> None:
+        with suppress(*self._tolerated()):  # another process may finish the same commit
+            self.archive.move(name, other)
+
+    def _tolerated(self) -> tuple[type[OSError], ...]:
+        """Give the errors that say on an object store that another process was quicker."""
+        return (FileNotFoundError,) if self.archive.remote is not None else ()
+
+    def _remove(self, folder: str) -> None:
+        """Remove a folder. An object store has none, if it is empty."""
+        with suppress(*self._tolerated()):
+            self.archive.fs.delete_dir(self.archive.at(folder))
+
+    def vacuum(self, seconds: float) -> int:
+        """Delete the merged files that were kept for so many seconds; give their number."""
+        files = self.archive.fs
+        where = self.archive.at(f"{folder_of(self.namespace)}/{MERGED}")
+        old = [
+            found.path
+            for found in files.get_file_info(fs.FileSelector(where, allow_not_found=True, recursive=True))
+            if found.type == fs.FileType.File and time.time_ns() - self.archive.modified_ns(found) >= seconds * 10**9
+        ]
+        if self.archive.remote is not None:
+            old += self._old_commits()
+        for path in old:
+            with suppress(FileNotFoundError):  # another compactor was quicker
+                files.delete_file(path)
+        return len(old)
+
+    def _old_commits(self) -> list[str]:
+        """List the objects of commits that were done long ago: no writer can still be about to create one of them."""
+        unfinished, newest = self.archive.commits(self.namespace)
+        until = min([newest - COMMITS_KEPT, *(number - 1 for number in unfinished)])
+        names = (commit_name(self.namespace, number) for number in range(max(until - COMMITS_KEPT, 1), until + 1))
+        return [self.archive.at(one) for name in names for one in (name, name.replace(".json", DONE))]
 
     def _is_file(self, name: str) -> bool:
         return bool(self.archive.fs.get_file_info(self.archive.at(name)).type == fs.FileType.File)

@@ -52,7 +52,7 @@ def check(archive: Archive, kind: str) -> None:
 def kind_of(archive: Archive, file: File) -> str | None:
     """Give the kind of a file's rows; empty if they are of neither, None if the file was merged or is damaged."""
     try:
-        with archive.fs.open_input_file(file.path) as opened:
+        with archive.open(file) as opened:
             metadata = pq.ParquetFile(opened).schema_arrow.metadata or {}
     except (OSError, pa.ArrowInvalid):
         return None

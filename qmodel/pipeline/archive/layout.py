@@ -1,9 +1,10 @@
 """Define the archive: all events of one or more namespaces, as Parquet files that any tool can read.
 
-    <root>/namespace=ql%3A/day=2026-11-21/000000000001-000000100000-100000-v2-e0.parquet
+    <root>/namespace=ql%3A/day=2026-11-21/000000000001-000000100000-100000-v3-e0.parquet
 
-- `namespace` is the prefix of the keys, or another name, percent-encoded; `day` is the UTC day of `at`. Readers that
-  know partitions by folder (Spark, DuckDB, Polars, Arrow) show both as columns beside those of `schema.SCHEMA`.
+- `namespace` is the prefix of the keys, or another name, percent-encoded; `day` is the UTC day of `happened_at`.
+  Readers that know partitions by folder (Spark, DuckDB, Polars, Arrow) show both as columns beside those of
+  `schema.SCHEMA`.
 - The name of a file has its first sequence, its last sequence, the number of its rows, the version of its columns
   (`schema.VERSION`) and the epoch of its last event. Names of version 1 have no epoch, because all is of epoch 0. Rows
   are sorted by queue, then by sequence, so a query about one queue skips most of the file.
@@ -18,6 +19,10 @@ after it everything has. `files` follows the same rule: while files are moved or
 Only one process commits at a time, under a lock (`qmodel.pipeline.archive.commit`), and only if the archive still ends
 where its work begins, and has what it replaces. Tasks that outlive their archiver cannot change the archive.
 
+**Merged files** go to `<root>/namespace=ql%3A/_merged/`, under names that no reader of Parquet looks for. They stay
+there for a while, for those that listed them before: `Archive.open` finds a file where it is, or was put.
+(`qmodel.pipeline.archive.compact`.)
+
 **Holes** are events that the server no longer kept: `<root>/namespace=ql%3A/_holes/<first>-<last>`. They are recorded
 only if the caller accepts losses. So `rows and holes == the last sequence` holds at all times, and is checked before
 anything is added. (`qmodel.pipeline.archive.verify` also reads the files.)
@@ -26,16 +31,20 @@ anything is added. (`qmodel.pipeline.archive.verify` also reads the files.)
 now. They are moved to `<root>/namespace=ql%3A/_lost/`, which readers of partitions skip, so that the other files have
 one history. (`qmodel.pipeline.archive.forks`.)
 
-The root is a folder, or a URL that `pyarrow.fs` knows (s3://, gs://, hdfs://). On a URL, nothing locks out a second
-archiver of the same namespace.
+The root is a folder, or a URL (`qmodel.pipeline.archive.remote`). An object store has no locks. There a commit is
+decided by the conditional create of `<root>/_commits/namespace=ql%3A/<number>.json`. So two writers cannot both
+decide the same number, and each looks at the archive again after the other's. `<number>.done` says that its moves are
+done. On a URL that only `pyarrow.fs` knows (hdfs://), nothing keeps out a second writer of a namespace.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -43,13 +52,15 @@ from urllib.parse import quote, unquote
 from pyarrow import fs
 
 from qmodel.errors import QmodelError
+from qmodel.pipeline.archive.remote import opened
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.histories import Position
 
 TRIES = 3
 """The number of times that names are listed again if they do not add up: a writer may be adding files."""
 
-WORK, HOLES, LOST, COMMIT = "_work", "_holes", "_lost", "commit.json"
+WORK, HOLES, LOST, MERGED, COMMIT = "_work", "_holes", "_lost", "_merged", "commit.json"
+COMMITS, DONE = "_commits", ".done"
 """Readers of partitions skip folders with names that begin with _."""
 
 _FILE = r"day=(\d{4}-\d\d-\d\d)/(\d+)-(\d+)-(\d+)-v(\d+)(?:-e(\d+))?\.parquet"
@@ -85,6 +96,11 @@ class File(NamedTuple):
         return f"{folder_of(self.namespace)}/{LOST}/{self._name}"
 
     @property
+    def merged_name(self) -> str:
+        """The name under the root where it stays for a while after a merge."""
+        return f"{folder_of(self.namespace)}/{MERGED}/{self._name}.merged"
+
+    @property
     def _name(self) -> str:
         epoch = f"-e{self.epoch}" if self.version > 1 else ""
         return f"day={self.day}/{self.first:012}-{self.last:012}-{self.rows}-v{self.version}{epoch}.parquet"
@@ -99,11 +115,18 @@ class Lost(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """An atomic change: files move in from the work folder, other files are removed, holes are recorded."""
+    """An atomic change: files move in from the work folder, others are removed or merged, holes are recorded."""
 
     moves: tuple[tuple[str, str], ...] = ()  # from a name in the work folder to a name under the root
     removes: tuple[str, ...] = ()
     holes: tuple[Gap, ...] = ()
+    merged: tuple[str, ...] = ()  # names under the root, of files that are replaced and stay for a while
+    number: int = 0  # on an object store
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The names of all files that it takes away."""
+        return (*self.removes, *self.merged)
 
 
 def folder_of(namespace: str) -> str:
@@ -135,17 +158,17 @@ class Archive:
     """An archive: its content, and its paths."""
 
     def __init__(self, root: str) -> None:
-        """Open a folder, or a URL that `pyarrow.fs` knows; it need not exist yet."""
+        """Open a folder, or a URL that fsspec or `pyarrow.fs` knows; it need not exist yet."""
         self.root = str(root)
         if "://" in self.root:
             try:
-                self.fs, self.path = fs.FileSystem.from_uri(self.root)
-            except (OSError, ValueError) as error:
+                self.fs, self.path, self.remote = opened(self.root)
+            except (OSError, ValueError, QmodelError) as error:
                 raise ArchiveError(
-                    f"{self.root} cannot hold an archive: {error}. Give a folder, or s3://, gs:// or hdfs://."
+                    f"{self.root} cannot hold an archive: {error}. Give a folder, or a URL such as s3:// or gs://."
                 ) from None
         else:
-            self.fs, self.path = fs.LocalFileSystem(), os.path.abspath(self.root)
+            self.fs, self.path, self.remote = fs.LocalFileSystem(), os.path.abspath(self.root), None
         self.local = self.fs.type_name == "local"
         self.place = self.root if "://" in self.root else self.path
         """The root, as processes that work elsewhere find it."""
@@ -153,6 +176,16 @@ class Archive:
     def at(self, name: str) -> str:
         """Give the path of a name under the root."""
         return f"{self.path}/{name}"
+
+    def open(self, file: File) -> Any:
+        """Open a file for reading, where it is, or where it was put since it was listed.
+
+        Raises FileNotFoundError if it is gone: it was merged some time ago, or taken back.
+        """
+        for path in (file.path, self.at(file.name), self.at(file.merged_name)):
+            with suppress(FileNotFoundError):
+                return self.fs.open_input_file(path)
+        raise FileNotFoundError(errno.ENOENT, "it was merged or taken back", file.path)
 
     # ---- looking
 
@@ -220,25 +253,47 @@ class Archive:
         else:
             raise ArchiveError(
                 f"The archive {self.root} ends with event {last} of {namespace!r}, and has {known} of them, as files "
-                f"are named. Nothing was added. Run `qmodel spark verify --to {self.root}`: it lists events that "
+                f"are named. Nothing was added. Run `qmodel archive verify {self.root}`: it lists events that "
                 f"are missing or there twice."
             )
         return Position(last, next((file.epoch for file in files if file.last == last), None))
 
     def pending(self, namespace: str) -> list[tuple[str, Commit]]:
         """List the commits that were decided and may not be finished: the work folders and what each says."""
+        if self.remote is not None:
+            names = [commit_name(namespace, number) for number in self.commits(namespace)[0]]
+        else:
+            names = [name for name in self._names(work_of(namespace)) if name.endswith(f"/{COMMIT}")]
         found = []
-        for name in self._names(work_of(namespace)):
-            if name.endswith(f"/{COMMIT}"):
-                try:
-                    with self.fs.open_input_stream(self.at(name)) as file:
-                        said = json.loads(file.read())
-                except FileNotFoundError:  # done meanwhile
-                    continue
-                moves = tuple((one, other) for one, other in said["moves"])
-                holes = tuple(Gap(*hole) for hole in said["holes"])
-                found.append((name.removesuffix(f"/{COMMIT}"), Commit(moves, tuple(said["removes"]), holes)))
+        for name in names:
+            try:
+                with self.fs.open_input_stream(self.at(name)) as file:
+                    said = json.loads(file.read())
+            except FileNotFoundError:  # done meanwhile
+                continue
+            moves = tuple((one, other) for one, other in said["moves"])
+            holes = tuple(Gap(*hole) for hole in said["holes"])
+            said = {"merged": (), "number": 0, "folder": name.removesuffix(f"/{COMMIT}")} | said  # version 2 had none
+            commit = Commit(moves, tuple(said["removes"]), holes, tuple(said["merged"]), said["number"])
+            found.append((said["folder"], commit))
         return found
+
+    def commits(self, namespace: str) -> tuple[list[int], int]:
+        """List the numbers of the decided commits on an object store that may not be finished; the newest number."""
+        names = [PurePosixPath(name) for name in self._names(f"{COMMITS}/{folder_of(namespace)}")]
+        done = {int(name.stem) for name in names if name.suffix == DONE}
+        decided = {int(name.stem) for name in names if name.suffix == ".json"}
+        return sorted(decided - done), max(decided, default=0)
+
+    def modified_ns(self, found: Any) -> int:
+        """Give the time of the last change of a listed file, in nanoseconds since 1970."""
+        if self.remote is not None:
+            return self.remote.modified_ns(found.path)
+        return int(found.mtime_ns or 0)
+
+    def move(self, name: str, other: str) -> None:
+        """Move a file; both names are under the root. Raises FileNotFoundError if it is not there."""
+        (self.remote or self.fs).move(self.at(name), self.at(other))
 
     def _settled(self, namespace: str) -> Iterable[File]:
         """Give the files as they will be when all decided commits are finished.
@@ -255,7 +310,7 @@ class Archive:
             for source, name in commit.moves:
                 if name not in found:
                     found[name] = parse(name, self.at(f"{folder}/{source}"))
-            for name in commit.removes:
+            for name in commit.replaced:
                 found.pop(name, None)
         return [file for file in found.values() if file is not None]
 
@@ -272,6 +327,11 @@ class Archive:
         except FileNotFoundError:  # a folder went away while it was listed
             return self._listed(folder, recursive=recursive)
         return found
+
+
+def commit_name(namespace: str, number: int) -> str:
+    """Name the object that decides a commit on an object store."""
+    return f"{COMMITS}/{folder_of(namespace)}/{number:012}.json"
 
 
 def work_of(namespace: str) -> str:

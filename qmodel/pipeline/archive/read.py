@@ -26,7 +26,7 @@ def read(
     """Yield the events of a namespace after a sequence, up to `last` or the end, in tables of some files each.
 
     Raises ArchiveError before a table that follows missing events; with a list for `gaps`, adds them to that list
-    instead. Files that a compaction replaces meanwhile are listed again, from the last event that was read.
+    instead. Files that are gone meanwhile are listed again, from the last event that was read.
     """
     archive = opened(root, EVENTS)
     files = archive.files(namespace, after=after, last=last)
@@ -71,7 +71,7 @@ def together(files: Sequence[File]) -> Iterator[list[File]]:
 def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
     parts = [SCHEMA.empty_table()]
     for file in files:
-        with archive.fs.open_input_file(file.path) as opened:
+        with archive.open(file) as opened:
             parts.append(current(pq.ParquetFile(opened).read()))
     table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
     return table.replace_schema_metadata(parts[-1].schema.metadata)
@@ -83,7 +83,7 @@ def _prove(archive: Archive, seqs: Sequence[int], after: int, last: int, gaps: l
         which = ", ".join(f"{gap.first} to {gap.last}" for gap in missing[:10])
         raise ArchiveError(
             f"The archive {archive.root} does not have the events {which}: they were recorded as lost, or files are "
-            f"missing (qmodel spark verify). To continue without them, pass a list for `gaps`."
+            f"missing (qmodel archive verify). To continue without them, pass a list for `gaps`."
         )
     if gaps is not None:
         gaps.extend(missing)

@@ -106,21 +106,27 @@ def inspect(what: tuple[str, File]) -> Content:
     """Read the content of a file, and compare it with its name."""
     root, file = what
     archive = Archive(root)
-    paths = [path for path in (file.path, archive.at(file.name)) if archive.fs.get_file_info(path).is_file]
-    if not paths:
-        return Content(file, (), (f"{file.name}: it is not there",), found=False)
     try:
-        with archive.fs.open_input_file(paths[0]) as opened:
+        with archive.open(file) as opened:
             source = pq.ParquetFile(opened)
             version = version_of(source.schema_arrow)
             table = current(
-                source.read(columns=["seq", "at", *(["epoch", "event", "previous"] if version > 1 else [])])
+                source.read(
+                    columns=["seq", *_moments(version), *(["epoch", "event", "previous"] if version > 1 else [])]
+                )
             )
+    except FileNotFoundError:
+        return Content(file, (), (f"{file.name}: it is not there",), found=False)
     except (OSError, pa.ArrowInvalid) as error:
         return Content(file, (), (f"{file.name}: it cannot be read: {error}",))
     seqs = sorted(table.column("seq").to_pylist())
     begins = tuple(_begins(table)) if "epoch" in table.column_names else ()
     return Content(file, tuple(runs_of(seqs)), tuple(_faults(file, version, seqs, table, begins)), begins=begins)
+
+
+def _moments(version: int) -> list[str]:
+    """Name the column of moments in a version of the columns."""
+    return ["at" if version < 3 else "happened_at"]
 
 
 def _begins(table: pa.Table) -> Iterator[Begin]:

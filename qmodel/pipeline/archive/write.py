@@ -109,7 +109,7 @@ def days(table: pa.Table) -> dict[str, pa.Table]:
 
 def day_of(table: pa.Table) -> pa.ChunkedArray:
     """Give the start of each row's day, in UTC."""
-    return pc.floor_temporal(table.column("at").cast(pa.timestamp("ms")), unit="day")
+    return pc.floor_temporal(table.column("happened_at").cast(pa.timestamp("ms")), unit="day")
 
 
 def write_file(archive: Archive, folder: str, namespace: str, day: str, table: pa.Table) -> File:
@@ -241,7 +241,7 @@ def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
         there = client.execute(ops.Events(last - 1, 1)) if files else ()
     if not there or there[0].seq != last:
         return
-    with archive.fs.open_input_file(files[0].path) as opened:
+    with archive.open(files[0]) as opened:
         rows = pq.read_table(opened, filters=[("seq", "=", last)])
     kept = next(events_of(rows), None)
     if kept != there[0]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from qmodel.contract.events import BETWEEN_TAGS, EVENTS, OPTIONAL
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.schema import FACT_OF, MOMENTS, moment
 
 LEFT_OUT = frozenset(name for kind, count in OPTIONAL.items() for name in EVENTS[kind][-count:])
 """The facts that an event may lack."""
@@ -39,24 +40,28 @@ def batch_of(seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes],
     names = kinds.dictionary.to_pylist()
     found = {
         "seq": pa.array(seqs, pa.int64()),
-        "at": values.take(starts),
+        "happened_at": values.take(starts),
         "event": kinds.cast(pa.string()),
         "epoch": pa.array(epochs, pa.int64()),
     }
     for name in schema.names:
-        places = [EVENTS[kind].index(name) + 2 if name in EVENTS[kind] else None for kind in names]
+        fact = FACT_OF.get(name, name)
+        places = [EVENTS[kind].index(fact) + 2 if fact in EVENTS[kind] else None for kind in names]
         if name not in found and any(places):
             place = pa.array(places, pa.int32()).take(kinds.indices)
-            if name in LEFT_OUT:
+            if fact in LEFT_OUT:
                 place = pc.if_else(pc.greater(pc.list_value_length(words), place), place, None)
             found[name] = values.take(pc.add(starts, place))
     if "tags" in found:
         found["tags"] = pc.split_pattern(found["tags"], BETWEEN_TAGS)
     arrays = [
-        found[field.name].cast(field.type) if field.name in found else pa.nulls(len(seqs), field.type)
-        for field in schema
+        _cast(found[field.name], field) if field.name in found else pa.nulls(len(seqs), field.type) for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    return moment(values, field.type) if field.name in MOMENTS else values.cast(field.type)
 
 
 def _kinds(seqs: Sequence[int], text: pa.Array, words: pa.Array) -> pa.Array:

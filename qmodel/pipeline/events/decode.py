@@ -18,7 +18,18 @@ from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.columns import LEFT_OUT, UnknownEvent, batch_of
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.pages import Page, has_texts, pages, texts
-from qmodel.pipeline.events.schema import HEADS, SCHEMA, VERSION, version_of
+from qmodel.pipeline.events.schema import (
+    FACT_OF,
+    HEADS,
+    MOMENT,
+    MOMENTS,
+    NAMED,
+    SCHEMA,
+    VERSION,
+    current,
+    moment,
+    version_of,
+)
 
 T = TypeVar("T")
 
@@ -49,18 +60,21 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
     for kind, places in rows.items():  # kind by kind: row by row takes half as long again
         values_of = zip_longest if kind in OPTIONAL else partial(zip, strict=True)
         for name, values in zip(EVENTS[kind], values_of(*(facts[row] for row in places)), strict=kind not in OPTIONAL):
-            if name in wanted:
-                column = columns[name]
+            if (named := NAMED.get(name, name)) in wanted:
+                column = columns[named]
                 for row, value in zip(places, values, strict=True):
                     column[row] = value
     if "tags" in columns:
         columns["tags"] = [None if one is None else one.split(BETWEEN_TAGS) for one in columns["tags"]]
     found = columns | dict(zip(HEADS, (seqs, ats, kinds, epochs), strict=True))
     arrays = [
-        pa.array(found[field.name], field.type) if field.name in found else pa.nulls(count, field.type)
-        for field in schema
+        _array(found[field.name], field) if field.name in found else pa.nulls(count, field.type) for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
+    return moment(pa.array(values, pa.int64()), field.type) if field.name in MOMENTS else pa.array(values, field.type)
 
 
 def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
@@ -72,8 +86,10 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     found = version_of(table.schema)
     if not 0 < found <= VERSION:
         raise ValueError(f"a table of events has version 1 to {VERSION}, and this has {found or 'none'}")
+    if found < VERSION:
+        table = current(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     named = [name for name in table.schema.names if table.column(name).null_count < table.num_rows]
-    columns = {name: _values(table.column(name)) for name in named}
+    columns = {FACT_OF.get(name, name): _values(table.column(name)) for name in named}
     epochs = columns.get("epoch") or [0] * table.num_rows
     absent = [None] * table.num_rows
     for row in range(table.num_rows):
@@ -88,7 +104,9 @@ def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 
 
 def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Give the values of a column; decimals are tokens, which are whole numbers, and lists are tags."""
+    """Give the values of a column; decimals are tokens, which are whole numbers, lists are tags, timestamps moments."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(MOMENT).cast(pa.int64())
     found: list[Any] = column.to_pylist()
     if pa.types.is_list(column.type):
         return [None if value is None else BETWEEN_TAGS.join(value) for value in found]

@@ -102,7 +102,9 @@ def _check_type(name: str, argument: Argument, type: pa.DataType) -> None:
         _plain(type)
         return
     expected, fits = WANTED.get(argument.kind.wire, ("text", _is_text))
-    if not fits(type):
+    if name == "at":
+        expected += " (milliseconds since 1970) or timestamps"
+    if not fits(type) and not (name == "at" and pa.types.is_timestamp(type)):
         raise ValueError(f"The column {name!r} must contain {expected}, not {type}.")
 
 
@@ -147,6 +149,12 @@ def _finite(value: float, path: str) -> float:
 
 def _unless_none(make: Callable[[Any], Any], value: Any) -> Any:
     return None if value is None else make(value)
+
+
+def _milliseconds(column: pa.Array) -> list[int | None]:
+    """Give moments as a put has them."""
+    values = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
+    return [None if one is None else one // 1000 for one in values]
 
 
 def _texts(column: pa.Array) -> list[str]:
@@ -202,6 +210,8 @@ class Rows:
                 columns.append(_texts(column))
             elif COLUMNS[name].kind.wire == "list":
                 columns.append([None if one is None else tuple(one) for one in column.to_pylist()])
+            elif pa.types.is_timestamp(column.type):
+                columns.append(_milliseconds(column))
             else:
                 columns.append(column.to_pylist())
         for row in zip(*columns, strict=True) if columns else ((),) * batch.num_rows:

@@ -165,13 +165,13 @@ def _between(found: Archive, files: list[File], after: int, last: int | None) ->
 def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files in small batches: as Python strings, the texts of a whole file take more memory."""
     if len(files) == 1:
-        with found.fs.open_input_file(files[0].path) as opened:
+        with found.open(files[0]) as opened:
             for batch in pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS):
                 yield from current(pa.Table.from_batches([batch])).select(COLUMNS).to_batches()
         return
     tables = []
     for one in files:
-        with found.fs.open_input_file(one.path) as opened:
+        with found.open(one) as opened:
             tables.append(current(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False)).select(COLUMNS))
     yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
@@ -229,7 +229,7 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
     if not starts and last > after:
         raise ArchiveError(
             f"The archive {root} has the entries {first + 1} to {last} of {namespace!r}, and no state to begin with "
-            f"after {after}. Keep one with `qmodel journals {root} --take`, while the journal is on."
+            f"after {after}. Keep one with `qmodel archive run ARCHIVE --journal --take`, while the journal is on."
         )
     return [Segment(namespace, start, end) for start, end in zip(starts, [*starts[1:], 0], strict=False)]
 

@@ -10,16 +10,17 @@ from functools import partial
 
 from qmodel.contract.replies import Recorded, record
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.schema import MOMENT, moment
 from qmodel.pipeline.journal.pages import head
 
-VERSION = 2
-"""Version 1 had no epochs."""
+VERSION = 3
+"""Version 1 had no epochs; up to version 2 the moment was a number, `at`."""
 
 SCHEMA: pa.Schema = pa.schema(
     [
         pa.field("number", pa.int64(), nullable=False),
         pa.field("seq", pa.int64(), nullable=False),
-        pa.field("at", pa.int64(), nullable=False),
+        pa.field("happened_at", MOMENT, nullable=False),
         pa.field("operation", pa.string(), nullable=False),
         pa.field("call", pa.string(), nullable=False),
         pa.field("outcome", pa.string(), nullable=False),
@@ -45,14 +46,20 @@ def table(found: Sequence[Recorded]) -> pa.Table:
         [one.outcome for one in found],
         [one.epoch for one in found],
     ]
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    arrays = [
+        moment(pa.array(values, pa.int64()), MOMENT) if field.name == "happened_at" else pa.array(values, field.type)
+        for values, field in zip(columns, SCHEMA, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
 def current(table: pa.Table) -> pa.Table:
-    """Convert a table of version 1, with all its columns or some: its entries are of epoch 0."""
-    if "epoch" in table.column_names:
-        return table
-    table = table.append_column(SCHEMA.field("epoch"), pa.repeat(pa.scalar(0, pa.int64()), table.num_rows))
+    """Convert a table of an earlier version, with all its columns or some: entries of version 1 are of epoch 0."""
+    if "at" in table.column_names:
+        place = table.column_names.index("at")
+        table = table.set_column(place, SCHEMA.field("happened_at"), moment(table.column("at"), MOMENT))
+    if "epoch" not in table.column_names:
+        table = table.append_column(SCHEMA.field("epoch"), pa.repeat(pa.scalar(0, pa.int64()), table.num_rows))
     return table.replace_schema_metadata(SCHEMA.metadata)
 
 

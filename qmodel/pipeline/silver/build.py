@@ -14,7 +14,7 @@ import shutil
 from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.silver import sql
 from qmodel.pipeline.statistics.count import Engine, check_history, define_archived, new_ranges
-from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs
+from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs, again_if_merged
 
 JOBS, ATTEMPTS = "jobs", "attempts"
 
@@ -24,6 +24,10 @@ def update(engine: Engine, archive: Archive, out: str, namespace: str | None = N
 
     Raises ArchiveError if the archive has gaps, and StatisticsError if the tables do not fit it.
     """
+    return again_if_merged(lambda: _update(engine, archive, out, namespace))
+
+
+def _update(engine: Engine, archive: Archive, out: str, namespace: str | None) -> dict[str, Range]:
     runs = Runs(out)
     with runs.alone():
         check_history(archive, runs)

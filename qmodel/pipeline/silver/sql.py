@@ -34,14 +34,14 @@ LIFE = "partition by jid, namespace, life"
 
 def steps(relation: str, ranges: str, dialect: Dialect) -> str:
     """Select the events of jobs in the range of their namespace. `queue` is where the event leaves the job."""
-    at, event, group, to = map(dialect.name, ("at", "event", "group", "to"))
+    moment = dialect.ms.format("happened_at")
     kinds = ", ".join(f"'{kind}'" for kind in STEPS)
     return f"""
-    select events.namespace, seq, {at} as moment, {event} as event, jid,
-      case when {event} = 'advanced' then {to} else queue end as queue, klass as job_type, worker, tags,
-      {group} as failure_group, cause, wait_ms, run_ms
+    select events.namespace, seq, {moment} as moment, event, jid,
+      case when event = 'advanced' then to_queue else queue end as queue, klass as job_type, worker, tags,
+      failure_group, cause, wait_ms, run_ms
     from {relation} as events join {ranges} as ranges on ranges.namespace = events.namespace
-    where {event} in ({kinds}) and seq > ranges.after and seq <= ranges.until
+    where event in ({kinds}) and seq > ranges.after and seq <= ranges.until
     """
 
 
@@ -123,10 +123,10 @@ def carried(relation: str) -> str:
 
 
 def events(relation: str, dialect: Dialect) -> str:
-    """Select the events of jobs with names that need no quotes."""
-    at, event, group, to = map(dialect.name, ("at", "event", "group", "to"))
+    """Select the events of jobs, with the names and types of the other tables."""
+    moment = dialect.moment.format(dialect.ms.format("happened_at"))
     return f"""
-    select namespace, seq, epoch, {dialect.moment.format(at)} as happened_at, {event} as event, jid, queue,
-      klass as job_type, worker, tag, tags, {group} as failure_group, cause, {to} as to_queue, wait_ms, run_ms
+    select namespace, seq, epoch, {moment} as happened_at, event, jid, queue,
+      klass as job_type, worker, tag, tags, failure_group, cause, to_queue, wait_ms, run_ms
     from {relation} where jid is not null
     """

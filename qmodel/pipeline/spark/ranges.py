@@ -23,7 +23,7 @@ from qmodel.pipeline.events.decode import read
 from qmodel.pipeline.events.gaps import Gap, joined, named
 from qmodel.pipeline.events.histories import Table, epochs_at
 from qmodel.pipeline.events.schema import SCHEMA
-from qmodel.pipeline.spark.types import arrow_of
+from qmodel.pipeline.spark.types import micro, read_of
 
 LOG = logging.getLogger("qmodel.pipeline")
 
@@ -62,13 +62,13 @@ def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
     Entries of the journal have other columns, given as `known`. Raises ValueError for an unknown column or a wrong
     type.
     """
-    asked = arrow_of(schema)
+    asked = read_of(schema)
     where = "docs/catalogue.md has those that they have" if known is SCHEMA else f"they have {', '.join(known.names)}"
     what = "events" if known is SCHEMA else "entries"
     for field in asked:
         if field.name not in known.names:
             raise ValueError(f"{what.title()} have no column {field.name!r}: {where}.")
-        found = known.field(field.name)
+        found = micro(known).field(field.name)
         if found.type != field.type:
             raise ValueError(f"The column {field.name!r} of {what} is {found.type}, and not {field.type}.")
     return asked

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -14,7 +14,10 @@ from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
+from qmodel.pipeline.statistics.runs import FilesGone, check_columns
 from qmodel.pipeline.statistics.sql import SPARK
+
+T = TypeVar("T")
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHARE = 250_000
@@ -36,11 +39,12 @@ class Spark:
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
         """Define a view of the events in some files of an archive: a folder that all executors see, or a URL."""
+        check_columns(archive, files)
         root = archive.root.rstrip("/") if "://" in archive.root else f"file://{archive.path}"
         paths = [f"{root}{file.path[len(archive.path) :]}" for file in files]
         fields = [StructField("namespace", StringType()), StructField("day", StringType())]
         schema = StructType([*from_arrow_schema(SCHEMA).fields, *fields])
-        found = self._at.read.schema(schema).option("basePath", root).parquet(*paths)
+        found = self._asking(lambda: self._at.read.schema(schema).option("basePath", root).parquet(*paths))
         found.drop("day").createOrReplaceTempView(name)
         if not self.told:
             self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
@@ -61,15 +65,25 @@ class Spark:
 
     def write(self, select: str, folder: Path) -> None:
         """Write the rows of a select into a new folder that all executors see, as Parquet."""
-        self._at.sql(select).write.option("compression", "zstd").parquet(f"file://{folder.resolve()}")
+        found = self._at.sql(select)
+        self._asking(lambda: found.write.option("compression", "zstd").parquet(f"file://{folder.resolve()}"))
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """Give the rows of a select."""
-        return [tuple(row) for row in self._at.sql(select).collect()]
+        return [tuple(row) for row in self._asking(self._at.sql(select).collect)]
 
     def ordered(
         self, select: str, keys: Sequence[str], order: str, kernel: Kernel, schema: pa.Schema
     ) -> list[tuple[Any, ...]]:
         """Call a kernel with the rows of a select, sorted by a column: rows with equal keys are in one task."""
         rows = self._at.sql(select).repartition(*keys).sortWithinPartitions(*keys, order)
-        return [tuple(row) for row in rows.mapInArrow(kernel, from_arrow_schema(schema)).collect()]
+        return [tuple(row) for row in self._asking(rows.mapInArrow(kernel, from_arrow_schema(schema)).collect)]
+
+    @staticmethod
+    def _asking(ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except Exception as error:
+            if not any(word in str(error) for word in ("FILE_NOT_EXIST", "PATH_NOT_FOUND")):
+                raise
+            raise FilesGone("Files of the archive were merged meanwhile.") from error

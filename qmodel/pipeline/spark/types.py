@@ -45,6 +45,25 @@ def arrow_of(schema: StructType, keys: tuple[str, ...] = ()) -> pa.Schema:
     return found
 
 
+MICRO: pa.DataType = pa.timestamp("us", "UTC")
+"""The only type of Arrow that Spark reads as a TIMESTAMP."""
+
+
+def read_of(schema: StructType) -> pa.Schema:
+    """Give the Arrow types of columns that Spark reads."""
+    asked = arrow_of(schema)
+    fields = [
+        field.with_type(MICRO) if of.dataType.typeName() == "timestamp" else field
+        for field, of in zip(asked, schema.fields, strict=True)
+    ]
+    return pa.schema(fields)
+
+
+def micro(known: pa.Schema) -> pa.Schema:
+    """Give the columns of a table as Spark reads them: its timestamps count microseconds."""
+    return pa.schema([one.with_type(MICRO) if pa.types.is_timestamp(one.type) else one for one in known])
+
+
 def _arrow(of: DataType, path: str) -> DataType:
     """Give a type that Arrow has for every session: moments without their zone, which only changes their display."""
     name = of.typeName().partition("(")[0].split(" ")[0]

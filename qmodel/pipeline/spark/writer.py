@@ -65,6 +65,8 @@ def target(options: Mapping[str, str], schema: StructType, streaming: bool = Fal
             raise ValueError(f"{name} belongs to a request, and this write has none: give request=... as well.")
     if request and streaming:
         raise ValueError("A stream has no end, so it is no request: write each batch as one, with foreachBatch.")
+    if "at" in schema.names and schema["at"].dataType.typeName() == "timestamp_ntz":
+        raise ValueError("The column 'at' is a timestamp_ntz, which names no moment: cast(at as timestamp).")
     check(arrow_of(schema, keys), writing)
     return Target(url, writing, limit, priority, unnamed and streaming)
 

@@ -12,7 +12,7 @@ from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.archive.write import EVENTS
 from qmodel.pipeline.statistics import sql
 from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, date_of, figures
-from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError
+from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError, again_if_merged
 
 
 class Engine(Protocol):
@@ -48,7 +48,7 @@ def new_ranges(archive: Archive, counted: dict[str, int], namespace: str | None 
     if not there or namespace not in (None, *there):
         which = f"{archive.root} has no namespace {namespace!r}; it has {there}." if there else ""
         raise StatisticsError(
-            which or f"There is no archive at {archive.root}. Make one: qmodel spark archive --to {archive.root}"
+            which or f"There is no archive at {archive.root}. Make one: qmodel archive run {archive.root}"
         )
     found = {}
     for one in there if namespace is None else [namespace]:
@@ -68,6 +68,10 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
 
     Without `out` all events are new, and nothing is kept. Raises ArchiveError and StatisticsError.
     """
+    return again_if_merged(lambda: _count(engine, archive, out, namespace))
+
+
+def _count(engine: Engine, archive: Archive, out: str | None, namespace: str | None) -> dict[str, Range]:
     if out is None:
         new = new_ranges(archive, {}, namespace)
         engine.table("cells", _cells(engine) if define_views(engine, archive, new) else _no_cells())

@@ -168,7 +168,7 @@ def histogram_rows(found: dict[Name, Figures]) -> list[dict[str, Any]]:
 def group_rows(found: dict[Name, Figures]) -> list[dict[str, Any]]:
     """Give the failures by group as rows of a table."""
     return [
-        {**name._asdict(), "day": name.date, "group": group, "failures": count}
+        {**name._asdict(), "day": name.date, "failure_group": group, "failures": count}
         for name, one in found.items()
         for group, count in sorted(one.groups.items())
     ]

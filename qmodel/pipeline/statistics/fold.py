@@ -229,7 +229,9 @@ class Fold:
             tally.failed += 1
             tally.groups[group] += 1
 
-    def _retry(self, event: Event, jid: str, queue: str, worker: str, token: int, remaining: int, state: str) -> None:
+    def _retry(
+        self, event: Event, jid: str, queue: str, worker: str, token: int, remaining: int, state: str, group: str = ""
+    ) -> None:
         self._retried(self._keys(event.at, self.jobs[jid], queue, worker))
 
     def _lock_lost(self, event: Event, jid: str, queue: str, worker: str, token: int, cause: str) -> None:

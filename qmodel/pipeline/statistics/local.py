@@ -14,7 +14,7 @@ from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
-from qmodel.pipeline.statistics.runs import StatisticsError
+from qmodel.pipeline.statistics.runs import FilesGone, StatisticsError, check_columns
 from qmodel.pipeline.statistics.sql import DUCKDB
 
 T = TypeVar("T")
@@ -54,8 +54,9 @@ class DuckDB:
         if "://" in archive.root:
             raise StatisticsError(
                 f"On one machine statistics are of an archive that is a folder, and this is {archive.root}. Mount it, "
-                f"copy it, or ask Spark: qmodel spark statistics {archive.root}"
+                f"copy it, or ask Spark: qmodel statistics {archive.root} --on spark"
             )
+        check_columns(archive, files)
         columns = ", ".join(f"{DUCKDB.name(field.name)}" for field in SCHEMA)
         self._read(
             name,
@@ -120,7 +121,5 @@ class DuckDB:
             ) from None
         except duckdb.IOException as error:
             said = str(error).partition("\n")[0]
-            raise StatisticsError(
-                f"DuckDB says: {said}. If the archive was compacted meanwhile, run the command again: it lists the new "
-                f"files."
-            ) from None
+            gone = "No files found" in said or "No such file" in said
+            raise (FilesGone if gone else StatisticsError)(f"DuckDB says: {said}.") from None

@@ -17,7 +17,7 @@ from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.statistics import sql
 from qmodel.pipeline.statistics.count import Engine, define_views
 from qmodel.pipeline.statistics.fold import Fold, Key, Known, Lost
-from qmodel.pipeline.statistics.runs import Range, StatisticsError
+from qmodel.pipeline.statistics.runs import Range, StatisticsError, again_if_merged
 from qmodel.pipeline.statistics.tallies import Sample, Tally
 
 Kernel = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -73,8 +73,12 @@ def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int 
     if namespace not in archive.namespaces():
         raise StatisticsError(
             f"The archive {archive.root} has nothing of {namespace!r}; it has {archive.namespaces()}. Name it "
-            f"with --namespace, or archive first: qmodel spark archive --to {archive.root}"
+            f"with --namespace, or archive first: qmodel archive run {archive.root}"
         )
+    return again_if_merged(lambda: _fold(engine, archive, namespace, since))
+
+
+def _fold(engine: OrderedEngine, archive: Archive, namespace: str, since: int) -> Fold:
     last, holes = archive.last(namespace), archive.holes(namespace)
     fold = Fold(holes[-1].last if holes else 0)
     fold.last = last

@@ -16,14 +16,21 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from qmodel.errors import QmodelError
 from qmodel.pipeline.archive.commit import sync
+from qmodel.pipeline.archive.layout import Archive, File
+from qmodel.pipeline.events.schema import VERSION
+
+TRIES = 5
+"""The number of times that files are listed again if some were merged meanwhile."""
+
+T = TypeVar("T")
 
 COUNTS, CELLS, CARRIED = "counts.json", "cells", "carried"
 
@@ -38,6 +45,28 @@ class Range(NamedTuple):
 
 class StatisticsError(QmodelError):
     """Raised if earlier counts do not fit the archive. The message says what to do."""
+
+
+class FilesGone(StatisticsError):
+    """Raised if a file of the archive is not where it was listed: it was merged meanwhile. See `again_if_merged`."""
+
+
+def check_columns(archive: Archive, files: Iterable[File]) -> None:
+    """Refuse files with the columns of an earlier version, which SQL would not find. Raises StatisticsError."""
+    old = [file for file in files if file.version < VERSION]
+    if old:
+        raise StatisticsError(
+            f"{old[0].name} in {archive.root} has the columns of version {old[0].version}, and SQL needs those of "
+            f"version {VERSION}. Run `qmodel archive compact {archive.root}`: it gives all files the current columns."
+        )
+
+
+def again_if_merged(work: Callable[[], T]) -> T:
+    """Do work on the files of an archive; list them again if some were merged meanwhile, and do it anew."""
+    for _ in range(TRIES - 1):
+        with suppress(FilesGone):
+            return work()
+    return work()
 
 
 class Busy(StatisticsError):

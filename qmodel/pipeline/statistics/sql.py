@@ -49,6 +49,7 @@ class Dialect(NamedTuple):
     escape: str  # what escapes a quote in a text, and itself
     each: str  # the function that makes a row of each element of a list
     moment: str  # a timestamp of milliseconds since 1970
+    ms: str  # and the other way around
 
     def name(self, name: str) -> str:
         """Quote a name."""
@@ -60,8 +61,8 @@ class Dialect(NamedTuple):
         return "'" + (doubled if self.escape == "'" else doubled.replace("'", f"{self.escape}'")) + "'"
 
 
-DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'", "unnest", "epoch_ms(cast({0} as bigint))")
-SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\", "explode", "timestamp_millis({0})")
+DUCKDB = Dialect('"', "last_value({0} ignore nulls)", "'", "unnest", "epoch_ms(cast({0} as bigint))", "epoch_ms({0})")
+SPARK = Dialect("`", "last_value({0}) ignore nulls", "\\", "explode", "timestamp_millis({0})", "unix_millis({0})")
 
 
 def slim(relation: str, ranges: str, dialect: Dialect) -> str:
@@ -70,18 +71,18 @@ def slim(relation: str, ranges: str, dialect: Dialect) -> str:
     Each tag of a put is a row `tagged` with the sequence of the put.
     """
     kinds = ", ".join(f"'{kind}'" for kind in sorted(HANDLERS))
-    at, event, group = map(dialect.name, ("at", "event", "group"))
+    moment = dialect.ms.format("happened_at")
     joined = f"from {relation} as events join {ranges} as ranges on ranges.namespace = events.namespace"
     return f"""
-    select events.namespace, seq, {at} as moment, 'tagged' as event, jid, queue, klass, worker,
-      {dialect.each}(tags) as tag, {group} as failure, cause, wait_ms as ms
+    select events.namespace, seq, {moment} as moment, 'tagged' as event, jid, queue, klass, worker,
+      {dialect.each}(tags) as tag, failure_group as failure, cause, wait_ms as ms
     {joined}
-    where {event} = 'put' and tags is not null and seq > ranges.after and seq <= ranges.until
+    where event = 'put' and tags is not null and seq > ranges.after and seq <= ranges.until
     union all
-    select events.namespace, seq, {at} as moment, {event} as event, jid, queue, klass, worker, tag, {group} as failure,
+    select events.namespace, seq, {moment} as moment, event, jid, queue, klass, worker, tag, failure_group as failure,
       cause, coalesce(wait_ms, run_ms) as ms
     {joined}
-    where {event} in ({kinds}) and seq > ranges.after and seq <= ranges.until
+    where event in ({kinds}) and seq > ranges.after and seq <= ranges.until
     """
 
 

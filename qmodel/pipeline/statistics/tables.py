@@ -27,7 +27,7 @@ COPIED = 100_000
 
 HEAD = [("namespace", pa.string()), ("day", pa.string()), ("kind", pa.string()), ("name", pa.string())]
 BINS = pa.schema([*HEAD, ("measure", pa.string()), ("from_s", pa.int64()), ("count", pa.int64())])
-GROUPS = pa.schema([*HEAD, ("group", pa.string()), ("failures", pa.int64())])
+GROUPS = pa.schema([*HEAD, ("failure_group", pa.string()), ("failures", pa.int64())])
 
 
 def figures_schema() -> pa.Schema:

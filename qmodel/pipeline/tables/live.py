@@ -18,6 +18,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.lifecycle import STATES
+from qmodel.contract.redaction import redacted
 from qmodel.pipeline.arrow import pa
 
 PAGE = 500
@@ -102,7 +103,7 @@ JOBS: dict[str, tuple[pa.DataType, Callable[[replies.Job], Any]]] = {
     "klass": (pa.string(), lambda job: job.klass),
     "queue": (pa.string(), lambda job: job.queue),
     "state": (pa.string(), lambda job: job.state),
-    "data": (pa.string(), lambda job: job.data),
+    "data": (pa.string(), lambda job: redacted(job.data)),
     "priority": (pa.int64(), lambda job: job.priority),
     "retries": (pa.int64(), lambda job: job.retries),
     "remaining": (pa.int64(), lambda job: job.remaining),

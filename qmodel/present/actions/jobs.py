@@ -47,7 +47,7 @@ def _put(fields: Fields) -> list[ops.Operation]:
     put = new_job(
         fields.needed("queue"),
         fields.needed("klass"),
-        text=fields.text("data") or "null",
+        text=fields.data() or "null",
         priority=fields.whole_or_none("priority"),
         delay=(fields.duration_or_none("delay") or 0) / 1000,
         retries=fields.whole_or_none("retries"),
@@ -80,7 +80,7 @@ ACTIONS: dict[str, Action] = {
     "put": Once("Enqueue", make=_put, tell=lambda f, found: f"Job {found[0]} is in queue {f.text('queue')}."),
     "update": Once(
         "Replace the data",
-        make=lambda f: [ops.Update(f.needed("jid"), f.text("data"))],
+        make=lambda f: [ops.Update(f.needed("jid"), f.data())],
         tell=said("The data is replaced."),
     ),
     "retry-jobs": Once("Retry", make=lambda f: [ops.RetryMany(jids=f.jids())], tell=_retried),
@@ -101,6 +101,13 @@ ACTIONS: dict[str, Action] = {
         ("cascade", "and all jobs that depend on it"),
         make=lambda f: [ops.Cancel(f.jids(), bool(f.text("cascade")))],
         tell=_canceled,
+    ),
+    "delete-jobs": Once(
+        "Delete",
+        "Delete {jobs}, whatever their states? A worker that runs one loses it.",
+        ("cascade", "and all jobs that depend on it"),
+        make=lambda f: [ops.Cancel(f.jids(), bool(f.text("cascade")), True)],
+        tell=lambda f, found: f"{counted(len(found[0]), 'job')} deleted.",
     ),
     "timeout": Once(
         "Take the lease",

@@ -122,6 +122,6 @@ def up_to(count: int) -> Step:
     return Step(count, 0, count > 0)
 
 
-def of_bulk(reply: replies.Bulk) -> Step:
+def of_bulk(reply: replies.Bulk | replies.Cleaned) -> Step:
     """Read the reply of an operation that continues from a cursor."""
     return Step(reply.done, reply.passed, bool(reply.cursor), reply.cursor)

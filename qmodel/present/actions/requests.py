@@ -33,7 +33,7 @@ ACTIONS: dict[str, Action] = {
     ),
     "publish": Once(
         "Publish",
-        make=lambda f: [ops.Publish(f.needed("subject"), f.text("data") or "null")],
+        make=lambda f: [ops.Publish(f.needed("subject"), f.data() or "null")],
         tell=lambda f, found: f"Message {found[0]:,} is published.",
     ),
     "unsubscribe": Once(

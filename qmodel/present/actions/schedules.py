@@ -12,7 +12,7 @@ def _schedule(fields: Fields) -> list[ops.Operation]:
     update = ops.RecurUpdate(
         fields.needed("jid"),
         queue=fields.text("queue") or None,
-        data=fields.text("data") or None,
+        data=fields.data() or None,
         interval_ms=fields.duration_or_none("every"),
         priority=fields.whole_or_none("priority"),
         retries=fields.whole_or_none("retries"),

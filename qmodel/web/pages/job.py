@@ -29,7 +29,7 @@ TEXT = 20_000
 def _results(site: Site, jid: str, given: Any) -> list[replies.Result]:
     """Take the results of dependencies; if they are too many bytes for a reply, read the first ones."""
     if isinstance(given, OverBudget):
-        return list(site.source.client.execute(ops.Results(jid, 0, int(given.parts))))
+        return list(site.source.ask(ops.Results(jid, 0, int(given.parts))))
     return [] if isinstance(given, RefusedError) else list(given)
 
 
@@ -37,7 +37,7 @@ def show(request: Request) -> Response:
     """Show a job."""
     site = site_of(request)
     jid = queries.needed(request, "jid")
-    job, reasons, results = site.source.client.execute_many([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
+    job, reasons, results = site.source.try_all([ops.Get(jid), ops.Why(jid), ops.Results(jid)])
     job = _found(jid, job)
     now, related = site.source.now(), _related(site, job)
     return site.page(

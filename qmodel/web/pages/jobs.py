@@ -16,7 +16,7 @@ from qmodel.web.site import site_of
 
 def wanted_by(request: Request) -> Wanted:
     """Read the filter of a request's query."""
-    names = ("queue", "state", "klass", "tag", "worker", "group", "text")
+    names = ("queue", "state", "klass", "tag", "worker", "group", "jid", "text")
     queries.choice(request, "state", ("", *STATES), "")
     return Wanted(**{name: queries.text(request, name) for name in names})
 
@@ -48,7 +48,7 @@ def find(request: Request) -> Response:
         (ops.SubscriptionGet(name), "/subscription", "name"),
         (ops.MetadataGet(name), "/klass", "name"),
     ]
-    replies = site.source.client.execute_many([op for op, _, _ in tries])
+    replies = site.source.try_all([op for op, _, _ in tries])
     for reply, (_, path, query) in zip(replies, tries, strict=True):
         if _is_there(reply):
             return RedirectResponse(site.link(request, path, **{query: name}), 303)

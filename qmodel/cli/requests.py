@@ -1,4 +1,4 @@
-"""`qmodel spark requests`: enqueue the rows of a table as jobs, and collect their results in a table."""
+"""`qmodel requests`: on Spark, enqueue the rows of a table as jobs, and collect their results in a table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
+from qmodel.cli.on import master_option, on_spark
 from qmodel.cli.session import common, session
-from qmodel.cli.spark.execute import reason, spark_session
-from qmodel.errors import QmodelError
 
 
 @click.command("requests")
@@ -26,28 +25,24 @@ from qmodel.errors import QmodelError
 @click.option("--limit", default=100, show_default=True, help="The most jobs that run at a time.")
 @click.option("--priority", default=0, show_default=True, help="The priority of the jobs; lower runs sooner.")
 @click.option("--retries", type=int, help="The retries of a job.  [default: as with any put, 5]")
+@master_option
 @click.option("--timeout", type=float, help="Seconds to wait for the end.  [default: unlimited]")
 def command(pieces: str, out: str | None, form: str, timeout: float | None, **given: Any) -> None:
-    """Enqueue the rows of PIECES, a table, as one request, and collect the results of the jobs.
+    """Enqueue the rows of PIECES, a table, as one request on Spark, and collect the results of the jobs.
 
     After a crash run the same command again: no row is enqueued twice. Exit code 1 if a row was not completed.
     """
     at = session()
     given["key"] = tuple(name.strip() for name in given["key"].split(",") if name.strip())
-    spark = spark_session("requests")
-    from qmodel.pipeline.spark.requests import perform
-
     header = {"header": "true", "inferSchema": "true"} if form == "csv" else {}
-    try:
+    with on_spark("requests") as spark:
+        from qmodel.pipeline.spark.requests import perform
+
         frame = spark.read.format(form).options(**header).load(pieces)
         answers = perform(frame, timeout=float("inf") if timeout is None else timeout, url=at.url, **given)
         if out:
             answers.write.parquet(out)
         states = {row["state"]: row["count"] for row in answers.groupBy("state").count().orderBy("state").collect()}
-    except QmodelError:
-        raise
-    except Exception as error:
-        raise QmodelError(reason(error)) from None
     if at.json:
         at.answer({"id": given["id"], "states": states, "out": out})
     else:

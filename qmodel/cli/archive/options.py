@@ -8,50 +8,53 @@ from typing import Any
 import click
 
 from qmodel.cli.convert import DURATION
+from qmodel.cli.live import need
+from qmodel.cli.on import on_options
+
+EVENTS, JOURNAL = "events", "journal"
+"""The kinds of rows (`qmodel.pipeline.archive.kinds`, which needs pyarrow)."""
 
 
 def archive_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options --to, --namespace and --local."""
+    """Give a command what all have: the archive, and where the work is done."""
     options = (
-        click.option(
-            "--to", "root", required=True, metavar="DIR", help="The archive: a folder, or s3://, gs://, hdfs://."
-        ),
+        click.argument("root", metavar="ARCHIVE"),
         click.option("--namespace", metavar="NAME", help="Only this namespace."),
-        click.option(
-            "--local",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Run without Spark, in this many processes of this machine.",
-        ),
+        on_options,
+        click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="With --on local."),
     )
     for option in reversed(options):
         function = option(function)
     return function
-
-
-def on_fork_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --on-fork."""
-    return click.option(
-        "--on-fork",
-        type=click.Choice(["stop", "keep"]),
-        default="stop",
-        show_default=True,
-        help="If the server lost what is archived: stop, or keep that aside in _lost, and go on.",
-    )(function)
 
 
 def adding_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that adds events the options --every, --skip-gaps, --on-fork and --rows."""
     every = "Continue, and read new events in this interval: 10s, 1m."
+    on_fork = click.option(
+        "--on-fork",
+        type=click.Choice(["stop", "keep"]),
+        default="stop",
+        show_default=True,
+        help="If the server lost what is archived: stop, or keep that aside in _lost, and go on.",
+    )
     options = (
         click.option("--every", type=DURATION, metavar="TIME", help=every),
         click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue."),
-        on_fork_option,
+        on_fork,
         click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]"),
     )
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def place(root: str, kind: str) -> str:
+    """Find the folder of a kind in the archive."""
+    need("pyarrow", "arrow", "archive")
+    from qmodel.pipeline.archive.kinds import opened
+
+    return opened(root, kind, apart=True).root
 
 
 def lost_ranges(found: Any) -> str:

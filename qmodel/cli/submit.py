@@ -1,4 +1,4 @@
-"""The program for spark-submit: the arguments after it are those of `qmodel spark`. With none, it prints its path."""
+"""The program for spark-submit: the arguments after it are those of `qmodel`. With none, it prints its path."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ if __name__ == "__main__":
     else:
         from qmodel.cli import cli
 
-        cli(["spark", *sys.argv[1:]], prog_name="qmodel")
+        cli(sys.argv[1:], prog_name="qmodel")

@@ -1,80 +1,73 @@
-"""`qmodel spark archive`: archive all events, in Parquet."""
+"""`qmodel archive run`: add all new events, and entries of the journal, to the archive."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import adding_options, archive_options, lost_ranges, ranges
-from qmodel.cli.spark.execute import performing
+from qmodel.cli.archive.options import EVENTS, JOURNAL, adding_options, archive_options, lost_ranges, place, ranges
+from qmodel.cli.on import performing
+from qmodel.cli.session import session
 from qmodel.errors import ConnectError, QmodelError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from qmodel.pipeline.archive.write import Progress
     from qmodel.processes import Run
 
 
-@click.command("archive")
+@click.command("run")
 @archive_options
+@click.option("--journal", is_flag=True, help="Archive the journal, too; `qmodel audit ARCHIVE` audits it.")
+@click.option("--no-events", is_flag=True, help="With --journal: only the journal.")
+@click.option("--take", is_flag=True, help="With --journal: also keep the state that the server has now.")
 @adding_options
 def command(
     root: str,
     namespace: str | None,
-    local: int | None,
+    on: str,
+    processes: int,
+    journal: bool,
+    no_events: bool,
+    take: bool,
     every: int | None,
-    skip_gaps: bool,
     on_fork: str,
-    rows: int | None,
+    **adding: Any,
 ) -> None:
     """Add all new events to the archive.
 
     It may be killed and restarted at any time: the names of the files say what is archived. If the server no longer
     keeps events that are not archived, the exit code is 1, and the message names them: archive more often, or raise
-    max-events.
+    max-events. If the server lost events that are archived (a failover, a restored backup), nothing is added, and the
+    exit code is 1; with --on-fork keep, those are moved to _lost, and the server's own are added.
 
-    If the server lost events that are archived already (a failover, a restored backup), nothing is added, and the exit
-    code is 1. With --on-fork keep, those are moved to _lost, and the server's own are added.
-
-    \b
-        qmodel --url redis://host spark archive --to /data/events --every 1m
-        qmodel --url redis://host spark archive --to /data/events --local 2
+    With --take, a segment of the journal begins: `qmodel audit ARCHIVE` executes segments side by side.
     """
-    add(root, namespace, local, every, skip_gaps=skip_gaps, on_fork=on_fork, rows=rows)
-
-
-def add(
-    root: str,
-    namespace: str | None,
-    local: int | None,
-    every: int | None,
-    *,
-    skip_gaps: bool,
-    on_fork: str,
-    rows: int | None,
-    more: Callable[[str], None] = lambda url: None,
-) -> None:
-    """Add new events, once or in an interval (ms), on Spark or in `local` processes; `more` is called after them."""
+    if not journal and (no_events or take):
+        raise click.UsageError("--no-events and --take are about the journal: give --journal, too.")
     url = session().url
     if url.startswith("memory:"):
         raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
+    events = None if no_events else place(root, EVENTS)
+    entries = place(root, JOURNAL) if journal else None
     stop = threading.Event()
     if every is not None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-    with performing("archive", local) as run:
+    with performing("archive run", on, processes) as run:
         from qmodel.pipeline.archive.commit import Busy
 
         while True:
             try:
-                _once(url, root, namespace or "", run, skip_gaps, on_fork, rows)
-                more(url)
+                if events:
+                    _once(url, events, namespace or "", run, on_fork=on_fork, **adding)
+                if entries:
+                    _journal(url, entries, namespace or "", take, on_fork)
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
@@ -83,11 +76,32 @@ def add(
                 return
 
 
-def _once(url: str, root: str, namespace: str, run: Run, skip_gaps: bool, on_fork: str, rows: int | None) -> None:
+def _journal(url: str, root: str, namespace: str, take: bool, on_fork: str) -> None:
+    """Add the new entries of the journal, and keep the state after them if asked."""
+    from qmodel.client.sync import Client
+    from qmodel.pipeline.archive.write import namespace_of
+    from qmodel.pipeline.journal import archive
+
+    at, state = session(), None
+    added = sum(count for _, count in archive.archive(url, root, namespace=namespace, on_fork=on_fork))
+    if take:
+        from qmodel.backends.redis.take_snapshot import taken
+
+        with Client(url) as client:
+            state = archive.keep(root, namespace or namespace_of(client), taken(url))
+    if at.json:
+        at.answer({"entries": added} | ({} if state is None else {"state": state}))
+        return
+    kept = "" if state is None else f" A state is kept after {state}."
+    click.echo(f"{counted(added, 'entry', 'entries')} of the journal added.{kept}")
+
+
+def _once(url: str, root: str, namespace: str, run: Run, *, rows: int | None, **adding: Any) -> None:
+    """Add the events up to the newest one."""
     from qmodel.pipeline.archive.write import ROWS, archive
 
     warned = False
-    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, skip_gaps=skip_gaps, on_fork=on_fork)
+    found = archive(url, root, namespace=namespace, run=run, rows=rows or ROWS, **adding)
     for progress in _sentence(found):
         _tell(progress)
         if not warned and progress.margin < progress.kept / 4:
@@ -129,6 +143,3 @@ def _tell(progress: Progress) -> None:
     )
     if progress.holes:
         click.echo(f"{progress.namespace} recorded as lost: {ranges(progress.holes)}", err=True)
-
-
-common(command)

@@ -1,4 +1,4 @@
-"""`qmodel spark verify`: check that an archive has each event once."""
+"""`qmodel archive verify`: check that an archive has each event once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmodel.cli.session import common, session
-from qmodel.cli.spark.archive_options import archive_options, lost_ranges, ranges
-from qmodel.cli.spark.execute import performing
+from qmodel.cli.archive.options import EVENTS, archive_options, lost_ranges, place, ranges
+from qmodel.cli.on import performing
+from qmodel.cli.session import session
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
@@ -18,21 +18,13 @@ if TYPE_CHECKING:
 @click.command("verify")
 @archive_options
 @click.option("--record-missing", is_flag=True, help="Record missing events as lost, so that the archiver continues.")
-def command(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
-    """Read all files of the archive; exit with 1 if an event is missing or there twice, or a file is damaged.
+def command(root: str, namespace: str | None, on: str, processes: int, record_missing: bool) -> None:
+    """Read all event files; exit with 1 if an event is missing or there twice, or a file is damaged.
 
     Events that are recorded as lost are listed, and are no error.
-
-    \b
-        qmodel spark verify --to /data/events
     """
-    check(root, namespace, local, record_missing)
-
-
-def check(root: str, namespace: str | None, local: int | None, record_missing: bool) -> None:
-    """Verify an archive, on Spark or in `local` processes; exit with 1 if it is not whole."""
-    whole = True
-    with performing("verify", local) as run:
+    whole, root = True, place(root, EVENTS)
+    with performing("archive verify", on, processes) as run:
         from qmodel.pipeline.archive.verify import record_missing as record
         from qmodel.pipeline.archive.verify import verify
 
@@ -66,6 +58,3 @@ def _tell(verdict: Verdict) -> None:
         click.echo(f"  lost by the server after a fork, in _lost: {lost_ranges(verdict.lost)}")
     for fault in verdict.faults:
         click.echo(f"  {fault}")
-
-
-common(command)

@@ -1,0 +1,1 @@
+"""Parts of the application that Django finds by their place."""
