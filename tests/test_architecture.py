@@ -317,6 +317,12 @@ def test_a_hard_clause_is_noticed() -> None:
 # ---- the tests themselves
 
 
+def test_no_test_waits_without_a_limit_for_a_process() -> None:
+    """`tests/processes.py` starts those that a block waits for."""
+    places = {path.name for path in (ROOT / "tests").rglob("*.py") if "with subprocess" + ".Popen(" in path.read_text()}
+    assert places == {"processes.py"}
+
+
 @pytest.mark.xdist_group("together")
 def test_the_tests_of_a_group_run_in_one_process(request: pytest.FixtureRequest) -> None:
     """Some versions of pytest and pytest-xdist ignore groups; then each process repeats their long first steps."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import signal
-
 import click
 
 from qmodel.cli.live import need
 from qmodel.cli.session import common, session
 from qmodel.errors import QmodelError
-from qmodel.present.numbers import counted
+from qmodel.integrations.outbox import EVERY
 
 
 @click.command("outbox")
 @click.option("--database", required=True, metavar="URL", help="Of SQLAlchemy: postgresql+psycopg://host/shop, ...")
 @click.option("--table", default="qmodel_outbox", show_default=True, help="The table of the outbox.")
 @click.option("--schema", default=None, help="The schema of the table.")
-@click.option("--every", default=0.5, show_default=True, metavar="SECONDS", help="Between two looks at the table.")
+@click.option("--every", default=EVERY, show_default=True, metavar="SECONDS", help="Between two looks at the table.")
 @click.option("--once", is_flag=True, help="Put what is there, print how many rows were found, and end.")
 def command(database: str, table: str, schema: str | None, every: float, once: bool) -> None:
     """Put the jobs that transactions have written into the table of an outbox, and delete the rows.
@@ -47,15 +45,13 @@ def command(database: str, table: str, schema: str | None, every: float, once: b
         )
     relay = outbox.relay(engine, at.client, every)
     if not once:
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, lambda *_: relay.end())
-        relay.run()
+        relay.run_until_signal()
         return
     try:
         moved = relay.once()
     except DBAPIError as error:
         raise QmodelError(f"The database refuses: {error.orig}.") from None
-    click.echo(f"{counted(moved.done, 'row')} became jobs, {moved.refused:,} were refused.")
+    click.echo(moved)
     if moved.refused:
         click.get_current_context().exit(1)
 

@@ -35,6 +35,7 @@ from qmodel.app import App, Completed, Context, Failed, JobType, Outcome, Retrie
 from qmodel.app.errors import DeclarationError, LoadError
 from qmodel.contract import replies
 from qmodel.errors import BadArgument, DataError
+from qmodel.integrations.outbox import Relay, attach
 
 
 def _framework() -> str:
@@ -218,16 +219,13 @@ def _database(outbox: str | bool) -> str:
 
 def _relay_in_workers(app: App, outbox: str | bool) -> None:
     """Let each worker of an app put the jobs of an outbox, from its start to its end."""
-    relays: list[Any] = []
 
-    def start(worker: object) -> None:
+    def make() -> Relay:
         from qmodel.integrations.django_outbox import jobs
 
-        relays.append(jobs.relay(app.client, _database(outbox)))
-        relays[-1].start()
+        return jobs.relay(app.client, _database(outbox))
 
-    app.on("worker_start")(start)
-    app.on("worker_stop")(lambda worker: relays.pop().stop())
+    attach(app, make)
 
 
 def _options(task: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ other row.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from qmodel import runtime
 from qmodel.client.sync import Client
@@ -25,6 +26,9 @@ from qmodel.errors import ConnectError, QmodelError, error_of
 from qmodel.model.engine import fault
 from qmodel.present.numbers import counted
 from qmodel.wire import as_json
+
+if TYPE_CHECKING:
+    from qmodel.app import App
 
 log = logging.getLogger("qmodel.integrations.outbox")
 
@@ -64,6 +68,9 @@ class Moved(NamedTuple):
 
     done: int
     refused: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.done, 'row')} became jobs, {self.refused:,} were refused."
 
 
 def record(put: ops.Put) -> Record:
@@ -148,6 +155,12 @@ class Relay:
                 log.warning("The outbox waits %.0f seconds and tries again: %s", pause, error)
             self._stopped.wait(pause)
 
+    def run_until_signal(self) -> None:
+        """Relay until SIGTERM or SIGINT ends the process, after the rows that are under way."""
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: self.end())
+        self.run()
+
     def once(self) -> Moved:
         """Put the jobs of all rows that are there. Raises ConnectError, and errors of the database."""
         done = refused = 0
@@ -156,12 +169,11 @@ class Relay:
         return Moved(done, refused)
 
     def end(self) -> None:
-        """End after the rows that are under way, and do not wait: for signal handlers."""
+        """End after the rows that are under way, and do not wait."""
         self._stopped.set()
 
     def start(self) -> None:
         """Relay in a thread."""
-        self._stopped = runtime.Event()
         self._thread = runtime.Thread(target=self.run, name="qmodel-outbox", daemon=True)
         self._thread.start()
 
@@ -170,3 +182,15 @@ class Relay:
         self.end()
         if self._thread is not None:
             self._thread.join()
+
+
+def attach(app: App, make: Callable[[], Relay]) -> None:
+    """Let each worker of an app relay in a thread of its own, from its start to its end."""
+    relays: list[Relay] = []
+
+    def start(worker: object) -> None:
+        relays.append(make())
+        relays[-1].start()
+
+    app.on("worker_start")(start)
+    app.on("worker_stop")(lambda worker: relays.pop().stop())

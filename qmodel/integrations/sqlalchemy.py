@@ -6,7 +6,9 @@ with Session(engine) as session, session.begin():
     session.add(order)
     outbox.put(session, send_receipt.make(order.id))
 
-outbox.attach(app, engine)  # the workers relay; or: qmodel outbox --database URL
+outbox.attach(app, engine)
+
+Then the workers relay; `qmodel outbox --database URL` does the same without a worker.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
-from qmodel.integrations.outbox import EVERY, TOGETHER, Moved, Relay, Row, record, send
+from qmodel.integrations.outbox import EVERY, TOGETHER, Moved, Relay, Row, attach, record, send
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
@@ -66,14 +68,14 @@ class Outbox:
         A job comes from `send.make(...)` of a job type, or `new(...)` of a queue. A `delay` counts from the moment at
         which the relay puts the job; `at` says a moment. Raises BadArgument for an argument that no put may have.
         """
-        rows = [record(job)._asdict() for job in jobs]
+        rows = _rows(jobs)
         if rows:
             session.execute(insert(self.table), rows)
         return [row["jid"] for row in rows]
 
     async def aput(self, session: AsyncSession, *jobs: ops.Put) -> list[str]:
         """Do the same with a session or connection of an event loop."""
-        rows = [record(job)._asdict() for job in jobs]
+        rows = _rows(jobs)
         if rows:
             await session.execute(insert(self.table), rows)
         return [row["jid"] for row in rows]
@@ -101,6 +103,8 @@ class Outbox:
 
     def attach(self, app: App, engine: Engine, every: float = EVERY) -> None:
         """Let each worker of an app relay in a thread of its own, from its start to its end."""
-        relay = Relay(lambda: self.move(engine, app.client), every, (DBAPIError,))
-        app.on("worker_start")(lambda worker: relay.start())
-        app.on("worker_stop")(lambda worker: relay.stop())
+        attach(app, lambda: self.relay(engine, app.client, every))
+
+
+def _rows(jobs: tuple[ops.Put, ...]) -> list[dict[str, str]]:
+    return [record(job)._asdict() for job in jobs]

@@ -27,6 +27,10 @@ class Killed(BaseException):
     """This strand's process was killed, or the run is over."""
 
 
+class Deadlock(BaseException):
+    """All strands wait, and nothing will ever happen. It is raised in the main strand."""
+
+
 class Process:
     """A group of strands that dies as one. `skew` is the error of its clock in seconds."""
 
@@ -75,6 +79,7 @@ class Baton:
         self.strands: dict[int, Strand] = {}
         self.current = self.main = Strand(0, "main", Process("main"))
         self.strands[0] = self.main
+        self._idents = {_thread.get_ident()}
         self._nobody = Strand(-1, "nobody", Process("nobody"))
 
     # ---- strands
@@ -86,6 +91,7 @@ class Baton:
         self.strands[strand.number] = strand
 
         def body() -> None:
+            self._idents.add(_thread.get_ident())
             strand.gate.acquire()
             try:
                 if not process.dead:
@@ -97,11 +103,16 @@ class Baton:
                     self.errors.append(f"{process.name}/{name}: {type(error).__name__}: {error}")
             strand.over = True
             del self.strands[strand.number]
+            self._idents.discard(_thread.get_ident())
             self._next().gate.release()
 
         _thread.start_new_thread(body, ())
         self.wake(strand)
         return strand
+
+    def runs_here(self) -> bool:
+        """Whether this thread is one of the strands. A process may have threads that nobody simulates."""
+        return _thread.get_ident() in self._idents
 
     def kill(self, process: Process) -> None:
         """Kill a process: its strands end where they block next."""
@@ -196,7 +207,9 @@ class Baton:
         ahead, ready = self._ahead, self._ready
         while not ready or (ahead and ahead[0][0] <= self.now):
             if not ahead:
-                raise AssertionError("deadlock: nothing will ever happen")
+                self.main.raises = Deadlock
+                ready.append(self.main)
+                break
             moment, _, strand, turn, act = heapq.heappop(ahead)
             if moment > self.now:
                 self.now = moment

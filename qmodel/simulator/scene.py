@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, BinaryIO, Final
 
+from qmodel import runtime
 from qmodel.simulator import strands
 from qmodel.simulator.baton import Baton, Killed
 from qmodel.simulator.loop import Loop
@@ -38,7 +39,17 @@ class Scene:
         self.oracles = Oracles(lambda: self.baton.now, lambda: self.net.faulted_at)
 
     def machine(self) -> dict[str, Any]:
-        """Give what stands in place of the names of `runtime`."""
+        """Give what stands in place of the names of `runtime`. Threads that are no strands have the machine itself."""
+        return {name: self._for_strands(made, getattr(runtime, name)) for name, made in self._simulated().items()}
+
+    def _for_strands(self, simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+        def chosen(*args: Any, **named: Any) -> Any:
+            act = simulated if self.baton.runs_here() else real
+            return act(*args, **named)
+
+        return chosen
+
+    def _simulated(self) -> dict[str, Callable[..., Any]]:
         baton, ids = self.baton, Random(f"{self.seed} ids")
         redis_class = connection_class(baton, self.net)
         return {

@@ -18,7 +18,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.errors import ConnectError
 from qmodel.simulator import oracles, strands
-from qmodel.simulator.baton import Process
+from qmodel.simulator.baton import Deadlock, Process
 from qmodel.simulator.clients import QUEUES, Clients
 from qmodel.simulator.cluster import Cluster
 from qmodel.simulator.disk import SimulatedDisk
@@ -234,6 +234,8 @@ def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = Non
         with runtime.replaced(world.machine()):
             try:
                 world.run()
+            except Deadlock:
+                world.oracles.found("something can happen", "all threads wait for each other")
             except ConnectError as error:
                 world.oracles.found("the run is whole", str(error))
             finally:

@@ -75,10 +75,7 @@ class Turns:
 
     def set_aside(self, shard: int) -> None:
         """Let an open shard that has given all it has rest until a job of it ends."""
-        if shard in self._open:
-            if self._open[0] == shard:
-                self._served = 0
-            self._open.remove(shard)
+        if self._take_out(shard):
             self._resting.add(shard)
 
     def end_rest(self, shard: int) -> None:
@@ -109,9 +106,15 @@ class Turns:
         self.open(shard)
 
     def _close(self, shard: int) -> None:
-        if shard in self._open:
-            if self._open[0] == shard:
-                self._served = 0
-            self._open.remove(shard)
+        self._take_out(shard)
         self._resting.discard(shard)
         self._gave.discard(shard)
+
+    def _take_out(self, shard: int) -> bool:
+        """Take a shard out of the open ones; return whether it was one."""
+        if shard not in self._open:
+            return False
+        if self._open[0] == shard:
+            self._served = 0
+        self._open.remove(shard)
+        return True

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.test_commands import real
+from tests.processes import started
 from tests.servers import Server
 
 
@@ -68,7 +69,7 @@ def test_the_doctor_finds_a_key_that_somebody_else_wrote(run: Run, url: str, ser
 def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) -> None:
     run("put", "q", "A", "--jid", "a", "--url", url)
     command = [sys.executable, "-m", "qmodel", "events", "--follow", "--url", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None and following.stderr is not None
         assert "epoch_begun" in following.stdout.readline()
         first = following.stdout.readline()

@@ -24,6 +24,7 @@ from qmodel.errors import ConnectError, QmodelError
 from qmodel.processes import spread
 from tests.conformance.faults import FAULTS, Wrong
 from tests.conformance.planted import Mortal, Planted, end
+from tests.processes import started
 from tests.servers import ROOT, server_commands
 
 pytestmark = pytest.mark.tester
@@ -138,7 +139,7 @@ def test_a_private_server_ends_with_its_process_however_that_ends(name: str, tmp
     except ConnectError as absent:
         pytest.skip(str(absent))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", HOLD, name], stdout=subprocess.PIPE, env=environment) as process:
+    with started([sys.executable, "-c", HOLD, name], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         server = int(process.stdout.readline())
         assert len(list(tmp_path.iterdir())) == 1

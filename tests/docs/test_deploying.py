@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import started
 from tests.servers import ROOT, Server
 from tests.worker.support import free_port, until
 
@@ -91,7 +92,7 @@ def test_the_command_line_runs_becomes_ready_and_ends_at_the_signal(kind: str, s
     extra = [] if "--health-port" in words else ["--health-port", str(port)]
     environment = {**os.environ, "QMODEL_URL": f"{server.url}?prefix={kind}:", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "qmodel", *words[1:], *extra]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as process:
+    with started(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as process:
         until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}/ready"))
         process.terminate()
         assert process.wait(60) == 0

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from qmodel.client.sync import Client
 from qmodel.http import create
+from tests.processes import started
 from tests.servers import ROOT
 
 HERE = "http://localhost"
@@ -36,7 +37,7 @@ def api(url: str) -> Iterator[TestClient]:
 def served(*options: str) -> Iterator[str]:
     """`qmodel http` as a process; gives where it serves."""
     command = [sys.executable, "-m", "qmodel", "http", "--port", "0", *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with started(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             found = re.search(r"at (http://\S+)$", process.stdout.readline())

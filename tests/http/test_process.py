@@ -20,6 +20,7 @@ import pytest
 from qmodel.client.sync import Client
 from tests.http.conftest import served
 from tests.http.test_events import Stream
+from tests.processes import started
 from tests.servers import ROOT, chosen_servers, running
 
 
@@ -103,7 +104,7 @@ def at_port(port: int) -> Iterator[None]:
     """A server at a port, as if it were started anew; killed at the end."""
     program = next(one.program for one in chosen_servers() if one.program)
     command = [program, "--port", str(port), "--save", "", "--appendonly", "no"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    with started(command, stdout=subprocess.DEVNULL) as process:
         try:
             until = time.monotonic() + 60
             while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:

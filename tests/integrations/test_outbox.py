@@ -27,6 +27,7 @@ from qmodel.errors import BadArgument, ConnectError
 from qmodel.integrations.outbox import Moved, Relay
 from qmodel.integrations.sqlalchemy import Outbox
 from qmodel.worker import Worker
+from tests.processes import started
 from tests.servers import ROOT, Server
 
 
@@ -241,12 +242,14 @@ def test_workers_relay(engine: sqlalchemy.Engine) -> None:
     worker = Worker(app, ["default"])
     thread = threading.Thread(target=worker.run)
     thread.start()
-    with engine.begin() as connection:
-        outbox.put(connection, receipt.make(7))
-    assert performed.wait(60)
-    worker.stop()
-    thread.join(60)
-    app.close()
+    try:
+        with engine.begin() as connection:
+            outbox.put(connection, receipt.make(7))
+        assert performed.wait(60)
+    finally:
+        worker.stop()
+        thread.join(60)
+        app.close()
 
 
 def command(address: str, *arguments: str) -> list[str]:
@@ -280,7 +283,7 @@ def test_a_command_that_is_killed_puts_no_job_twice(postgres: str, address: str,
         written = [order(connection, shared, number) for number in range(500)]
     seen = 0
     while rows(engine):
-        with subprocess.Popen(command(address, "--database", postgres), cwd=ROOT) as relay:
+        with started(command(address, "--database", postgres), cwd=ROOT) as relay:
             while rows(engine) and shared.queues["q"].length() == seen:
                 assert relay.poll() is None
             relay.kill()

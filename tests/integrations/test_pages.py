@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.pages import ROOT, Terminal, examples
+from tests.processes import started
 from tests.servers import Server
 
 
@@ -30,12 +31,12 @@ def process(home: Path, *command: str, **options: Any) -> Iterator[subprocess.Po
     """Run a Python module in a folder, and stop it as a supervisor would."""
     environment = {"PYTHONPATH": f"{ROOT}:{home}", "PYTHONUNBUFFERED": "1"}
     given = [sys.executable, "-m", *command]
-    with subprocess.Popen(given, cwd=home, env=environment, text=True, **options) as started:
+    with started(given, cwd=home, env=environment, text=True, **options) as running:
         try:
-            yield started
+            yield running
         finally:
-            started.terminate()
-            started.wait(30)
+            running.terminate()
+            running.wait(30)
 
 
 def ask(url: str, method: str = "GET") -> Any:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.pipeline.sparking import JVM
+from tests.processes import started
 
 PORTS = ("--port", "0", "--webui-port", "0")
 EXECUTOR = {
@@ -58,7 +58,7 @@ def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
     with log.open("wb") as out:
         command = [str(home / "bin" / "spark-class"), *arguments]
         environment = {**others, **spark, "SPARK_LOCAL_DIRS": str(folder / "local")}
-        with subprocess.Popen(command, cwd=folder, stdout=out, stderr=out, env=environment) as process:
+        with started(command, cwd=folder, stdout=out, stderr=out, env=environment) as process:
             try:
                 yield log
             finally:

@@ -17,6 +17,7 @@ from qmodel.cli import cli
 from qmodel.errors import QmodelError
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
 from tests.pipeline.archives import as_version_2, put, stored
+from tests.processes import started
 from tests.servers import Server
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
@@ -253,7 +254,7 @@ def test_one_commits_at_a_time_and_whoever_dies_gives_up_the_lock(tmp_path: Path
     held += "from qmodel.pipeline.archive.commit import writing\n"
     held += f"with writing(Archive({str(tmp_path)!r}), 'spark:') as writer, writer.locked():\n"
     held += "    print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", held], stdin=-1, stdout=-1) as other:
+    with started([sys.executable, "-c", held], stdin=-1, stdout=-1) as other:
         assert other.stdout is not None
         other.stdout.readline()
         with pytest.raises(Busy, match="Another process writes"), writing(Archive(str(tmp_path)), "spark:", patience=0):
@@ -270,7 +271,7 @@ def test_the_work_of_a_writer_stays_as_long_as_it_lives(tmp_path: Path) -> None:
     working += "    print(writer.begin(), flush=True); sys.stdin.read()"
     with writing(Archive(str(tmp_path)), "spark:") as here:
         mine = tmp_path / here.begin()
-        with subprocess.Popen([sys.executable, "-c", working], stdin=-1, stdout=-1, text=True) as other:
+        with started([sys.executable, "-c", working], stdin=-1, stdout=-1, text=True) as other:
             assert other.stdout is not None
             theirs = tmp_path / other.stdout.readline().strip()
             with writing(Archive(str(tmp_path)), "spark:"):

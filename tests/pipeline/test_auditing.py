@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from qmodel.pipeline.audit import replay
 from qmodel.pipeline.audit.follow import follow
 from qmodel.pipeline.audit.replay import Audit, AuditError
 from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack, entries, newest, pages
+from tests.processes import started
 from tests.servers import ROOT, Server
 
 MINUTE = 60_000
@@ -298,7 +298,7 @@ def test_a_follower_names_a_planted_fault_as_it_happens_and_saves_where_it_ended
         work(client, 40)
         command = [sys.executable, "-m", "qmodel", "--url", url, "audit", "--follow", "--json", "--save", file]
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
-        with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment) as follower:
+        with started(command, stdout=-1, stderr=-1, text=True, env=environment) as follower:
             assert follower.stdout and follower.stderr
             assert any("entries up to" in line for line in follower.stderr)  # it follows now
             work(client, 40, "k")

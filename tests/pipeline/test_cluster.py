@@ -14,6 +14,7 @@ import pytest
 
 from qmodel import connect
 from tests.pipeline.sparking import needed, options
+from tests.processes import started
 from tests.servers import ROOT
 
 pytestmark = pytest.mark.spark
@@ -80,7 +81,7 @@ def test_executors_die_and_stragglers_are_done_twice_and_each_row_is_one_job(url
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "QMODEL_URL": url}
     with cluster(tmp_path) as master, (tmp_path / "driver.log").open("wb") as log:
         command = [str(submit), "--master", master, *confs, cluster_driver.__file__, str(tmp_path)]
-        with subprocess.Popen(command, env=environment, stdout=log, stderr=log) as driver:
+        with started(command, env=environment, stdout=log, stderr=log) as driver:
             executor = int(awaited(tmp_path / "killed-executor", driver))
             with connect(url) as client:
                 while client.queues["killed"].counts.waiting < cluster_driver.ROWS // 2 + 500:

@@ -16,6 +16,7 @@ import pytest
 
 from qmodel import Client, connect
 from tests.pipeline.archives import put, stored
+from tests.processes import started
 from tests.servers import ROOT
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
@@ -120,7 +121,7 @@ def killed(args: list[str], lines: int, delay: float) -> None:
     """Start a command, and kill it with all its processes soon after it printed so many lines."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
     command = [sys.executable, "-m", "qmodel", *args]
-    with subprocess.Popen(command, stdout=-1, text=True, env=environment, start_new_session=True) as process:
+    with started(command, stdout=-1, text=True, env=environment, start_new_session=True) as process:
         assert process.stdout is not None
         for _ in range(lines):
             assert process.stdout.readline(), "it ended by itself"
@@ -142,7 +143,7 @@ def test_archivers_of_a_demo_are_killed_with_all_their_processes(client: Client,
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
     root = str(tmp_path / "shop")
     every = ["--url", url, "archive", "run", root, "--processes", "2", "--rows", "20", "--every", "10ms"]
-    with subprocess.Popen(demo, stdout=subprocess.DEVNULL, env=environment) as running:
+    with started(demo, stdout=subprocess.DEVNULL, env=environment) as running:
         for _ in range(3):
             killed(every, chance.randint(1, 3), chance.random() / 20)
         assert running.wait(120) == 0

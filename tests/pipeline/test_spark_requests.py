@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from qmodel import Client, connect
 from qmodel.errors import RequestNotFound
 from tests.pipeline.sparking import Lasting, needed
+from tests.processes import started
 from tests.servers import ROOT
 
 pytestmark = pytest.mark.spark
@@ -57,7 +58,7 @@ def worker(url: str, tmp_path: Path) -> Iterator[None]:
     """Start a worker in a process of its own."""
     (tmp_path / "jobs.py").write_text(WORKER, encoding="utf-8")
     path = f"{ROOT}{os.pathsep}{tmp_path}"
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "qmodel", "worker", "jobs:app", "--url", url],
         env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip

@@ -22,6 +22,7 @@ from qmodel.pipeline.statistics.fold import KINDS, Fold
 from qmodel.pipeline.statistics.tallies import Sample, Tally
 from tests.pipeline.histories import histories
 from tests.pipeline.kept import keep
+from tests.processes import started
 from tests.servers import ROOT
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `duckdb`")
@@ -177,7 +178,7 @@ def test_wherever_it_is_killed_each_event_is_counted_once(engine: DuckDB, tmp_pa
     chooser = random.Random("killed")
     for after in range(0, len(events), -(-len(events) // 4)):
         keep(root, "a:", events[after : after + -(-len(events) // 4)])
-        with subprocess.Popen(program, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+        with started(program, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(chooser.uniform(0.2, 2.0))
             process.kill()

@@ -18,6 +18,7 @@ from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
 from qmodel.serve.session import PROTECTED, Session
+from tests.processes import started
 from tests.serve.support import PATIENCE, ROOT, run_to_its_end, serving
 from tests.serve.test_commands import Line
 
@@ -160,7 +161,7 @@ def secured(request: pytest.FixtureRequest, pem: Path) -> Iterator[tuple[int, bo
     options = ["--tls-cert", str(pem / "cert.pem"), "--tls-key", str(pem / "key.pem"), "--port", "0"]
     options += ["--tls-ca", str(pem / "cert.pem")] if request.param else []
     command = [sys.executable, "-m", "qmodel", "serve", *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with started(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
         assert " at rediss://127.0.0.1:" in said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qmodel.simulator import strands
-from qmodel.simulator.baton import Baton, Process
+from qmodel.simulator.baton import Baton, Deadlock, Process
 from qmodel.simulator.disk import SimulatedDisk
 from qmodel.simulator.net import Link, Net, Weather
 from qmodel.simulator.oracles import Oracles
@@ -68,6 +68,15 @@ def test_an_exception_of_a_strand_is_noted(baton: Baton) -> None:
     baton.start("worker", Process("p"), lambda: 1 / 0)
     wait(baton, 0.1)
     assert baton.errors == ["p/worker: ZeroDivisionError: division by zero"]
+
+
+def test_strands_that_wait_for_each_other_are_a_deadlock(baton: Baton) -> None:
+    never = strands.Event(baton)
+    baton.start("worker", Process("p"), never.wait)
+    with pytest.raises(Deadlock):
+        never.wait()
+    wait(baton, 1.0)
+    assert baton.errors == []
 
 
 def test_locks_queues_and_events_wait_as_those_of_threading_do(baton: Baton) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from io import BytesIO
 from pathlib import Path
 
@@ -118,6 +120,29 @@ def test_the_machine_is_given_back() -> None:
     before = vars(runtime).copy()
     run("c", Settings(seconds=1.0))
     assert vars(runtime) == before
+
+
+def test_other_threads_of_the_process_have_the_machine_and_change_nothing() -> None:
+    stop, real = threading.Event(), time.time_ns() // 10**9
+    told: list[int] = []
+
+    def beside() -> None:
+        while not stop.is_set():
+            lock, event = runtime.Lock(), runtime.Event()
+            with lock:
+                event.wait(0.001)
+            runtime.sleep(0.001)
+            told.append(runtime.time_ns() // 10**9)
+
+    alone = run("beside", STORM._replace(seconds=2.0))
+    thread = threading.Thread(target=beside, daemon=True)
+    thread.start()
+    try:
+        assert run("beside", STORM._replace(seconds=2.0)) == alone
+    finally:
+        stop.set()
+        thread.join()
+    assert len(told) > 3 and min(told) >= real
 
 
 def test_seeds_draw_different_settings() -> None:

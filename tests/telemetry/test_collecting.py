@@ -24,6 +24,7 @@ from qmodel.model.state.stats import BINS, bin_of
 from qmodel.telemetry.collector import EngineCollector, _buckets
 from qmodel.telemetry.prometheus import page
 from tests.cli.conftest import Run, run
+from tests.processes import started
 from tests.servers import ROOT, Candidate, Server, chosen_servers, running
 
 __all__ = ["run"]
@@ -167,19 +168,19 @@ def test_an_exporter_that_is_there_before_its_server_waits_for_it(folder: Path) 
         pytest.skip("needs a server that may be started")
     url = f"unix://{folder}/socket?deadline=0.1"
     command = [sys.executable, "-m", "qmodel", "exporter", "--url", url, "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         where = re.findall(r"http://\S+", process.stdout.readline())[0]
         assert fetched(where) == {("qmodel_up", frozenset()): 0}
         server = [candidates[0].program, "--port", "0", "--unixsocket", f"{folder}/socket", "--save", ""]
-        with subprocess.Popen([*server, "--dir", str(folder)], stdout=subprocess.DEVNULL) as started:
+        with started([*server, "--dir", str(folder)], stdout=subprocess.DEVNULL) as running:
             until = time.monotonic() + 60
             while at(fetched(where), "qmodel_up") == 0 and time.monotonic() < until:
                 time.sleep(0.05)
             assert at(fetched(where), "qmodel_up") == 1
             process.terminate()
             _, err = process.communicate(timeout=60)
-            started.terminate()
+            running.terminate()
     assert process.returncode == 0
     assert err.count("\n") == 1 and "Until the server is there, qmodel_up is 0." in err
 
@@ -200,7 +201,7 @@ def test_an_exporter_of_no_url_is_refused(run: Run) -> None:
 
 def test_the_exporter_serves_metrics_and_probes_and_stops_when_told(server: Server) -> None:
     command = [sys.executable, "-m", "qmodel", "exporter", "--url", server.url, "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with started(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found is not None

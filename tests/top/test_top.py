@@ -6,7 +6,6 @@ import asyncio
 import os
 import pty
 import select
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,6 +21,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.top.app import Top
 from tests.cli.conftest import Run, run
+from tests.processes import started
 from tests.servers import ROOT, Server, chosen_servers, running
 
 __all__ = ["run"]
@@ -430,7 +430,7 @@ def test_it_runs_in_a_terminal_and_leaves_it_at_q(server: Server) -> None:
     here, there = pty.openpty()
     command = [sys.executable, "-m", "qmodel", "top", "--url", server.url]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "30"}
-    with subprocess.Popen(command, cwd=ROOT, stdin=there, stdout=there, stderr=there, env=environment) as process:
+    with started(command, cwd=ROOT, stdin=there, stdout=there, stderr=there, env=environment) as process:
         os.close(there)
         seen, until = b"", time.monotonic() + 60
         while b"by-terminal" not in seen and time.monotonic() < until:

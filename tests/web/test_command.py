@@ -15,6 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from qmodel.web import create
+from tests.processes import started
 from tests.servers import ROOT, Server, chosen_servers, running
 from tests.web.conftest import BASE, send
 
@@ -32,7 +33,7 @@ def test_when_the_server_goes_away_pages_say_so_soon() -> None:
 
 def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
     command = [sys.executable, "-m", "qmodel", "web", "--url", server.url, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
         found = re.search(r"at http://127\.0\.0\.1:(\d+)/ \(read-only", said)
@@ -80,7 +81,7 @@ def test_a_worker_heeds_what_it_is_told_on_a_page(server: Server, tmp_path: Path
     command = [sys.executable, "-m", "qmodel", "worker", "heeding:app", "--name", "host-1", "--quiet"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     pages = TestClient(create(url, writable=True), base_url=BASE, follow_redirects=False)
-    with subprocess.Popen(command, cwd=tmp_path, env=environment) as worker:
+    with started(command, cwd=tmp_path, env=environment) as worker:
         try:
             shows(pages, "host-1")
             send(pages, "quiet", worker="host-1")

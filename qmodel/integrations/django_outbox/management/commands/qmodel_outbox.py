@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError
 from qmodel.integrations.django import app_of
 from qmodel.integrations.django_outbox import jobs
 from qmodel.integrations.outbox import EVERY
-from qmodel.present.numbers import counted
 
 
 class Command(BaseCommand):  # type: ignore[misc]
@@ -30,10 +28,8 @@ class Command(BaseCommand):  # type: ignore[misc]
         relay = jobs.relay(app_of(given["alias"]).client, given["database"], given["every"])
         if given["once"]:
             moved = relay.once()
-            self.stdout.write(f"{counted(moved.done, 'row')} became jobs, {moved.refused:,} were refused.")
+            self.stdout.write(str(moved))
             if moved.refused:
                 raise CommandError("The column `refused` of the table qmodel_outbox says why.")
             return
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, lambda *_: relay.end())
-        relay.run()
+        relay.run_until_signal()
