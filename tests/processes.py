@@ -10,8 +10,8 @@ from typing import Any
 
 @contextmanager
 def started(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Start a process that ends within the block. If the block fails, it is killed: otherwise the test would wait for its
-    end without a limit, as `with subprocess.Popen` does.
+    """Start a process that ends within the block. If the block fails, it is killed: otherwise the test would wait for
+    its end without a limit, as `with subprocess.Popen` does.
     """
     with subprocess.Popen(command, **options) as process:
         try:
