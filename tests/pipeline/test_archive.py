@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -317,17 +316,18 @@ def test_two_archivers_a_compactor_and_a_reader_work_on_one_folder(client: Clien
     put(client, count // 2, day=20_001)
     adds = "import sys; from qmodel.pipeline.archive.write import archive\n"
     adds += f"for one in archive({url!r}, {root!r}, rows=10, together=1): pass"
-    archivers = [subprocess.Popen([sys.executable, "-c", adds], stderr=-1, text=True) for _ in range(2)]
-    read_to = merged = 0
-    while read_to < client.newest():
-        ended = all(one.poll() is not None for one in archivers)
-        merged += len(list(compact(root, "spark:", days=["2024-10-04", "2024-10-05"])))
-        seqs = [seq for table in read.read(root, "spark:") for seq in table.column("seq").to_pylist()]
-        assert seqs == list(range(1, len(seqs) + 1))
-        assert len(seqs) >= read_to
-        read_to = len(seqs)
-        assert not ended or read_to == client.newest()
-    assert [(one.communicate(timeout=60)[1], one.returncode) for one in archivers] == [("", 0)] * 2
+    adding, read_to, merged = [sys.executable, "-c", adds], 0, 0
+    with started(adding, stderr=-1, text=True) as one, started(adding, stderr=-1, text=True) as other:
+        while read_to < client.newest():
+            ended = one.poll() is not None and other.poll() is not None
+            merged += len(list(compact(root, "spark:", days=["2024-10-04", "2024-10-05"])))
+            seqs = [seq for table in read.read(root, "spark:") for seq in table.column("seq").to_pylist()]
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert len(seqs) >= read_to
+            read_to = len(seqs)
+            assert not ended or read_to == client.newest()
+        said = [(archiver.communicate(timeout=60)[1], archiver.returncode) for archiver in (one, other)]
+    assert said == [("", 0)] * 2
     assert merged > 1
     assert stored(tmp_path) == list(range(1, client.newest() + 1))
     assert next(verify(root)).whole

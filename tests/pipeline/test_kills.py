@@ -183,8 +183,8 @@ def test_readers_never_fail_beside_an_archiver_and_a_compactor_that_are_killed(
     code = "from qmodel.pipeline.archive.{0} import {1}\nprint(flush=True)\n{2}"
     works = [code.format("write", "archive", adding), code.format("compact", "compact", merging)]
     for _ in range(6):
-        one, other = (subprocess.Popen([sys.executable, "-c", work], stdout=-1) for work in works)
-        with one, other:
+        adds, merges = ([sys.executable, "-c", work] for work in works)
+        with started(adds, stdout=-1) as one, started(merges, stdout=-1) as other:
             assert one.stdout and one.stdout.readline() and other.stdout and other.stdout.readline()
             for _ in range(chance.randint(1, 3)):
                 put(client, 100, day=20_001)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from qmodel import Client, connect
 from tests.pipeline.archives import put
+from tests.processes import started
 from tests.servers import ROOT
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
@@ -212,16 +213,18 @@ def test_archivers_and_a_compactor_on_s3_are_killed_beside_a_reader(client: Clie
     list(archive(url, s3, rows=20, together=1))
     for _ in range(2):
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
-        processes = [subprocess.Popen([sys.executable, "-c", work], stdout=-1, env=environment) for work in works]
-        assert all(one.stdout and one.stdout.readline() for one in processes)
-        for _ in range(chance.randint(1, 3)):
-            put(client, 40, day=20_001)
-            seqs = [seq for table in read.read(s3, SPACE) for seq in table.column("seq").to_pylist()]
-            assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) >= seen
-            seen = len(seqs)
-        for one in chance.sample(processes, 3):
-            one.kill()
-            one.communicate()
+        with ExitStack() as stack:
+            processes = [
+                stack.enter_context(started([sys.executable, "-c", work], stdout=-1, env=environment)) for work in works
+            ]
+            assert all(one.stdout and one.stdout.readline() for one in processes)
+            for _ in range(chance.randint(1, 3)):
+                put(client, 40, day=20_001)
+                seqs = [seq for table in read.read(s3, SPACE) for seq in table.column("seq").to_pylist()]
+                assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) >= seen
+                seen = len(seqs)
+            for one in chance.sample(processes, 3):
+                one.kill()
     finished(client, url, s3)
 
 

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import qmodel
+from tests.processes import started
 from tests.servers import ROOT, Server
 from tests.worker.support import free_port
 
@@ -49,7 +50,7 @@ def test_a_job_is_followed_from_its_put_through_log_metrics_and_traces(server: S
     command = [sys.executable, "-m", "qmodel", "worker", "shop:app", "-q", "mails", "--log-json"]
     command += ["--health-port", str(port)]
     with (
-        subprocess.Popen(
+        started(
             command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as worker,
         qmodel.connect(url) as client,
