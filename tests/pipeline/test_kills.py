@@ -18,6 +18,7 @@ from qmodel import Client, connect
 from tests.pipeline.archives import put, stored
 from tests.processes import started
 from tests.servers import ROOT
+from tests.tester import share
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `arrow`")
 
@@ -182,7 +183,7 @@ def test_readers_never_fail_beside_an_archiver_and_a_compactor_that_are_killed(
     merging = f"while True:\n    for one in compact({root!r}, days=('2024-10-04', '2024-10-05'), grace=60): pass"
     code = "from qmodel.pipeline.archive.{0} import {1}\nprint(flush=True)\n{2}"
     works = [code.format("write", "archive", adding), code.format("compact", "compact", merging)]
-    for _ in range(6):
+    for _ in range(share(6)):
         adds, merges = ([sys.executable, "-c", work] for work in works)
         with started(adds, stdout=-1) as one, started(merges, stdout=-1) as other:
             assert one.stdout and one.stdout.readline() and other.stdout and other.stdout.readline()
