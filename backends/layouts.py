@@ -1,4 +1,4 @@
-"""The layout of a deployment in the options of a URL: `shards=64&single=payments,mails&split=api`."""
+"""The layout of a deployment in the options of a URL: `shards=64&single=payments,mails&split=api&relay=1`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from qmodel.contract.routing import MOST_SHARDS, Layout
 from qmodel.errors import ConnectError
 
-LAYOUT: Final = ("shards", "single", "split")
+LAYOUT: Final = ("shards", "single", "split", "relay")
 """The options of a URL that are the layout."""
 
 
@@ -19,8 +19,11 @@ def read_layout(options: Mapping[str, str]) -> Layout:
         raise ConnectError(
             f"A deployment cannot have {shards or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."
         )
-    single, split = (frozenset(filter(None, options.get(name, "").split(","))) for name in LAYOUT[1:])
-    return Layout(int(shards), single, split)
+    single, split = (frozenset(filter(None, options.get(name, "").split(","))) for name in ("single", "split"))
+    relay = options.get("relay", "")
+    if relay not in ("", "0", "1"):
+        raise ConnectError(f"relay={relay} says nothing.", "Write relay=1, or leave it out.")
+    return Layout(int(shards), single, split, relay == "1")
 
 
 def written(layout: Layout | None) -> str:
@@ -28,7 +31,7 @@ def written(layout: Layout | None) -> str:
     if layout is None:
         return "no shards"
     given = (("shards", str(layout.shards)), ("single", ",".join(sorted(layout.single))),
-             ("split", ",".join(sorted(layout.split))))  # fmt: skip
+             ("split", ",".join(sorted(layout.split))), ("relay", "1" * layout.relay))  # fmt: skip
     return "&".join(f"{name}={value}" for name, value in given if value)
 
 

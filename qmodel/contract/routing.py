@@ -9,7 +9,7 @@ A deployment is one queue system on N namespaces, its shards. Every name has a h
 One rule routes everything: all names that an operation gives have one home, and the operation is executed there. If two
 of them have different homes, it is refused with CROSS_SHARD before anything is sent. Whoever wants things together
 writes one tag into their names. `ROUTES` says for each operation which arguments are such names, and what happens with
-an operation that gives none.
+an operation that gives none. A deployment may relay the dependencies of a put (`qmodel/model/deployment/relay.py`).
 
 A queue lies in all shards, and its order holds within each of them. A queue that is declared `single` lies in its home,
 and its name is one of the names that must have the same home. A throttle lies in its home. The throttle of a queue that
@@ -24,11 +24,12 @@ from __future__ import annotations
 import re
 from binascii import crc_hqx
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from qmodel.contract.arguments import Edge, Operations
-from qmodel.contract.operations import CATALOGUE, Operation
+from qmodel.contract.operations import CATALOGUE, Operation, Put
 from qmodel.contract.refusals import Refusal
 
 SLOTS: Final = 16384
@@ -39,7 +40,7 @@ LONGEST: Final = 100
 _DEAD = re.compile(r"(-dead-\d+)+\Z")
 _BRACES = re.compile(r"\{([^}]+)\}")
 
-Otherwise = Literal["refuse", "turn", "parts", "every", "merge", "first", "shard"]
+Otherwise = Literal["refuse", "turn", "parts", "every", "merge", "first", "shard", "relay"]
 
 
 class Route(NamedTuple):
@@ -53,6 +54,8 @@ class Route(NamedTuple):
     merge   it is sent to all shards, and their replies are merged to one
     first   any shard can answer it, because all have been told the same; the first one does
     shard   each shard has an answer of its own, and must be asked itself
+
+    A put gives `relay` if only its dependencies have other homes, in a deployment that relays.
     """
 
     names: tuple[str, ...]
@@ -232,13 +235,14 @@ def shard_tag(shard: int, shards: int) -> str:
 
 
 class Layout(NamedTuple):
-    """What routing must know of a deployment: the number of shards, the queues that lie in one shard, and the throttles
-    that are divided.
+    """What routing must know of a deployment: the number of shards, the queues that lie in one shard, the throttles
+    that are divided, and whether dependencies between shards are relayed.
     """
 
     shards: int
     single: frozenset[str] = frozenset()
     split: frozenset[str] = frozenset()
+    relay: bool = False
 
     def home(self, name: str) -> int:
         """Find the shard of a name."""
@@ -275,6 +279,8 @@ class Layout(NamedTuple):
             if first is None:
                 first = name
             elif self.home(name) != self.home(first):
+                if self.relay and type(op) is Put and op.depends and type(self.route(alone(op))) is int:
+                    return "relay"
                 facts = first, str(self.home(first)), name, str(self.home(name))
                 return Refusal("CROSS_SHARD", facts)
         if first is None:
@@ -282,6 +288,11 @@ class Layout(NamedTuple):
         if route.makes and not _BRACES.search(first, 0, LONGEST):
             return Refusal("UNTAGGED", (op.spec.name, first))
         return self.home(first)
+
+
+def alone(op: Put) -> Put:
+    """Give a put without its dependencies."""
+    return replace(op, depends=None)
 
 
 def _several(value: Any) -> tuple[str, ...]:

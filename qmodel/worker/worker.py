@@ -24,7 +24,8 @@ from qmodel.client import remote
 from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
-from qmodel.worker import log
+from qmodel.model.deployment.relay import QUEUE
+from qmodel.worker import log, relay
 from qmodel.worker.attempt import Abort, Attempt, Key, unwound
 from qmodel.worker.connection import Connection, GivenUp, is_error
 from qmodel.worker.errors import ForkServerGone
@@ -184,7 +185,8 @@ class Worker:
         settings, name, connection = self.settings, self.name, self.connection
         self._runner = open_runner(settings, self.app, self._inbox.put)
         self._health = start_health(self.app, connection, *settings.health) if settings.health is not None else None
-        self._plan = FetchPlan(settings.queues, settings.order, settings.weights, name, settings.prefetch)
+        queues = self._relay_too(settings.queues)
+        self._plan = FetchPlan(queues, settings.order, settings.weights, name, settings.prefetch)
         self._renewer = Renewer(connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort)))
         self._trips = self._open_trips()
         self._wake_ups = self._trips.wake_ups
@@ -196,6 +198,14 @@ class Worker:
         self._open = True
         log.started(name, self.connection.shown_url, settings, self.app.jobs)
         self.app.hooks.fire("worker_start", self)
+
+    def _relay_too(self, queues: tuple[str, ...]) -> tuple[str, ...]:
+        """In a deployment that relays, take the relay's jobs first."""
+        layout = getattr(self.connection.client.backend, "layout", None)
+        if layout is None or not layout.relay:
+            return queues
+        relay.declare(self.app)
+        return (QUEUE, *queues)
 
     def _open_trips(self) -> RoundTrips | Shards:
         """Make what talks to the server: to one namespace, or to the shards of a deployment on servers."""

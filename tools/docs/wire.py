@@ -407,6 +407,9 @@ in [catalogue.md](catalogue.md), and in [catalogue.json](catalogue.json) under `
 `routing` at the top: names with their tag, slot and home; operations with their shard, or the refusal; and the shortest
 tags of each shard, by which a client makes ids that belong there.
 
+A deployment whose definition has `relay=1` passes on the ends of jobs to other shards, by jobs of the queue `~relay`
+that qmodel's workers perform. A client that does not put these jobs refuses such a dependency with `CROSS_SHARD`.
+
 {homes}
 ## Servers without functions
 

@@ -13,12 +13,23 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract.arguments import MOST
-from qmodel.contract.operations import CompleteAndPop, Forget, Length, Operation, Pop, Subscribe, ThrottleSet
+from qmodel.contract.operations import (
+    Cancel,
+    CompleteAndPop,
+    Forget,
+    Length,
+    Operation,
+    Pop,
+    Put,
+    PutNew,
+    Subscribe,
+    ThrottleSet,
+)
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Bulk, Cleaned, Drained, Page
 from qmodel.contract.routing import ROUTES, Layout, Otherwise, shard_tag
 from qmodel.model import engine
-from qmodel.model.deployment import merging
+from qmodel.model.deployment import merging, relay
 
 
 class Call(NamedTuple):
@@ -96,6 +107,8 @@ def plan(layout: Layout, op: Any, first: int = 0) -> Plan:
         return (yield from _in_turn(layout, op, first))
     if to == "parts":
         return (yield from _in_parts(layout, op))
+    if to == "relay":
+        return (yield from _relayed(layout, op))
     if to == "every":
         return (yield from _everywhere(layout, op))
     return (yield from _merged(layout, op))
@@ -127,6 +140,21 @@ def _all(layout: Layout, op: Any) -> list[Call]:
 
 def _refused(replies: list[Any]) -> Refusal | None:
     return next((reply for reply in replies if isinstance(reply, Refusal)), None)
+
+
+# ---- with dependencies in other shards
+
+
+def _relayed(layout: Layout, op: Put) -> Plan:
+    """Put what stands for the dependencies in other shards, and then the job."""
+    job, afar = relay.divided(layout, op)
+    for one in afar:
+        for shard, put in ((one.home, one.stand_in), (one.there, one.errand)):
+            (reply,) = yield [Call(shard, PutNew((put,)))]
+            if isinstance(reply, Refusal):
+                yield [Call(one.home, Cancel((one.stand_in.jid,)))]
+                return reply._replace(facts=tuple(op.jid if fact == put.jid else fact for fact in reply.facts))
+    return (yield from plan(layout, job))
 
 
 # ---- to every shard
