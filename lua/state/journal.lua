@@ -36,38 +36,41 @@ local function written(value)
   return table.concat(parts)
 end
 
--- Whether a list is a job: its third text is a record, which has several lines. Ids and cursors have one.
-local function is_job(list)
-  local text = list[3]
-  return type(list[1]) == 'string' and type(text) == 'string' and string.find(text, '\n', 1, true)
-end
-
--- The bytes of all texts in a list, and the units of all jobs in it.
+-- The bytes of all texts in a list.
 local function measure(values)
-  local bytes, units = 0, 0
+  local bytes = 0
   for i = 1, #values do
     local one = values[i]
     if type(one) == 'string' then
       bytes = bytes + #one
-    elseif type(one) == 'table' and is_job(one) then
-      units = units + budget.of_shown(one)
     elseif type(one) == 'table' then
-      local more_bytes, more_units = measure(one)
-      bytes, units = bytes + more_bytes, units + more_units
+      bytes = bytes + measure(one)
     end
   end
-  return bytes, units
+  return bytes
+end
+
+-- The jobs in the outcome of an operation, and all else in it.
+local function jobs_of(operation, outcome)
+  local shape, reply = catalogue.operations[operation], outcome[2]
+  if outcome[1] ~= 'OK' then
+    return {}, outcome
+  elseif shape.jobs then
+    return reply, {}
+  elseif shape.follow then
+    return reply[2], {reply[1]}
+  end
+  return {}, type(reply) == 'table' and reply or {}
 end
 
 -- The units of a call and its outcome, beside the unit of each entry.
-local function weight(args, outcome)
-  local said = outcome
-  if outcome[1] == 'OK' then
-    said = type(outcome[2]) == 'table' and outcome[2] or {}
+local function weight(operation, args, outcome)
+  local jobs, said = jobs_of(operation, outcome)
+  local units = 0
+  for i = 1, #jobs do
+    units = units + budget.of_shown(jobs[i])
   end
-  local of_call = measure(args)
-  local of_outcome, units = measure(said)
-  return budget.of_entry(of_call + of_outcome, units)
+  return budget.of_entry(measure(args) + measure(said), units)
 end
 
 -- Append an operation and its outcome. `args` are the moment, the request and the arguments.
@@ -75,7 +78,7 @@ function journal.record(operation, args, outcome)
   local number = writes.next_number(keys.journaled)
   local id = number .. '-' .. store.epoch
   local said = {'o', operation, 'e', store.text(store.last()), 'c', written(args), 'r', written(outcome)}
-  local units = weight(args, outcome)
+  local units = weight(operation, args, outcome)
   if units > 0 then
     said[9], said[10] = 'u', store.text(units)
   end
