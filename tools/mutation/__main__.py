@@ -99,7 +99,7 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
     named = distil.candidates([*suite.quick(), *suite.shapes()])
     kills = _learn(named, learnt, jobs, seconds)
     found = distil.vectors(named, distil.choose(named, kills, budget))
-    about: dict[str, object] = {"learnt_from": len(kills)}
+    about: dict[str, object] = {"learnt_from": sum(not name.startswith(distil.LINE) for name in kills)}
     short = replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
     for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
         tested = [result for result in hunt(held_out, judge, jobs) if result.valid]
@@ -119,7 +119,7 @@ def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds:
         if result.valid:
             at = [recorded.steps[kill.step] for kill in result.verdict.kills]
             kills[result.mutant.name] = [(step.history, step.at) for step in at]
-    return kills
+    return kills | distil.lines(recorded)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,10 +1,10 @@
 """Choose vectors: a few thousand operations that notice nearly as many mutants as the whole suite.
 
-The choice uses mutants of one half; its power is measured on mutants of the other half, because a choice fits the data
-it was made from. Only histories that are short enough are tried, in random order: a mutant is judged until a few
-histories have noticed it, and these should not be the same histories for all mutants. A vector is the beginning of a
-history, up to the last step that is worth its price, followed by reads: their replies show the state to bindings that
-cannot compare states.
+The choice uses mutants of one half, and the lines that each operation runs: a mutant can be noticed only where its line
+runs. The power of the result is measured on mutants of the other half, because a choice fits the data it was made from.
+Only histories that are short enough are tried, in random order: a mutant is judged until a few histories have noticed
+it, and these should not be the same histories for all mutants. A vector is the beginning of a history, up to the last
+step that is worth its price, followed by reads: their replies show the state to bindings that cannot compare states.
 
 The result is the vectors of the level `core` (`conformance.kit.vectors`).
 """
@@ -25,7 +25,7 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Operation
 from qmodel.model import engine
 from qmodel.model.state.store import Store
-from tools.mutation.replay import GENERATED
+from tools.mutation.replay import GENERATED, Recording
 
 FILE = path_of("core")
 OPERATIONS = 3500
@@ -48,6 +48,31 @@ AGAIN = 1 / 3
 
 Kills = dict[str, list[tuple[int, int]]]
 """Where each mutant was noticed: pairs of a history and a step in it."""
+
+LINE = "line "
+"""The prefix of the names of what stands for a line that an operation runs, among the mutants of `Kills`."""
+
+LINES_WEIGH = 0.1
+"""What running such a line counts, compared with noticing a mutant."""
+
+PLACES = 12
+"""In how many histories each of these lines is looked for."""
+
+
+def lines(recording: Recording) -> Kills:
+    """Find where each operation runs each line, for the first time in some histories."""
+    found: Kills = {}
+    for line, indexes in recording.running.items():
+        for index in indexes:
+            recorded = recording.steps[index]
+            places = found.setdefault(f"{LINE}{line} {recorded.step.op.spec.name}", [])
+            if len(places) < PLACES and (not places or places[-1][0] != recorded.history):
+                places.append((recorded.history, recorded.at))
+    return found
+
+
+def _weight(name: str) -> float:
+    return LINES_WEIGH if name.startswith(LINE) else 1.0
 
 
 def candidates(suite: Sequence[Named]) -> list[Named]:
@@ -99,7 +124,7 @@ def _best(
     paid = prices[have] if have else -READS
     for at, mutant in listed:
         if at >= have:
-            gain += AGAIN ** noticed[mutant]
+            gain += _weight(mutant) * AGAIN ** noticed[mutant]
             best = max(best, (gain / max(prices[at + 1] - paid, 0.5), history, at + 1))
     return best
 
