@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from qmodel.serve.commands import COMMANDS, COMPATIBLE, command, is_number, subcommand, usage
 from qmodel.serve.host import Connection
-from qmodel.serve.resp import OK, Fault, Pairs, Status
+from qmodel.serve.resp import NO_LIST, OK, Fault, Pairs, Status
 from qmodel.serve.session import Session
 from qmodel.version import __version__
 
@@ -98,7 +98,7 @@ def reset(session: Session, words: list[str]) -> Any:
 @command("CLIENT", -2)
 def client(session: Session, words: list[str]) -> Any:
     """Show and name connections."""
-    found = subcommand(words, "ID", "GETNAME", "SETNAME", "SETINFO", "LIST", "INFO", "NO-EVICT", "NO-TOUCH")
+    found = subcommand(words, "ID", "GETNAME", "SETNAME", "SETINFO", "LIST", "INFO", "NO-EVICT", "NO-TOUCH", "UNBLOCK")
     if isinstance(found, Fault):
         return found
     if found == "ID":
@@ -109,7 +109,22 @@ def client(session: Session, words: list[str]) -> Any:
         return "".join(_line(one) + "\n" for one in session.host.sessions)
     if found == "INFO":
         return _line(session) + "\n"
+    if found == "UNBLOCK":
+        return _unblock(session, words)
     return _set(session, found, words)
+
+
+def _unblock(session: Session, words: list[str]) -> Any:
+    """End the BLPOP or XREAD of another connection, as if its time was up: CLIENT UNBLOCK id [TIMEOUT | ERROR]."""
+    how = words[3].upper() if len(words) == 4 else "TIMEOUT"
+    if len(words) not in (3, 4) or how not in ("TIMEOUT", "ERROR"):
+        return usage("CLIENT|UNBLOCK")
+    if not is_number(words[2]):
+        return Fault("ERR value is not an integer or out of range")
+    waiting = [one.waiting for one in session.host.sessions if str(one.id) == words[2] and one.waiting is not None]
+    for one in waiting:
+        one.end(NO_LIST if how == "TIMEOUT" else Fault("UNBLOCKED client unblocked via CLIENT UNBLOCK"))
+    return len(waiting)
 
 
 def _set(session: Session, what: str, words: list[str]) -> Any:

@@ -6,14 +6,14 @@ import asyncio
 import inspect
 from typing import Any, Final
 
-from qmodel.serve import connection, debug, info, library, pubsub, scripts, transactions, wait
+from qmodel.serve import connection, debug, info, library, lists, pubsub, scripts, transactions, wait
 from qmodel.serve.commands import COMMANDS, Command, unknown, usage
 from qmodel.serve.faults import SENTENCES, Rule
 from qmodel.serve.host import Host
 from qmodel.serve.resp import Fault
 from qmodel.serve.session import LATER, NOTHING, Session
 
-TABLES: Final = (connection, debug, info, library, pubsub, scripts, transactions, wait)
+TABLES: Final = (connection, debug, info, library, lists, pubsub, scripts, transactions, wait)
 """The modules that add commands to the table."""
 
 _WHILE_SUBSCRIBED: Final = {"SUBSCRIBE", "PSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT", "RESET"}

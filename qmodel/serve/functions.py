@@ -17,7 +17,7 @@ from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
 from qmodel.dialects.qless import Answer
 from qmodel.model.state import epochs
-from qmodel.serve.namespaces import Space, Spaces, Waiter
+from qmodel.serve.namespaces import WAKE, Space, Spaces, Waiter
 from qmodel.serve.replies import Raw, reply
 from qmodel.wire import parse
 from qmodel.wire.parse import QUICK, STRICT, Bad
@@ -51,6 +51,9 @@ class Log(Protocol):
 
     def wake(self, space: Space, queue: str) -> None:
         """Add that a wake-up of a queue was consumed."""
+
+    def push(self, space: Space, queue: str) -> None:
+        """Add that a wake-up of a queue was given back."""
 
     def dialect(self, space: Space, name: str, words: Sequence[str]) -> None:
         """Add an executed call of a dialect; it may have been several operations."""
@@ -188,6 +191,16 @@ class ModelExecutor:
                 return key
         return None
 
+    def give_back_wake(self, db: int, key: str) -> int:
+        """Put back a wake-up that a worker cannot use, for another one; say how many there are."""
+        count = 0
+        for space, queue in self.spaces.queues_of(db, key, WAKE):
+            count += space.push_wake(queue)
+            if self.log is not None:
+                self.log.push(space, queue)
+            space.settle()
+        return count
+
     def clear(self, db: int | None = None, prefix: str | None = None) -> None:
         """Empty the namespaces of a database, or of all; `prefix` limits it to matching prefixes."""
         self.spaces.clear(db, prefix)
@@ -203,6 +216,8 @@ class ModelExecutor:
         space = self.spaces.of(db, prefix)
         if what == "wake":
             space.take_wake(entry[4])
+        elif what == "push":
+            space.push_wake(entry[4])
         elif what == "operation":
             name, now, request, *words = entry[4:]
             space.execute(QUICK[name].operation(words, 0, request), now)

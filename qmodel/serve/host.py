@@ -71,6 +71,7 @@ class Connection(Listener, Protocol):
     peer: str
     authenticated: bool
     queued: list[list[str]] | None
+    waiting: Any
     parser: Parser
 
     def send(self) -> None:

@@ -28,7 +28,10 @@ def sections(host: Host) -> dict[str, dict[str, Any]]:
             "redis_mode": "standalone", "process_id": runtime.getpid(), "tcp_port": host.port,
             "uptime_in_seconds": int(host.uptime), "backend": host.options.url,
         },
-        "clients": {"connected_clients": len(host.sessions), "maxclients": host.options.connections},
+        "clients": {
+            "connected_clients": len(host.sessions), "maxclients": host.options.connections,
+            "blocked_clients": sum(one.waiting is not None for one in host.sessions),
+        },
         "memory": {"maxmemory": 0, "maxmemory_policy": "noeviction"},
         "persistence": {"loading": 0, "aof_enabled": 1 if host.journal else 0},
         "stats": {"total_connections_received": host.received, "total_commands_processed": host.performed},

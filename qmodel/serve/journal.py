@@ -37,8 +37,8 @@ An entry is a JSON array that can be replayed: `[what, db, prefix, sequence, ...
 event after the change. If the replay gives another one, the model has changed since the entry was written, and the
 server refuses to start.
 
-    operation   [..., name, now, request, argument ...]     wake    [..., queue]
-    dialect     [..., name, argument ...]                   clear   [what, db or null, prefix or null]
+    operation   [..., name, now, request, argument ...]     wake, push    [..., queue]
+    dialect     [..., name, argument ...]                   clear         [what, db or null, prefix or null]
 """
 
 from __future__ import annotations
@@ -100,6 +100,10 @@ class Journal:
     def wake(self, space: Space, queue: str) -> None:
         """Add that a wake-up was consumed."""
         self._pending.append(_text(["wake", space.db, space.prefix, space.store.seq, queue]))
+
+    def push(self, space: Space, queue: str) -> None:
+        """Add that a wake-up was given back."""
+        self._pending.append(_text(["push", space.db, space.prefix, space.store.seq, queue]))
 
     def cleared(self, db: int | None, prefix: str | None) -> None:
         """Add that namespaces were emptied."""

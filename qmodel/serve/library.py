@@ -7,7 +7,6 @@ FUNCTION DELETE or FLUSH it is missing until it is loaded again, so that a bindi
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -72,38 +71,6 @@ def fcall_ro(session: Session, words: list[str]) -> Any:
     if spec is not None and not spec.reads and session.host.loaded:
         return Fault("ERR Can not execute a script with write flag using *_ro command.")
     return fcall(session, words)
-
-
-_LISTS: Final = {"work": (1,), "scheduled": (2,), "depends": (3,), "locks": (4, 5)}
-"""The lists of a queue of qless, and which numbers of our reply add up to the length of each."""
-
-_LIST: Final = re.compile(r"(.*?)q:(.+)-(work|scheduled|depends|locks)", re.S)
-
-
-@command("ZCARD", 2, "readonly fast", (1, 1, 1))
-def zcard(session: Session, words: list[str]) -> Any:
-    """Count the jobs in a list of a queue, `<prefix>q:<queue>-work`, as the Ruby bindings of qless do."""
-    found = _LIST.fullmatch(words[1])
-    if found is None:
-        return Fault(
-            "ERR ZCARD counts the jobs of a queue: its key is <prefix>q:<queue>-work, -scheduled, -depends or -locks"
-        )
-    asked = session.host.executor.call(session.db, FUNCTIONS[_COUNTS], found[1], ["", "", found[2]], 0)
-    return _awaited(asked, found[3]) if inspect.iscoroutine(asked) else _length(asked, found[3])
-
-
-_COUNTS: Final = bundle.function_name("queue")
-
-
-async def _awaited(asked: Any, name: str) -> Any:
-    return _length(await asked, name)
-
-
-def _length(raw: Any, name: str) -> Any:
-    """The length of a list, from the counts of its queue; nothing is in a queue with a name that no job has."""
-    if isinstance(raw, Fault):
-        return raw
-    return sum(raw[1][at] for at in _LISTS[name]) if raw[0] == "OK" else 0
 
 
 def _other(session: Session, words: list[str]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from qmodel.contract.operations import Operation
 from qmodel.model.engine import step
+from qmodel.model.state import queues
 from qmodel.model.state.store import Store
 
 WAKE: Final = "-wake"
@@ -91,6 +92,16 @@ class Space:
         self.on_wake(self, queue)
         return True
 
+    def push_wake(self, queue: str) -> int:
+        """Add a wake-up that a worker gives back; say how many there are. One that is too many, or of a queue that is
+        gone, is dropped: nobody needs it.
+        """
+        found = self.store.queues.get(queue)
+        if found is None:
+            return 0
+        found.wakes += found.idle + found.wakes < queues.IDLE_MOST
+        return found.wakes
+
     def _hand_out(self, queue: str) -> bool:
         delivered = False
         while queue in self._waiting and self.take_wake(queue):
@@ -129,13 +140,16 @@ class Spaces:
         """Find the namespaces and queues with this wake-up key: several, where one prefix begins another."""
         if not key.endswith(WAKE) or "q:" not in key:
             return []
-        found = [
-            (space, key[len(prefix) + 2 : -len(WAKE)])
+        prefix, _, queue = key.partition("q:")
+        return self.queues_of(db, key, WAKE) or [(self.of(db, prefix), queue.removesuffix(WAKE))]
+
+    def queues_of(self, db: int, key: str, ending: str) -> list[tuple[Space, str]]:
+        """Find the queues with a key `<prefix>q:<queue><ending>`, in namespaces that are there."""
+        return [
+            (space, key[len(prefix) + 2 : -len(ending)])
             for prefix, space in self._all.get(db, {}).items()
             if key.startswith(f"{prefix}q:")
         ]
-        prefix, _, queue = key.partition("q:")
-        return found or [(self.of(db, prefix), queue.removesuffix(WAKE))]
 
     def clear(self, db: int | None = None, prefix: str | None = None) -> None:
         """Empty the namespaces of a database, or of all; `prefix` limits it to matching prefixes. Waiters stay."""

@@ -72,6 +72,7 @@ class _Waiting:
     def end(self, reply: Any) -> None:
         """Stop waiting, and reply. The reply is sent after the step that caused the wake-up."""
         self.leave()
+        self.session.waiting = None  # only one reply can end it
         asyncio.get_running_loop().call_soon(self.session.resume, reply)
 
     def leave(self) -> None:

@@ -24,12 +24,11 @@ from qmodel.backends.redis.shards import prefix_of
 from qmodel.contract.operations import Operation, Put, Spec
 from qmodel.contract.routing import SLOTS, Layout
 from qmodel.model import copies
-from qmodel.model.state import queues
 from qmodel.model.state.store import Store
 from qmodel.serve import dispatch, info
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host, Options
-from qmodel.serve.namespaces import WAKE, Space
+from qmodel.serve.namespaces import Space
 from qmodel.serve.resp import OK, Fault
 from qmodel.serve.session import Session
 from qmodel.simulator.baton import Process
@@ -133,10 +132,6 @@ class Node:
         elif name == "INFO":
             role = "master" if self.owns else "slave"
             session.say(info.info(session, words).replace("role:master", f"role:{role}"))
-        elif name == "RPUSH" and shard is not None:
-            session.say(self._push(self.space(shard), words[1]))
-        elif name == "EXISTS" and shard is not None:
-            session.say(self._count(self.space(shard).store, words[1:]))
         else:
             dispatch.perform(session, words)
 
@@ -159,25 +154,6 @@ class Node:
             [shard * size, (shard + 1) * size - 1, ["node", owner, str(owner)], ["node", owner ^ 1, str(owner ^ 1)]]
             for shard, owner in sorted(self.knows.items())
         ]
-
-    def _push(self, space: Space, key: str) -> Any:
-        """Push a wake-up back."""
-        queue = queues.of(space.store, key.removeprefix(f"{space.prefix}q:").removesuffix(WAKE))
-        queue.wakes += 1
-        space.settle()
-        return queue.wakes
-
-    def _count(self, store: Store, keys: Sequence[str]) -> int:
-        """Count the lists of queues that are not empty."""
-        found = 0
-        for key in keys:
-            name, _, part = key.partition("}:q:")[2].rpartition("-")
-            queue = store.queues.get(name)
-            if queue is not None:
-                ready, parked = len(queue.ready), len(queue.throttled)
-                counts = {"work": ready, "scheduled": len(queue.scheduled), "recur": len(queue.recur), "gates": parked}
-                found += counts.get(part, len(queue.locks)) > 0
-        return found
 
 
 def _slot(shard: int) -> int:

@@ -230,22 +230,25 @@ def _undisturbed() -> Iterator[None]:
 def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = None) -> Result:
     """Run a seed; with the settings that it draws, unless others are given. `dump` gets all packets."""
     with tempfile.TemporaryDirectory(prefix="qmodel-simulator-") as folder, _undisturbed():
-        world = World(seed, settings or drawn(seed), Path(folder), dump)
-        with runtime.replaced(world.machine()):
-            try:
-                world.run()
-            except Deadlock:
-                world.oracles.found("something can happen", "all threads wait for each other")
-            except ConnectError as error:
-                world.oracles.found("the run is whole", str(error))
-            finally:
-                world.baton.end()
-        for text in world.baton.errors:
-            world.oracles.found("no thread fails", text)
-        found, net = world.oracles, world.net
-        return Result(
-            seed, world.baton.now, net.digest, world.baton.switches, net.packets, found.counts, found.findings
-        )
+        return _run(seed, settings or drawn(seed), Path(folder), dump)
+
+
+def _run(seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> Result:
+    """Run a seed; nothing of its world is left when this has returned, so all of it is collected."""
+    world = World(seed, settings, folder, dump)
+    with runtime.replaced(world.machine()):
+        try:
+            world.run()
+        except Deadlock:
+            world.oracles.found("something can happen", "all threads wait for each other")
+        except ConnectError as error:
+            world.oracles.found("the run is whole", str(error))
+        finally:
+            world.baton.end()
+    for text in world.baton.errors:
+        world.oracles.found("no thread fails", text)
+    found, net = world.oracles, world.net
+    return Result(seed, world.baton.now, net.digest, world.baton.switches, net.packets, found.counts, found.findings)
 
 
 __all__ = ["PREFIX", "Result", "World", "run"]

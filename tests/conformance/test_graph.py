@@ -222,6 +222,16 @@ def test_a_fault_of_the_lua_is_found_with_its_shortest_history() -> None:
     assert len(found.findings[0].history) == 5  # two options, put, pop, and the step that shows it
 
 
+def test_a_search_may_compare_only_some_operations_and_visits_the_same_states() -> None:
+    right, text = "  job.worker, job.grant = '', ''\n", read("ops/finish")
+    texts = {"ops/finish": text.replace(right, "  job.grant = ''\n")}
+    family, scope = explored()["plain"], Scope(1, 1)
+    assert Search(family, scope, LuaCorner(texts), compared={"complete", "fail", "retry"}).run().findings
+    all_, none = Search(family, scope, LuaCorner()).run(), Search(family, scope, LuaCorner(), compared=()).run()
+    assert (all_.states, all_.edges, all_.closed) == (none.states, none.edges, none.closed)
+    assert not none.findings
+
+
 def test_a_fault_of_the_lua_that_only_a_read_of_events_shows_is_found() -> None:
     right, text = "  return store.events_after(op.after, op.count)\n", read("ops/read")
     assert right in text

@@ -372,6 +372,37 @@ def test_a_mutant_noticed_once_still_counts_when_noticed_in_another_way() -> Non
     assert distil.choose(named, kills, 19) == [(0, 3), (1, 4)]
 
 
+def test_what_vectors_notice_already_counts_less() -> None:
+    named = suite.generated(3)
+    kills: distil.Kills = {"a": [(0, 1)], "b": [(1, 1)]}
+    assert distil.choose(named, kills, 17, {"a": [(0, 9)]}) == [(1, 2)]
+    assert distil.choose(named, kills, 17, {"b": [(0, 9)]}) == [(0, 2)]
+
+
+def test_lines_count_for_each_operation_that_runs_them(short: list[Named]) -> None:
+    recording = replay.Recording(short[:3])
+    found = distil.lines(recording)
+    assert {name.split()[2] for name in found} == {one.step.op.spec.name for one in recording.steps}
+    for name, places in list(found.items())[:50]:
+        history, at = places[0]
+        first = recording.first[history] + at
+        assert recording.steps[first].step.op.spec.name == name.split()[2]
+        assert first in recording.running[int(name.split()[1])]
+
+
+def test_a_mutant_that_vectors_notice_is_tried_on_nothing_else(short: list[Named]) -> None:
+    one, other = replay.Recording(short[:2]), replay.Recording(short[2:5])
+    mutant = next(made for made in lua.mutants("state/keys") if one.judge(made).kills)
+    assert distil.judge(one, other, mutant).kills[0].step == distil.THERE
+    assert distil.judge(replay.Recording([]), one, mutant).kills[0].step >= 0
+
+
+def test_ids_of_drawn_histories_follow_from_their_steps() -> None:
+    steps = suite.generated(1)[0].steps
+    assert distil._id("mutation 7", steps) == distil._id("mutation 8", steps) != distil._id("mutation 7", steps[1:])
+    assert distil._id("a lease", steps) == "a-lease"
+
+
 def test_the_choice_takes_what_notices_most_for_its_price() -> None:
     named = suite.generated(3)
     kills = {"a": [(0, 50), (1, 3)], "b": [(1, 4)], "c": [(0, 50)], "d": [(2, 2)]}

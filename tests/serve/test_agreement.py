@@ -15,6 +15,7 @@ from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE
+from qmodel.serve import lists
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.replies import SHAPES
 from qmodel.serve.resp import encode, write
@@ -76,6 +77,24 @@ def test_replies_are_those_of_the_lua_library_byte_for_byte(block: int) -> None:
             if name == "journal":
                 continue  # it shows a reply as a reader decodes it, not as the same bytes
             assert same(executor, name, words), (seed, name, words)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_the_lists_that_exist_are_the_keys_of_the_lua_library(block: int) -> None:
+    for seed in range(block * 20, block * 20 + share(20)):
+        executor = both()
+        for name, words in calls(seed):
+            if name == "journal":
+                continue
+            of_server(executor, name, words)
+            of_lua(name, words)
+            for queue in executor.spaces.of(0, PREFIX).store.queues:
+                for key in bundle.ready_keys(PREFIX, queue):
+                    assert lists.count(executor, 0, [key]) == (key.encode() in host().keyspace.dump()), (
+                        seed,
+                        name,
+                        key,
+                    )
 
 
 def broken(chance: random.Random, words: list[str]) -> list[str]:

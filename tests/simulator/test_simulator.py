@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from qmodel.backends import bundle
 from qmodel.model.state import config, stats
 from qmodel.simulator.net import Weather
 from qmodel.simulator.settings import Settings, drawn
-from qmodel.simulator.world import run
+from qmodel.simulator.world import World, run
 from tests.simulator.planted import DEFECTS, FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,11 @@ def test_a_run_is_repeated_byte_for_byte(server: str) -> None:
     two = run("a", storm, again)
     assert one == two and first.getvalue() == again.getvalue()
     assert one.packets > 100 and first.getvalue() != other.getvalue()
+
+
+def test_a_run_leaves_nothing_in_memory() -> None:
+    run("a", STORM._replace(seconds=1.0))
+    assert not [one for one in gc.get_objects() if isinstance(one, World)]
 
 
 def test_a_storm_breaks_nothing() -> None:

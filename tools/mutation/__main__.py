@@ -18,7 +18,7 @@ from functools import partial
 
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
-from qmodel.conformance.kit.vectors import dumps
+from qmodel.conformance.kit import vectors
 from tools.mutation import distil, lua, model, python, replay, suite
 from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Verdict
@@ -90,34 +90,43 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool, sampl
 
 
 def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
-    """Choose vectors by one half of the Lua mutants, measure them on the other half, and return the report."""
+    """Add vectors by one half of the Lua mutants, measure all on the other half, and return the report."""
     triage = Triage()
     mutants = [mutant for mutant in all_mutants("lua") if triage.entry(mutant) is None]
     random.Random("distil").shuffle(mutants)
     learnt = [mutant for mutant in mutants if mutant.half == 0][: distil.LEARNT]
     held_out = [mutant for mutant in mutants if mutant.half == 1][: distil.HELD_OUT]
-    named = distil.candidates([*suite.quick(), *suite.shapes()])
-    kills = _learn(named, learnt, jobs, seconds)
-    found = distil.vectors(named, distil.choose(named, kills, budget))
+    found = vectors.load("core")
+    ids = {vector.id for vector in found}
+    there = _recorded(found)
+    named = distil.candidates([one for one in [*suite.quick(), *suite.shapes()] if distil.id_of(one.name) not in ids])
+    recorded = replay.Recording(named)
+    kills = _learn(there, recorded, learnt, jobs, seconds)
+    chosen = distil.choose(named, kills | distil.lines(recorded), budget - len(there.steps), distil.lines(there))
+    found += distil.vectors(named, chosen)
     about: dict[str, object] = {"learnt_from": len(kills)}
-    short = replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
+    short = _recorded(found)
     for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
         tested = [result for result in hunt(held_out, judge, jobs) if result.valid]
         killed = sum(bool(result.verdict.kills) for result in tested)
         about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
         about[f"held_out_by_{kind}"] = len(tested)
-    distil.FILE.parent.mkdir(exist_ok=True)
-    distil.FILE.write_text(dumps(found, "core", power=about), encoding="utf-8")
+    distil.FILE.write_text(vectors.dumps(found, "core", power=about), encoding="utf-8")
     return f"{distil.FILE}: {about}"
 
 
-def _learn(named: Sequence[Named], learnt: Sequence[Mutant], jobs: int, seconds: float) -> distil.Kills:
-    """Find where each mutant is noticed: in up to six histories, with the step in each."""
-    recorded = replay.Recording(named)
+def _recorded(found: Sequence[vectors.Vector]) -> replay.Recording:
+    return replay.Recording([Named(vector.id, list(vector.steps)) for vector in found])
+
+
+def _learn(
+    there: replay.Recording, recorded: replay.Recording, learnt: Sequence[Mutant], jobs: int, seconds: float
+) -> distil.Kills:
+    """Find where each mutant is noticed: in up to six histories, with the step in each; or that vectors notice it."""
     kills: distil.Kills = {}
-    for result in hunt(learnt, partial(recorded.judge, most=6), jobs, seconds):
+    for result in hunt(learnt, partial(distil.judge, there, recorded), jobs, seconds):
         if result.valid:
-            at = [recorded.steps[kill.step] for kill in result.verdict.kills]
+            at = [recorded.steps[kill.step] for kill in result.verdict.kills if kill.step != distil.THERE]
             kills[result.mutant.name] = [(step.history, step.at) for step in at]
     return kills
 
@@ -131,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit; with --distil, the limit for learning")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too; none may be noticed")
-    parser.add_argument("--distil", action="store_true", help="only choose and write the vectors of level core")
+    parser.add_argument("--distil", action="store_true", help="only add vectors of level core, for what they miss")
     given = parser.parse_args(arguments)
     if given.distil:
         print(distilled(given.jobs, distil.OPERATIONS, given.seconds))

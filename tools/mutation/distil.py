@@ -1,10 +1,11 @@
 """Choose vectors: a few thousand operations that notice nearly as many mutants as the whole suite.
 
-The choice uses mutants of one half; its power is measured on mutants of the other half, because a choice fits the data
-it was made from. Only histories that are short enough are tried, in random order: a mutant is judged until a few
-histories have noticed it, and these should not be the same histories for all mutants. A vector is the beginning of a
-history, up to the last step that is worth its price, followed by reads: their replies show the state to bindings that
-cannot compare states.
+The vectors that are there stay, because an id is never given to another history; others are added for what they miss.
+The choice uses mutants of one half, and the lines that each operation runs: a mutant can be noticed only where its line
+runs. The power of the result is measured on mutants of the other half, because a choice fits the data it was made from.
+Only histories that are short enough are tried, in random order: a mutant is judged until a few histories have noticed
+it, and these should not be the same histories for all mutants. A vector is the beginning of a history, up to the last
+step that is worth its price, followed by reads: their replies show the state to bindings that cannot compare states.
 
 The result is the vectors of the level `core` (`conformance.kit.vectors`).
 """
@@ -15,6 +16,7 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from zlib import crc32
 
 from qmodel.conformance.histories.directed.load import reasons
 from qmodel.conformance.histories.script import Named
@@ -25,13 +27,22 @@ from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Operation
 from qmodel.model import engine
 from qmodel.model.state.store import Store
-from tools.mutation.replay import GENERATED
+from tools.mutation.mutants import Mutant
+from tools.mutation.replay import GENERATED, Kill, Recording, Verdict
 
 FILE = path_of("core")
-OPERATIONS = 3500
+OPERATIONS = 5500
+"""About how many operations all vectors may have."""
+
 LEARNT = 2500
 HELD_OUT = 1000
 """How many mutants the choice uses, and on how many others it is measured."""
+
+TRIED_STEPS = 2500
+"""The most steps that a mutant is tried on: those that nothing notices would take minutes otherwise."""
+
+THERE = -1
+"""In place of a step: vectors that are there notice a mutant already."""
 
 GRAPH = "graph "
 """The prefix of the names of the closed graph's histories."""
@@ -49,6 +60,31 @@ AGAIN = 1 / 3
 Kills = dict[str, list[tuple[int, int]]]
 """Where each mutant was noticed: pairs of a history and a step in it."""
 
+LINE = "line "
+"""The prefix of the names of what stands for a line that an operation runs, among the mutants of `Kills`."""
+
+LINES_WEIGH = 0.1
+"""What running such a line counts, compared with noticing a mutant."""
+
+PLACES = 12
+"""In how many histories each of these lines is looked for."""
+
+
+def lines(recording: Recording) -> Kills:
+    """Find where each operation runs each line, for the first time in some histories."""
+    found: Kills = {}
+    for line, indexes in recording.running.items():
+        for index in indexes:
+            recorded = recording.steps[index]
+            places = found.setdefault(f"{LINE}{line} {recorded.step.op.spec.name}", [])
+            if len(places) < PLACES and (not places or places[-1][0] != recorded.history):
+                places.append((recorded.history, recorded.at))
+    return found
+
+
+def _weight(name: str) -> float:
+    return LINES_WEIGH if name.startswith(LINE) else 1.0
+
 
 def candidates(suite: Sequence[Named]) -> list[Named]:
     """List the histories to choose from: some generated ones, all directed ones and those of the closed graph, cut off
@@ -61,8 +97,23 @@ def candidates(suite: Sequence[Named]) -> list[Named]:
     return found
 
 
-def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> list[tuple[int, int]]:
+def judge(there: Recording, recorded: Recording, mutant: Mutant) -> Verdict:
+    """Tell whether vectors that are there notice a mutant, or else which histories do, up to six."""
+    verdict = there.judge(mutant)
+    if verdict.kills:
+        return Verdict([Kill(THERE, verdict.kills[0].by)])
+    steps = list(recorded.steps_of(mutant))
+    if len(steps) > TRIED_STEPS:
+        steps = sorted(random.Random(mutant.name).sample(steps, TRIED_STEPS))
+    return recorded.judge(mutant, most=6, steps=steps)
+
+
+def choose(
+    suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS, known: Kills | None = None
+) -> list[tuple[int, int]]:
     """Choose histories, and the number of steps of each: always the choice that notices most new mutants for its price.
+
+    `known` is what vectors that are there notice.
 
     A mutant that is noticed already counts a third when another history notices it, then a ninth, and so on. Otherwise
     the choice would stop as soon as all mutants of its own half are noticed, and miss others.
@@ -76,7 +127,7 @@ def choose(suite: Sequence[Named], kills: Kills, budget: int = OPERATIONS) -> li
     for listed in by_history.values():
         listed.sort()
     taken: dict[int, int] = {}
-    noticed: Counter[str] = Counter()
+    noticed = Counter({name: len(places) for name, places in (known or {}).items()})
     spent = 0.0
     while spent < budget:
         best = max(
@@ -99,7 +150,7 @@ def _best(
     paid = prices[have] if have else -READS
     for at, mutant in listed:
         if at >= have:
-            gain += AGAIN ** noticed[mutant]
+            gain += _weight(mutant) * AGAIN ** noticed[mutant]
             best = max(best, (gain / max(prices[at + 1] - paid, 0.5), history, at + 1))
     return best
 
@@ -123,8 +174,20 @@ def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[V
         now = max(steps[-1].now, 0)
         steps += [Step(now, op) for op in reads(store)]
         name = suite[history].name
-        found.append(made(name.replace("_", "-").replace(" ", "-"), "core", _why(name), steps))
+        found.append(made(_id(name, steps), "core", _why(name), steps))
     return found
+
+
+def _id(name: str, steps: Sequence[Step]) -> str:
+    """Give the id of a vector. The number of a drawn history says nothing, since all are drawn again after a change."""
+    if name.startswith((GRAPH, GENERATED)):
+        name = f"{name.rpartition(' ')[0]} {crc32(repr(steps).encode()):08x}"
+    return id_of(name)
+
+
+def id_of(name: str) -> str:
+    """Give the id of a vector that is made of a history with this name."""
+    return name.replace("_", "-").replace(" ", "-")
 
 
 def _why(name: str) -> str:

@@ -13,7 +13,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -62,8 +62,7 @@ class Graph:
 
     def _where(self, mutant: Mutant) -> list[tuple[Family, Scope]]:
         """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
-        lines = self.recorded.texts[mutant.file].count("\n")
-        histories = self._histories_of(mutant) or self._histories_of(replace(mutant, first=1, last=lines))
+        histories = self._histories_of(mutant) or self._histories_of(self._whole(mutant))
         counted = Counter(_family(self.named[number]) for number in histories)
         chosen = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))[: self._families]
         found = explored()
@@ -93,13 +92,24 @@ class Graph:
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
         corner = LuaCorner(with_units(texts, family.units))
         corner.limit(replay.LIMIT)
-        return self._search(family, scope, corner)
+        return self._search(family, scope, corner, self._operations_of(mutant))
 
-    def _search(self, family: Family, scope: Scope, corner: LuaCorner) -> bool:
+    def _operations_of(self, mutant: Mutant) -> Container[str] | None:
+        """Name the operations that can differ: those that run a mutant's line, or else its file; None if any can."""
+        assert isinstance(self.recorded, replay.Recording)
+        steps = self.recorded.steps_of(mutant) or self.recorded.steps_of(self._whole(mutant))
+        return {self.recorded.steps[step].step.op.spec.name for step in steps} or None
+
+    def _whole(self, mutant: Mutant) -> Mutant:
+        """Give a mutant that stands for all lines of the file."""
+        return replace(mutant, first=1, last=self.recorded.texts[mutant.file].count("\n"))
+
+    def _search(self, family: Family, scope: Scope, corner: LuaCorner, compared: Container[str] | None = None) -> bool:
         edges = SCARCE_EDGES if "/" in family.name else PAIR_EDGES if "+" in family.name else self._edges
         try:
             with model._limited(SECONDS + STUCK):
-                return bool(Search(family, scope, corner, limit=SECONDS, edges=edges).run().findings)
+                search = Search(family, scope, corner, limit=SECONDS, edges=edges, compared=compared)
+                return bool(search.run().findings)
         except model.TooLong:
             return True
 

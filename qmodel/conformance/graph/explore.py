@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -121,16 +121,19 @@ class Search:
         most: int = 1,
         shapes: Shapes | None = None,
         edges: int = 0,
+        compared: Container[str] | None = None,
     ) -> None:
         """`limit` is in seconds of the processor, `edges` the most edges, 0 for none; `most` findings end the search.
 
-        With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`).
+        With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`). With
+        `compared`, the corner executes only operations with these names, and what leads to a new state.
         """
         self.moves = Moves(family, scope)
         live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
         self.canonical = Canonical(self.moves.jobs, self.moves.workers, live_fields, family.horizon)
         self._shapes, self._paths = shapes if corner is not None else None, Paths()
         self._family, self._corner, self._server = family, corner, server if corner is not None else None
+        self._compared = compared
         self._share, self._limit, self._most, self._edges = pairs, limit, most, edges
         self._bound = family.bound()
         self._drawn = random.Random(f"{family.name} {scope}")
@@ -224,7 +227,7 @@ class Search:
                 lines = snapshot.difference(snapshot.of(node.store), snapshot.of(store))
                 if lines:
                     self._found("changed although refused", lines, node.id, op)
-        if self._corner is not None:
+        if self._corner is not None and (self._is_compared(op) or (not same and self._is_new(store, node.now))):
             self._compare(self._corner, node, op, reply, store)
             if self._shapes is not None and self._shapes.is_new(op, reply, self._corner.keyspace.touched):
                 self._paths.add(node.id, Step(node.now, op), not same)
@@ -232,6 +235,13 @@ class Search:
             yield from self._arrive(node, op, _Node(0, store, node.now, node.keys, node.store.seq), live.helps(op))
         if self._corner is not None:
             self._corner.undo()
+
+    def _is_compared(self, op: Operation) -> bool:
+        return self._compared is None or op.spec.name in self._compared
+
+    def _is_new(self, store: Store, now: int) -> bool:
+        inside = self._bound is None or self._bound(store, now)
+        return inside and self.canonical.of(store, now) not in self._ids
 
     def _compare(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
         what = "the Lua library differs from the model"
