@@ -20,11 +20,12 @@ from qmodel.pipeline.events.gaps import SequenceWentBack
 from qmodel.pipeline.events.histories import Position
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
+from qmodel.pipeline.spark.namespaces import NAMESPACE, NamespacesStream
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
 from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
-from qmodel.pipeline.spark.stream import EventsStream, stream_options
+from qmodel.pipeline.spark.stream import EventsStream, JournalStream, RangeStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
 from qmodel.pipeline.spark.wanted import OPTIONS, Wanted, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
@@ -32,6 +33,9 @@ from qmodel.pipeline.tables.live import TABLES
 
 EVENTS, JOURNAL, GAPS = "events", "journal", "gaps"
 """The tables of what happened, which are read by ranges of numbers; the others are of what there is."""
+
+
+STREAMS: dict[str, type[RangeStream]] = {EVENTS: EventsStream, JOURNAL: JournalStream}
 
 
 GAPS_SCHEMA: pa.Schema = pa.schema([("first", pa.int64()), ("last", pa.int64()), ("events", pa.int64())])
@@ -58,7 +62,8 @@ class EventsSource(DataSource):
         """Give the columns of `qmodel.pipeline.events.schema`, or of another table."""
         name = self._table()
         own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA, GAPS: GAPS_SCHEMA}
-        return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
+        found = own[name] if name in own else TABLES[name].schema
+        return from_arrow_schema(found.insert(0, NAMESPACE) if self.options.get("namespaces") else found)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make a reader of a fixed set of events or journal entries, or of the present state of a table.
@@ -78,9 +83,15 @@ class EventsSource(DataSource):
         what = table_options(name, self.options)
         return PushedTableReader(what) if pushed else TableReader(what)
 
-    def streamReader(self, schema: StructType) -> EventsStream:
-        """Make a reader of the stream of events."""
-        return EventsStream(stream_options(self.options), chosen(schema))
+    def streamReader(self, schema: StructType) -> RangeStream | NamespacesStream:
+        """Make a reader of the stream of events, or of the journal. Raises ValueError for another table."""
+        name, what = self._table(), stream_options(self.options)
+        if name not in STREAMS:
+            raise ValueError(f"The table {name!r} is no stream: there are streams of {' and '.join(STREAMS)}.")
+        make = STREAMS[name]
+        if what.namespaces:
+            return NamespacesStream(what, chosen(schema, make.columns.insert(0, NAMESPACE)), make)
+        return make(what, chosen(schema, make.columns))
 
     def writer(self, schema: StructType, overwrite: bool) -> JobsWriter:
         """Make a writer that turns rows into jobs. Raises ValueError for other modes than append."""
