@@ -16,11 +16,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.spark.archived import NAMESPACE
 from qmodel.pipeline.spark.ranges import Range
 from qmodel.pipeline.spark.stream import Offset, RangeStream, StreamOptions, limit_of
-
-NAMESPACE: pa.Field = pa.field("namespace", pa.string())
-"""The column that a stream of many namespaces has beside the others, first."""
 
 LOOK = 30.0
 """The seconds between two looks for new namespaces: each reads the names of all keys."""

@@ -38,4 +38,8 @@ class JournalReader(RangeReader):
 
 
 class PushedJournalReader(Pushed, JournalReader):
-    """Reads only the numbers that a query asks for."""
+    """Reads only the entries that a query asks for."""
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a range, without rows that do not fit."""
+        return self.fitting(super().read(partition))

@@ -20,7 +20,8 @@ from qmodel.pipeline.events.gaps import SequenceWentBack
 from qmodel.pipeline.events.histories import Position
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
-from qmodel.pipeline.spark.namespaces import NAMESPACE, NamespacesStream
+from qmodel.pipeline.spark.archived import KINDS, NAMESPACE, ArchiveReader, PushedArchiveReader, archive_options
+from qmodel.pipeline.spark.namespaces import NamespacesStream
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
 from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
@@ -63,7 +64,11 @@ class EventsSource(DataSource):
         name = self._table()
         own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA, GAPS: GAPS_SCHEMA}
         found = own[name] if name in own else TABLES[name].schema
-        return from_arrow_schema(found.insert(0, NAMESPACE) if self.options.get("namespaces") else found)
+        return from_arrow_schema(found.insert(0, NAMESPACE) if self._is_of_many() else found)
+
+    def _is_of_many(self) -> bool:
+        """Whether the rows may be of several namespaces."""
+        return bool(self.options.get("namespaces") or self.options.get("archive"))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make a reader of a fixed set of events or journal entries, or of the present state of a table.
@@ -72,6 +77,12 @@ class EventsSource(DataSource):
         reader takes them only with the option `pushdown`.
         """
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
+        if self.options.get("archive"):
+            if name not in KINDS:
+                raise ValueError(f"The table {name!r} is of a server: an archive has {' and '.join(KINDS)}.")
+            known = KINDS[name][1].insert(0, NAMESPACE)
+            of_archive = PushedArchiveReader if pushed else ArchiveReader
+            return of_archive(archive_options(self.options, name), chosen(schema, known))
         if name == JOURNAL:
             entries = PushedJournalReader if pushed else JournalReader
             return entries(wanted(self.options), chosen(schema, tables.SCHEMA))
@@ -141,4 +152,8 @@ class EventsReader(RangeReader):
 
 
 class PushedEventsReader(Pushed, EventsReader):
-    """Reads only the sequences that a query asks for."""
+    """Reads only the events that a query asks for."""
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a range, without rows that do not fit."""
+        return self.fitting(super().read(partition))
