@@ -30,6 +30,7 @@ NAMES = (
     "kills",
     "runners",
     "audit",
+    "live",
     "storm",
     "worst",
     "shards",

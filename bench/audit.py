@@ -38,7 +38,8 @@ TARGET, TIMES = 200_000, 1.25
 HEAD = """
 import json, time
 from bench.spark_read import all_cpu
-from qmodel.pipeline import findings, journals
+from qmodel.pipeline.audit import findings
+from qmodel.pipeline.journal import archive, compare
 def ready(*_):
     import qmodel.pipeline.audit.findings
     time.sleep(1)  # so that another one takes the other
@@ -49,10 +50,10 @@ def told(began, cpu, rows):
     print(json.dumps([entries, time.monotonic() - began, all_cpu() - cpu, numbers]))
 """
 MODEL = """
-from qmodel import engine, recording
+from qmodel.model import engine
 from qmodel.pipeline.audit.replay import without_collection
 from qmodel.model.state.store import Store
-entries = [recording.read(one.call) for one in journals.read(ROOT, SPACE, 0, 100_000)]
+entries = [compare.read_call(one.call) for one in archive.read(ROOT, SPACE, 0, 100_000)]
 store = Store()
 began, cpu = time.monotonic(), all_cpu()
 with without_collection():
@@ -62,7 +63,7 @@ print(json.dumps([len(entries), time.monotonic() - began, all_cpu() - cpu, []]))
 """
 ONE = """
 began, cpu = time.monotonic(), all_cpu()
-told(began, cpu, findings.audited(ROOT, journals.Segment(SPACE, 0, 0)))
+told(began, cpu, findings.audited(ROOT, archive.Segment(SPACE, 0, 0)))
 """
 TWO = """
 from functools import partial
@@ -71,7 +72,7 @@ if __name__ == "__main__":
     with processes(2) as run:
         list(run(ready, [1, 2]))
         began, cpu = time.monotonic(), all_cpu()
-        rows = [row for found in run(partial(findings.audited, ROOT), journals.all_segments(ROOT)) for row in found]
+        rows = [row for found in run(partial(findings.audited, ROOT), archive.all_segments(ROOT)) for row in found]
         told(began, cpu, rows)
 """
 SPARK = """
@@ -103,7 +104,7 @@ SparkSession.builder.config("spark.ui.enabled", "false").config("spark.ui.showCo
 spark = session("bench", "local[2]")
 on(spark)(ready, [1, 2])
 began, cpu = time.monotonic(), all_cpu()
-bars = on(spark)(timed, journals.all_segments(ROOT))
+bars = on(spark)(timed, archive.all_segments(ROOT))
 spark.stop()
 print(json.dumps([sum(bar[2] for bar in bars), time.monotonic() - began, all_cpu() - cpu, bars]))
 """

@@ -31,7 +31,7 @@ ROUND = 100
 MINUTE = 60_000
 KEPT = 5_000
 PAGE = 100_000
-FAULT = ("ops/taking", "job.remaining = job.remaining - 1", "job.remaining = job.remaining")
+FAULT = ("ops/pop", "job.remaining = job.remaining - 1", "job.remaining = job.remaining")
 """The fault: the end of a lease is not counted. It shows in the one pop that notices the end of the lease."""
 
 Steps = Iterator[list[tuple[int, Operation]]]

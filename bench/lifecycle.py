@@ -85,9 +85,12 @@ class Caller:
         return granted(ops, self.connection.exchange(map(self.command, ops)))
 
     def calls(self, ops: Sequence[Operation]) -> list[Any]:
-        """Execute operations in one call, each a step of its own."""
-        words = (word for op in ops for args in (codec.encode(op),) for word in (op.spec.name, str(len(args)), *args))
-        return granted(ops, self.connection.call("FCALL", CALLS, "1", self.prefix, *words))
+        """Execute operations together, each a step of its own; a call leaves those that are too many to the next."""
+        replies: list[Any] = []
+        while left := ops[len(replies) :]:
+            words = (w for op in left for args in (codec.encode(op),) for w in (op.spec.name, str(len(args)), *args))
+            replies += self.connection.call("FCALL", CALLS, "1", self.prefix, *words)
+        return granted(ops, replies)
 
 
 def granted(ops: Sequence[Operation], replies: list[Any]) -> list[Any]:

@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmodel.cli import files
 from qmodel.cli.archive.options import lost_ranges
 from qmodel.cli.live import need
 from qmodel.cli.on import on_options, on_spark, only
@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from qmodel.model.snapshot import Snapshot
     from qmodel.pipeline.audit.replay import Audit
 
-STATE = click.Path(dir_okay=False)
-
 
 @click.command("audit")
 @click.argument("archive", required=False)
 @click.option("--most", default=10, show_default=True, type=click.IntRange(1), help="The most differences to show.")
-@click.option("--from", "begin", type=STATE, metavar="FILE", help="Begin with the state that --save or --take wrote.")
-@click.option("--save", type=STATE, metavar="FILE", help="Write the state after the last entry, for the next --from.")
-@click.option("--take", type=STATE, metavar="FILE", help="Only write the state that the server has now, for --from.")
+@click.option("--from", "begin", metavar="FILE", help="Begin with the state that --save or --take wrote.")
+@click.option("--save", metavar="FILE", help="Write the state after the last entry, for the next --from.")
+@click.option("--take", metavar="FILE", help="Only write the state that the server has now, for --from.")
 @click.option("--follow", is_flag=True, help="Go on with new entries as they come, until Ctrl-C.")
 @click.option("--state", is_flag=True, help="Compare the server's whole state with the model's, too.")
 @click.option("--after", type=click.IntRange(0), help="ARCHIVE: from the first state after this entry on.")
@@ -228,27 +226,20 @@ def told(at: Session, said: dict[str, Any], sentence: str) -> None:
     at.answer(said) if at.json else click.echo(sentence)
 
 
-def _read(path: str) -> Snapshot:
+def _read(place: str) -> Snapshot:
     from qmodel.model import restore
 
+    found = files.read(place)
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return restore.loads(file.read())
+        return restore.loads(gzip.decompress(found).decode())
     except (OSError, EOFError, ValueError) as error:
-        raise QmodelError(f"{path} is not a state that --save or --take wrote: {error}.") from None
+        raise QmodelError(f"{place} is not a state that --save or --take wrote: {error}.") from None
 
 
-def _write(path: str, found: Snapshot) -> None:
-    """Write a state beside the file, then rename it: a killed process leaves the old one."""
+def _write(place: str, found: Snapshot) -> None:
     from qmodel.model import restore
 
-    beside = Path(f"{path}.new")
-    try:
-        with gzip.open(beside, "wt", encoding="utf-8", compresslevel=3) as file:
-            file.write(restore.dumps(found))
-        beside.replace(path)
-    except OSError as error:
-        raise QmodelError(f"{path} cannot be written: {error.strerror}.") from None
+    files.write(place, gzip.compress(restore.dumps(found).encode(), 3))
 
 
 common(command)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from qmodel.cli import show
+from qmodel.cli import files, show
 from qmodel.cli.convert import Parsed, format_duration
 from qmodel.cli.session import Session, session
 from qmodel.present.numbers import counted
@@ -60,7 +59,11 @@ def options(command: C) -> C:
             ),
             click.option("--together", is_flag=True, help="All days as one."),
             click.option("--namespace", help="Only this namespace.  [default: all of the archive]"),
-            click.option("--out", metavar="FOLDER", help="Keep the counts here: the next run counts only new events."),
+            click.option(
+                "--out",
+                metavar="FOLDER",
+                help="Keep the counts here, or at a URL: the next run counts only new events.",
+            ),
             click.option(
                 "--top", default=20, show_default=True, type=click.IntRange(1), help="The rows of each kind to show."
             ),
@@ -99,7 +102,7 @@ def answer(engine: Engine, what: Asked) -> None:
 
         publish(engine, what.out)
     if what.svg:
-        _draw(Path(what.svg), what, found)
+        _draw(what.svg, what, found)
     if at.json:
         at.answer([{**one.shown(name), "groups": dict(one.groups)} for name, one in found.items()])
         return
@@ -142,13 +145,13 @@ def _most(found: Iterable[tuple[Name, Figures]], top: int) -> list[tuple[Name, F
     )
 
 
-def _draw(path: Path, what: Asked, found: dict[Name, Figures]) -> None:
+def _draw(place: str, what: Asked, found: dict[Name, Figures]) -> None:
     from qmodel.pipeline.statistics.picture import svg
 
     chosen = [pair for kind in what.kinds for pair in _most((p for p in found.items() if p[0].kind == kind), what.top)]
     days = sorted({name.date for name in found})
     title = f"By {', '.join(what.kinds)}" + (f", {days[0]}" if days else "") + (f" to {days[-1]}" if days[1:] else "")
-    path.write_text(svg(chosen, title), encoding="utf-8")
+    files.write(place, svg(chosen, title).encode())
 
 
 def _row(what: Asked, several: bool, name: Name, one: Figures) -> Sequence[object]:

@@ -128,8 +128,8 @@ def _observed(archive: str | None, namespace: str | None) -> Any:
 @click.option("--tasks", type=click.IntRange(1), help="With --on spark.  [default: Spark's]")
 def run(
     file: Path,
-    out: Path | None,
-    picture: Path | None,
+    out: str | None,
+    picture: str | None,
     metric: str,
     on: str,
     processes: int | None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from qmodel.cli import files
 from qmodel.cli.show import table
 from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
@@ -31,11 +33,9 @@ def options(command: C) -> C:
         [
             click.argument("file", metavar="GRID.toml", type=click.Path(dir_okay=False, path_type=Path)),
             click.option(
-                "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write a table: .csv or .parquet."
+                "--out", metavar="FILE", help="Write a table, to a file or a URL such as s3://…: .csv or .parquet."
             ),
-            click.option(
-                "--picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw the results, as SVG."
-            ),
+            click.option("--picture", metavar="FILE", help="Draw the results, as SVG."),
             click.option("--metric", default="wait_p99", show_default=True, help="The metric of the picture."),
         ]
     ):
@@ -43,12 +43,12 @@ def options(command: C) -> C:
     return command
 
 
-def read(file: Path, out: Path | None, metric: str) -> Grid:
+def read(file: Path, out: str | None, metric: str) -> Grid:
     """Read the grid. Raises QmodelError for results that could not be written afterwards."""
     from qmodel.planning.capacity import METRICS
     from qmodel.planning.grids import read
 
-    if out is not None and out.suffix not in (".csv", ".parquet"):
+    if out is not None and not out.endswith((".csv", ".parquet")):
         raise click.UsageError(f"--out is a name that ends in .csv or .parquet, and not {out}.")
     drawn = [one for one in METRICS if one.startswith(("wait_", "total_"))]
     if metric not in drawn:
@@ -64,8 +64,8 @@ def answer(
     grid: Grid,
     found: Sequence[Outcome],
     seconds: float,
-    out: Path | None,
-    picture: Path | None,
+    out: str | None,
+    picture: str | None,
     metric: str,
 ) -> None:
     """Show the results, and write the requested files."""
@@ -77,7 +77,7 @@ def answer(
     if picture is not None:
         from qmodel.planning import plots
 
-        picture.write_text(plots.picture(grid, found, metric), encoding="utf-8")
+        files.write(picture, plots.picture(grid, found, metric).encode())
     if at.json:
         at.answer({"points": len(grid.points), "runs": grid.runs, "seconds": round(seconds, 3), "rows": rows})
         return
@@ -93,12 +93,13 @@ def answer(
         )
 
 
-def _write(rows: list[dict[str, Any]], out: Path) -> None:
-    if out.suffix == ".csv":
-        with out.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+def _write(rows: list[dict[str, Any]], out: str) -> None:
+    if out.endswith(".csv"):
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        files.write(out, text.getvalue().encode())
         return
     import pyarrow as pa
     from pyarrow import parquet
@@ -107,7 +108,9 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
         made = pa.Table.from_pylist(rows)
     except pa.ArrowException as error:
         raise QmodelError(f"The values of the grid do not fit into one column: {error}. Write a .csv.") from None
-    parquet.write_table(made, out)
+    data = pa.BufferOutputStream()
+    parquet.write_table(made, data)
+    files.write(out, data.getvalue().to_pybytes())
 
 
 def _show(at: Session, grid: Grid, found: Sequence[Outcome]) -> None:

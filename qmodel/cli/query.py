@@ -17,7 +17,9 @@ from qmodel.present.numbers import counted
 @click.command("query")
 @click.argument("archive")
 @click.argument("sql")
-@click.option("--tables", metavar="FOLDER", help="Where the tables are kept.  [default: _silver/ in ARCHIVE]")
+@click.option(
+    "--tables", metavar="FOLDER", help="Where the tables are kept, also a URL.  [default: _silver/ in ARCHIVE]"
+)
 @click.option("--memory", default="", metavar="SIZE", help="The most memory it may use: 2GB.  [default: most of it]")
 def command(archive: str, sql: str, tables: str | None, memory: str) -> None:
     """Answer SQL about an archive of events, with DuckDB.

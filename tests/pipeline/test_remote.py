@@ -7,7 +7,6 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,42 +36,6 @@ def client(url: str) -> Iterator[Client]:
     with connect(url) as client:
         client.config.set("max-events", 10**6)
         yield client
-
-
-@pytest.fixture
-def memory() -> Iterator[str]:
-    """Give an empty place in the memory of this process."""
-    from fsspec.implementations.memory import MemoryFileSystem
-
-    MemoryFileSystem.store.clear()
-    yield "memory://shop/events"
-    MemoryFileSystem.store.clear()
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """Start a store that speaks S3, and give an empty bucket. It stays: fsspec keeps connections to it."""
-    pytest.importorskip("s3fs", reason="s3fs is not installed; it comes with the extra `test`")
-    servers = pytest.importorskip("moto.server", reason="moto is not installed; it comes with the extra `test`")
-    import fsspec
-
-    server = servers.ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as environment:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            environment.setenv(name, "test")
-        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        environment.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        fsspec.filesystem("s3").mkdir("bucket")
-        yield "s3://bucket"
-    server.stop()
-
-
-@pytest.fixture
-def s3(bucket: str, tmp_path: Path) -> str:
-    """Give an empty place in a bucket."""
-    return f"{bucket}/{tmp_path.name}/events"
 
 
 @pytest.fixture(params=["memory", "s3"])

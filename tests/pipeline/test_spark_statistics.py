@@ -28,8 +28,9 @@ from qmodel.pipeline.statistics.tables import publish  # noqa: E402
 
 
 @pytest.mark.long
-def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path) -> None:
-    root, out = tmp_path / "archive", str(tmp_path / "out")
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path, scheme: str) -> None:
+    root, out = tmp_path / "archive", f"{scheme}{tmp_path}/out"
     some = {f"{{n'{number}}}:%41\\": one.events for number, one in enumerate(histories()[::8])}
     archive, there = Archive(str(root)), Spark(spark)
     with DuckDB(memory="500MB") as here:
@@ -44,7 +45,9 @@ def test_spark_and_duckdb_count_the_same_also_in_turn(spark: Any, tmp_path: Path
         count(here, archive, None)
         assert found == collect(here)
         publish(there, out)
-        rows = pq.read_table(f"{out}/statistics.parquet").sort_by([(name, "ascending") for name in Name._fields])
+        rows = pq.read_table(tmp_path / "out" / "statistics.parquet").sort_by(
+            [(name, "ascending") for name in Name._fields]
+        )
         assert rows.to_pylist() == [one.shown(name) for name, one in found.items()]
         assert count(here, archive, out) == {}
         assert found == collect(here)

@@ -87,7 +87,7 @@ ROOMS: dict[str, Room] = {
     "pipeline": _room(
         6,
         "Archives of events and journals, statistics, the audit, jobs from tables; on one machine or on Spark.",
-        "client conformance contract errors model present processes version wire",
+        "backends client conformance contract errors model present processes version wire",
     ),
     "planning": _room(
         6,

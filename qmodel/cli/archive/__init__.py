@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from qmodel.cli.archive import compact, run, verify
+from qmodel.cli.archive import compact, delta, run, verify
 from qmodel.cli.session import common
 
 
@@ -21,5 +21,5 @@ def command() -> None:
     """
 
 
-for one in (run, compact, verify):
+for one in (run, compact, verify, delta):
     command.add_command(common(one.command))

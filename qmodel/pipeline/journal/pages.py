@@ -49,15 +49,20 @@ def position(client: Client) -> Position:
     return Position(number, epoch_at(client, ops.Journal, number) if number else 0)
 
 
-def newest(client: Client) -> int:
-    """Find the number of the last kept entry by a binary search; 0 if there is none."""
-    low, high = 0, 1
-    while client.execute(ops.Journal(high - 1, 1)):
-        low, high = high, high * 4
-        if high >= TIME_END:
+def newest(client: Client, known: int = 0) -> int:
+    """Find the number of the last kept entry by a binary search; 0 if there is none.
+
+    `known` is a number that it had before: then few reads are needed, if few entries came since.
+    """
+    low = known if known and client.execute(ops.Journal(known - 1, 1)) else 0
+    step = 1
+    while client.execute(ops.Journal(low + step - 1, 1)):
+        low, step = low + step, step * 4
+        if low + step >= TIME_END:
             break
     if not low:
         return 0
+    high = low + step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if client.execute(ops.Journal(middle - 1, 1)) else (low, middle)

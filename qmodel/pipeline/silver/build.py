@@ -9,12 +9,10 @@ Runs are those of `qmodel.pipeline.statistics.runs`: each exists whole or not at
 
 from __future__ import annotations
 
-import shutil
-
 from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.silver import sql
 from qmodel.pipeline.statistics.count import Engine, check_history, define_archived, new_ranges
-from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs, again_if_merged
+from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs, again_if_merged, runs_at
 
 JOBS, ATTEMPTS = "jobs", "attempts"
 
@@ -28,7 +26,7 @@ def update(engine: Engine, archive: Archive, out: str, namespace: str | None = N
 
 
 def _update(engine: Engine, archive: Archive, out: str, namespace: str | None) -> dict[str, Range]:
-    runs = Runs(out)
+    runs = runs_at(out)
     with runs.alone():
         check_history(archive, runs)
         new = new_ranges(archive, runs.counted(), namespace)
@@ -52,11 +50,11 @@ def _run(engine: Engine, archive: Archive, runs: Runs, new: dict[str, Range]) ->
     engine.view("closed", "select * from lives where closing is not null")
     made = runs.begin()
     try:
-        engine.write(sql.jobs("closed", engine.dialect), made / JOBS)
-        engine.write(sql.attempts("closed", engine.dialect), made / ATTEMPTS)
-        engine.write(sql.carried("lives"), made / CARRIED)
+        engine.write(sql.jobs("closed", engine.dialect), f"{made}/{JOBS}")
+        engine.write(sql.attempts("closed", engine.dialect), f"{made}/{ATTEMPTS}")
+        engine.write(sql.carried("lives"), f"{made}/{CARRIED}")
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        runs.drop(made)
         raise
     runs.commit(made, new)
 

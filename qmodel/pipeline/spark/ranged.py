@@ -7,7 +7,7 @@ rows or fails.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from pyspark.sql.datasource import DataSourceReader, Filter
@@ -16,6 +16,7 @@ from qmodel.client.sync import Client
 from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.histories import Position, Table, check, epochs_at, is_gap
+from qmodel.pipeline.spark.conditions import condition
 from qmodel.pipeline.spark.ranges import Range, cut, narrowed, pinned
 from qmodel.pipeline.spark.wanted import Wanted
 
@@ -65,10 +66,19 @@ class RangeReader(DataSourceReader):
 
 
 class Pushed(RangeReader):
-    """Takes conditions of a query, and reads only the numbers that they allow."""
+    """Takes conditions of a query: reads only the numbers that they allow, and drops rows that do not fit."""
+
+    conditions: Sequence[Filter] = ()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Narrow the range by the conditions on the number; Spark checks all conditions again."""
+        """Narrow the range by the conditions on the number; keep the others. Spark checks all conditions again."""
+        self.conditions = filters
         self.floor, last = narrowed(filters, self.number, self.floor, self.what.last)
         self.what = self.what._replace(last=last)
         return filters
+
+    def fitting(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Drop rows before they are sent to Spark."""
+        where = condition(self.conditions, self.schema)
+        for batch in batches:
+            yield batch if where is None else batch.filter(where)

@@ -63,8 +63,9 @@ def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
     type.
     """
     asked = read_of(schema)
-    where = "docs/catalogue.md has those that they have" if known is SCHEMA else f"they have {', '.join(known.names)}"
-    what = "events" if known is SCHEMA else "entries"
+    of_events = "event" in known.names
+    where = "docs/catalogue.md has those that they have" if of_events else f"they have {', '.join(known.names)}"
+    what = "events" if of_events else "entries"
     for field in asked:
         if field.name not in known.names:
             raise ValueError(f"{what.title()} have no column {field.name!r}: {where}.")
@@ -110,8 +111,8 @@ def warn_of(gaps: Iterable[Gap], what: str) -> None:
         LOG.warning("%s %s are gone from the server and were not read: failOnDataLoss is false.", what, named(some))
 
 
-def gone(client: Client, after: int, last: int) -> list[Gap]:
-    """Find the events after a sequence, up to another, that the server no longer keeps: the oldest ones go first."""
-    found = client.execute(ops.Events(after, 1)) if after < last else ()
-    first = min(found[0].seq, last + 1) if found else last + 1
+def gone(client: Client, after: int, last: int, table: Table = ops.Events) -> list[Gap]:
+    """Find the rows after a number, up to another, that the server no longer keeps: the oldest ones go first."""
+    found = client.execute(table(after, 1)) if after < last else ()
+    first = min(found[0][0], last + 1) if found else last + 1
     return [Gap(after + 1, first - 1)] if first > after + 1 else []

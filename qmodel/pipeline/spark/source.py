@@ -20,11 +20,13 @@ from qmodel.pipeline.events.gaps import SequenceWentBack
 from qmodel.pipeline.events.histories import Position
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
+from qmodel.pipeline.spark.archived import KINDS, NAMESPACE, ArchiveReader, PushedArchiveReader, archive_options
+from qmodel.pipeline.spark.namespaces import NamespacesStream
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
 from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
-from qmodel.pipeline.spark.stream import EventsStream, stream_options
+from qmodel.pipeline.spark.stream import EventsStream, JournalStream, RangeStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
 from qmodel.pipeline.spark.wanted import OPTIONS, Wanted, wanted
 from qmodel.pipeline.spark.writer import JobsStreamWriter, JobsWriter, target
@@ -32,6 +34,9 @@ from qmodel.pipeline.tables.live import TABLES
 
 EVENTS, JOURNAL, GAPS = "events", "journal", "gaps"
 """The tables of what happened, which are read by ranges of numbers; the others are of what there is."""
+
+
+STREAMS: dict[str, type[RangeStream]] = {EVENTS: EventsStream, JOURNAL: JournalStream}
 
 
 GAPS_SCHEMA: pa.Schema = pa.schema([("first", pa.int64()), ("last", pa.int64()), ("events", pa.int64())])
@@ -58,7 +63,12 @@ class EventsSource(DataSource):
         """Give the columns of `qmodel.pipeline.events.schema`, or of another table."""
         name = self._table()
         own = {EVENTS: SCHEMA, JOURNAL: tables.SCHEMA, GAPS: GAPS_SCHEMA}
-        return from_arrow_schema(own[name] if name in own else TABLES[name].schema)
+        found = own[name] if name in own else TABLES[name].schema
+        return from_arrow_schema(found.insert(0, NAMESPACE) if self._is_of_many() else found)
+
+    def _is_of_many(self) -> bool:
+        """Whether the rows may be of several namespaces."""
+        return bool(self.options.get("namespaces") or self.options.get("archive"))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make a reader of a fixed set of events or journal entries, or of the present state of a table.
@@ -67,6 +77,12 @@ class EventsSource(DataSource):
         reader takes them only with the option `pushdown`.
         """
         name, pushed = self._table(), Given(self.options, OPTIONS).flag("pushdown", False)
+        if self.options.get("archive"):
+            if name not in KINDS:
+                raise ValueError(f"The table {name!r} is of a server: an archive has {' and '.join(KINDS)}.")
+            known = KINDS[name][1].insert(0, NAMESPACE)
+            of_archive = PushedArchiveReader if pushed else ArchiveReader
+            return of_archive(archive_options(self.options, name), chosen(schema, known))
         if name == JOURNAL:
             entries = PushedJournalReader if pushed else JournalReader
             return entries(wanted(self.options), chosen(schema, tables.SCHEMA))
@@ -78,9 +94,15 @@ class EventsSource(DataSource):
         what = table_options(name, self.options)
         return PushedTableReader(what) if pushed else TableReader(what)
 
-    def streamReader(self, schema: StructType) -> EventsStream:
-        """Make a reader of the stream of events."""
-        return EventsStream(stream_options(self.options), chosen(schema))
+    def streamReader(self, schema: StructType) -> RangeStream | NamespacesStream:
+        """Make a reader of the stream of events, or of the journal. Raises ValueError for another table."""
+        name, what = self._table(), stream_options(self.options)
+        if name not in STREAMS:
+            raise ValueError(f"The table {name!r} is no stream: there are streams of {' and '.join(STREAMS)}.")
+        make = STREAMS[name]
+        if what.namespaces:
+            return NamespacesStream(what, chosen(schema, make.columns.insert(0, NAMESPACE)), make)
+        return make(what, chosen(schema, make.columns))
 
     def writer(self, schema: StructType, overwrite: bool) -> JobsWriter:
         """Make a writer that turns rows into jobs. Raises ValueError for other modes than append."""
@@ -130,4 +152,8 @@ class EventsReader(RangeReader):
 
 
 class PushedEventsReader(Pushed, EventsReader):
-    """Reads only the sequences that a query asks for."""
+    """Reads only the events that a query asks for."""
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a range, without rows that do not fit."""
+        return self.fitting(super().read(partition))

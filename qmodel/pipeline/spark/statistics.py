@@ -50,8 +50,8 @@ class Spark:
             self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Define a view of the Parquet files in some folders."""
-        self._at.read.parquet(*(f"file://{Path(folder).resolve()}" for folder in folders)).createOrReplaceTempView(name)
+        """Define a view of the Parquet files in some folders, or at some URLs."""
+        self._at.read.parquet(*map(_url, folders)).createOrReplaceTempView(name)
 
     def view(self, name: str, select: str) -> None:
         """Define a view."""
@@ -63,10 +63,10 @@ class Spark:
         found.persist()
         found.createOrReplaceTempView(name)
 
-    def write(self, select: str, folder: Path) -> None:
-        """Write the rows of a select into a new folder that all executors see, as Parquet."""
+    def write(self, select: str, folder: str) -> None:
+        """Write the rows of a select into a new folder that all executors see, or to a URL, as Parquet."""
         found = self._at.sql(select)
-        self._asking(lambda: found.write.option("compression", "zstd").parquet(f"file://{folder.resolve()}"))
+        self._asking(lambda: found.write.option("compression", "zstd").parquet(_url(folder)))
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """Give the rows of a select."""
@@ -87,3 +87,8 @@ class Spark:
             if not any(word in str(error) for word in ("FILE_NOT_EXIST", "PATH_NOT_FOUND")):
                 raise
             raise FilesGone("Files of the archive were merged meanwhile.") from error
+
+
+def _url(place: str) -> str:
+    """Give the URL of a folder, as Spark finds it."""
+    return place if "://" in place else f"file://{Path(place).resolve()}"

@@ -1,4 +1,4 @@
-"""Read events into Spark as a stream: `spark.readStream.format("qmodel")`.
+"""Read events into Spark as a stream: `spark.readStream.format("qmodel")`; or the journal, with the table `journal`.
 
 An offset is the last sequence that was read, and its epoch, so a batch is a range of sequences of one history. It is
 the same whenever Spark computes it again, and each task proves that its part is complete. The server knows nothing of
@@ -17,8 +17,9 @@ Spark keeps offsets in the checkpoint and shows them in the query's progress.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import (
@@ -40,6 +41,7 @@ from qmodel.pipeline.events.histories import (
     Common,
     Position,
     Span,
+    Table,
     check,
     epoch_at,
     is_gap,
@@ -47,13 +49,17 @@ from qmodel.pipeline.events.histories import (
     spans_between,
 )
 from qmodel.pipeline.events.schema import SCHEMA
+from qmodel.pipeline.journal import pages, tables
+from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack
+from qmodel.pipeline.spark.entries import read_entries
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranges import ROWS, Range, cut, gone, pinned, read_range
 
 EARLIEST, LATEST = "earliest", "latest"
 
 OPTIONS = (
-    "url", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition", "minPartitions", "failOnDataLoss", "onFork",
+    "url", "table", "startingOffsets", "maxOffsetsPerTrigger", "rowsPerPartition", "minPartitions", "failOnDataLoss",
+    "onFork", "namespaces",
 )  # fmt: skip
 
 GAPS = 100
@@ -78,6 +84,7 @@ class StreamOptions(NamedTuple):
     min_partitions: int
     fail_on_data_loss: bool
     on_fork: str = STOP
+    namespaces: str = ""  # a pattern; empty for that of the URL alone
 
 
 class StreamForked(QmodelError):
@@ -87,15 +94,16 @@ class StreamForked(QmodelError):
     both.
     """
 
-    def __init__(self, after: int, epoch: int, current: int, common: Common) -> None:
-        super().__init__(after, epoch, current, common)
+    def __init__(self, after: int, epoch: int, current: int, common: Common, one: str = "event") -> None:
+        super().__init__(after, epoch, current, common, one)
+        self.one = one
         self.after, self.epoch, self.current, self.common = after, epoch, current, common.number
         self.is_known = common.is_known
 
     def __str__(self) -> str:
         says = (
-            f"The query has read event {self.after} of epoch {self.epoch}, which is not part of the server's history: "
-            f"the server lost the end of its log, and its epoch is {self.current} now."
+            f"The query has read {self.one} {self.after} of epoch {self.epoch}, which is not part of the server's "
+            f"history: the server lost the end of its log, and its epoch is {self.current} now."
         )
         if not self.is_known:
             return (
@@ -103,14 +111,15 @@ class StreamForked(QmodelError):
                 f"another checkpoint and sink."
             )
         return (
-            f"{says} The newest common event is {self.common}. To go on from there, set option('onFork', 'keep'), and "
-            f"let the query take back its rows with a sequence above {self.common} and another epoch."
+            f"{says} The newest common {self.one} is {self.common}. To go on from there, set option('onFork', 'keep'), "
+            f"and let the query take back its rows with a number above {self.common} and another epoch."
         )
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Read the options of a stream. Raises ValueError for impossible ones."""
     options = Given(given, OPTIONS)
+    options.text("table")
     url, starting = options.url(), options.text("startingOffsets", EARLIEST).lower()
     if starting not in (EARLIEST, LATEST) and not re.fullmatch("[0-9]{1,15}", starting):
         raise ValueError(f"startingOffsets must be earliest, latest or the sequence of an event, not {starting!r}.")
@@ -122,6 +131,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
         options.whole("minPartitions", 1, 1),
         options.flag("failOnDataLoss", True),
         options.text("onFork", STOP).lower(),
+        options.text("namespaces"),
     )
     options.end()
     if found.on_fork not in (STOP, KEEP):
@@ -129,14 +139,40 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     return found
 
 
-class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Decides how far a batch goes, cuts it into ranges, and reads one."""
+def limit_of(what: StreamOptions) -> ReadLimit:
+    """Give the limit of a batch."""
+    return ReadMaxRows(what.most) if what.most < ALL else ReadAllAvailable()
 
-    def __init__(self, what: StreamOptions, schema: pa.Schema = SCHEMA) -> None:
+
+class RangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Decides how far a batch goes, and cuts it into ranges."""
+
+    table: ClassVar[Table]
+    """The read of the rows."""
+
+    columns: ClassVar[pa.Schema]
+    """All columns; a stream may ask for some of them."""
+
+    one: ClassVar[str]
+    """The name of a row in messages."""
+
+    def __init__(self, what: StreamOptions, schema: pa.Schema | None = None) -> None:
         self.what = what
-        self.schema = schema
+        self.schema = self.columns if schema is None else schema
         self.target: int | None = None
         self.client: Client | None = None
+
+    @abstractmethod
+    def newest(self, client: Client) -> Position:
+        """Find the newest row."""
+
+    @abstractmethod
+    def lost(self, gaps: Sequence[Gap]) -> QmodelError:
+        """Make the error for rows that are gone."""
+
+    @abstractmethod
+    def went_back(self, after: int, newest: int) -> QmodelError:
+        """Make the error for a newest row that is older than one that was read."""
 
     def initialOffset(self) -> Offset:
         """Give the start of a query that has no checkpoint."""
@@ -144,30 +180,30 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if starting == LATEST:
             return _offset(newest)
         if starting == EARLIEST:
-            oldest = self._asked().execute(ops.Events(0, 1))
-            return self._offset_at(oldest[0].seq - 1) if oldest else _offset(newest)
+            oldest = self._asked().execute(self.table(0, 1))
+            return self._offset_at(oldest[0][0] - 1) if oldest else _offset(newest)
         assert isinstance(starting, int), starting
         after = max(starting - 1, 0)
         if after > newest.number:
             raise ValueError(
-                f"startingOffsets is {starting}, and the newest event is {newest.number}: there is none to begin."
+                f"startingOffsets is {starting}, and the newest {self.one} is {newest.number}: there is none to begin."
             )
         return self._offset_at(after)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Limit a batch to the events that maxOffsetsPerTrigger allows."""
-        return ReadMaxRows(self.what.most) if self.what.most < ALL else ReadAllAvailable()
+        """Limit a batch to the rows that maxOffsetsPerTrigger allows."""
+        return limit_of(self.what)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Give the end of the next batch.
 
-        Raises StreamForked if the server lost events that were read, SequenceWentBack if the newest event is older
-        than `start` but of the same epoch, and EventsGone if the next events are not kept.
+        Raises StreamForked if the server lost rows that were read; the error of `went_back` if the newest row is older
+        than `start` but of the same epoch; and the error of `lost` if the next rows are not kept.
         """
         newest = self._newest()
         begin, common = self._joined(start, newest)
         if newest.number < begin.number:
-            raise SequenceWentBack(begin.number, newest.number)
+            raise self.went_back(begin.number, newest.number)
         until = newest.number if self.target is None else max(min(self.target, newest.number), begin.number)
         if isinstance(limit, ReadMaxRows):
             until = min(until, begin.number + limit.max_rows)
@@ -177,17 +213,18 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         end = newest if until == newest.number else self._position_at(until, begin)
         spans = [span for span in _spans(start) if span[0] <= begin.number]
-        added = spans_between(self._asked(), ops.Events, begin, end)
+        added = spans_between(self._asked(), self.table, begin, end)
         return {**_offset(end, [*spans, *added]), **common, **self._gaps(start, begin.number, until)}
 
     def _gaps(self, start: Offset, after: int, until: int) -> Offset:
         """Give what the query did not read because the server no longer kept it, up to the end of the next batch.
 
-        Raises EventsGone if nothing may be lost: before Spark notes the batch in the checkpoint, without its gaps.
+        Raises the error of `lost` if nothing may be lost: before Spark notes the batch in the checkpoint, without its
+        gaps.
         """
-        new = gone(self._asked(), after, until)
+        new = gone(self._asked(), after, until, self.table)
         if new and self.what.fail_on_data_loss:
-            raise EventsGone(new)
+            raise self.lost(new)
         known = [Gap(*gap) for gap in start.get("gaps", ()) if gap[1] <= after]
         gaps = joined([*known, *new])
         lost = start.get("lost", 0) - sum(map(len, known)) + sum(map(len, gaps))
@@ -199,13 +236,13 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if begin.epoch == newest.epoch:
             return begin, {}
         try:
-            check(self._asked(), ops.Events, begin)
+            check(self._asked(), self.table, begin)
         except Forked as fork:
-            if is_gap(self._asked(), ops.Events, fork):
+            if is_gap(self._asked(), self.table, fork):
                 return begin, {}
-            found = newest_common(self._asked(), ops.Events, fork, _spans(start))
+            found = newest_common(self._asked(), self.table, fork, _spans(start))
             if self.what.on_fork != KEEP or not found.is_known:
-                raise StreamForked(begin.number, begin.epoch or 0, int(fork.current), found) from None
+                raise StreamForked(begin.number, begin.epoch or 0, int(fork.current), found, self.one) from None
             return Position(found.number, found.epoch), {"common": found.number, "common_epoch": found.epoch}
         return begin, {}
 
@@ -214,7 +251,7 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _position_at(self, seq: int, known: Position) -> Position:
         """Give the position of an event; if it is not kept, its epoch is not known."""
-        return known if seq == known.number else Position(seq, epoch_at(self._asked(), ops.Events, seq))
+        return known if seq == known.number else Position(seq, epoch_at(self._asked(), self.table, seq))
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Read the events that exist now, and no later ones."""
@@ -230,14 +267,10 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "common" in end:
             begin = Position(end["common"], end["common_epoch"])
         ranges = cut(begin.number, last.number, self.what.rows, self.what.min_partitions)
-        return pinned(self._asked(), ops.Events, ranges, begin.epoch, last.epoch)
-
-    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a range."""
-        return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
+        return pinned(self._asked(), self.table, ranges, begin.epoch, last.epoch)
 
     def _newest(self) -> Position:
-        return Position(*self._asked().position())
+        return self.newest(self._asked())
 
     def _asked(self) -> Client:
         """Give the client of this process. Spark asks about ten times a second. Tasks get a reader without a client."""
@@ -253,6 +286,52 @@ class EventsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.client is not None:
             self.client.close()
             self.client = None
+
+
+class EventsStream(RangeStream):
+    """Reads events."""
+
+    table, columns, one = ops.Events, SCHEMA, "event"
+
+    def newest(self, client: Client) -> Position:
+        """Find the newest event."""
+        return Position(*client.position())
+
+    def lost(self, gaps: Sequence[Gap]) -> EventsGone:
+        """Make the error for events that are gone."""
+        return EventsGone(gaps)
+
+    def went_back(self, after: int, newest: int) -> SequenceWentBack:
+        """Make the error for a newest event that is older than one that was read."""
+        return SequenceWentBack(after, newest)
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a range."""
+        return read_range(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
+
+
+class JournalStream(RangeStream):
+    """Reads entries of the journal."""
+
+    table, columns, one = ops.Journal, tables.SCHEMA, "entry"
+    known = 0
+
+    def newest(self, client: Client) -> Position:
+        """Find the newest entry, from the last one that was found."""
+        self.known = pages.newest(client, self.known)
+        return Position(self.known, epoch_at(client, self.table, self.known))
+
+    def lost(self, gaps: Sequence[Gap]) -> EntriesGone:
+        """Make the error for entries that are gone."""
+        return EntriesGone(gaps[0].first, gaps[-1].last)
+
+    def went_back(self, after: int, newest: int) -> JournalWentBack:
+        """Make the error for a journal that ends before an entry that was read."""
+        return JournalWentBack(after)
+
+    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a range."""
+        return read_entries(self.what.url, partition, self.schema, fail_on_data_loss=self.what.fail_on_data_loss)
 
 
 def _offset(at: Position, spans: Sequence[Span] = ()) -> Offset:

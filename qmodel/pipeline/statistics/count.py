@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from qmodel.pipeline.archive.forks import epoch_of
@@ -12,7 +10,7 @@ from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.archive.write import EVENTS
 from qmodel.pipeline.statistics import sql
 from qmodel.pipeline.statistics.figures import Figures, Name, add_bins, date_of, figures
-from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError, again_if_merged
+from qmodel.pipeline.statistics.runs import CARRIED, CELLS, Range, Runs, StatisticsError, again_if_merged, runs_at
 
 
 class Engine(Protocol):
@@ -32,8 +30,8 @@ class Engine(Protocol):
     def table(self, name: str, select: str) -> None:
         """Define a table: the select is executed once and its rows are kept."""
 
-    def write(self, select: str, folder: Path) -> None:
-        """Write the rows of a select into a new folder, as Parquet."""
+    def write(self, select: str, folder: str) -> None:
+        """Write the rows of a select into a new folder, or to a URL, as Parquet."""
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """Give the rows of a select."""
@@ -76,7 +74,7 @@ def _count(engine: Engine, archive: Archive, out: str | None, namespace: str | N
         new = new_ranges(archive, {}, namespace)
         engine.table("cells", _cells(engine) if define_views(engine, archive, new) else _no_cells())
         return new
-    runs = Runs(out)
+    runs = runs_at(out)
     with runs.alone():
         check_history(archive, runs)
         new = new_ranges(archive, runs.counted(), namespace)
@@ -104,10 +102,10 @@ def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
     """Count the new events and keep the result, all or nothing."""
     made = runs.begin()
     try:
-        engine.write(_cells(engine), made / CELLS)
-        engine.write(sql.carried("slim"), made / CARRIED)
+        engine.write(_cells(engine), f"{made}/{CELLS}")
+        engine.write(sql.carried("slim"), f"{made}/{CARRIED}")
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        runs.drop(made)
         raise
     runs.commit(made, new)
 

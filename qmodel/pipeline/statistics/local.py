@@ -9,8 +9,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import duckdb
+from pyarrow import fs
 
 from qmodel.pipeline.archive.layout import Archive, File
+from qmodel.pipeline.archive.remote import opened
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.statistics.ordered import Kernel
@@ -39,6 +41,7 @@ class DuckDB:
         self._at = duckdb.connect(config=settings)
         self._at.execute("set enable_progress_bar = false")  # it would be mixed with the answer
         self._tables = 0
+        self._schemes = set[str]()
 
     def __enter__(self) -> DuckDB:
         return self
@@ -50,25 +53,42 @@ class DuckDB:
         self._folder.cleanup()
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Define a view of the events in some files of an archive in a folder. Raises StatisticsError for a URL."""
-        if "://" in archive.root:
-            raise StatisticsError(
-                f"On one machine statistics are of an archive that is a folder, and this is {archive.root}. Mount it, "
-                f"copy it, or ask Spark: qmodel statistics {archive.root} --on spark"
-            )
+        """Define a view of the events in some files of an archive. Raises StatisticsError if DuckDB cannot open it."""
         check_columns(archive, files)
+        before, path = (self._opened(archive.root), archive.path) if "://" in archive.root else ("", "")
         columns = ", ".join(f"{DUCKDB.name(field.name)}" for field in SCHEMA)
         self._read(
             name,
-            [file.path for file in files],
+            [f"{before}{file.path[len(path) :]}" for file in files],
             f"namespace, {columns}",
             "hive_types = {'namespace': 'VARCHAR', 'day': 'VARCHAR'}",
         )
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Define a view of the Parquet files in some folders."""
-        paths = [str(path) for folder in folders for path in sorted(Path(folder).glob("*.parquet"))]
+        """Define a view of the Parquet files in some folders, or at some URLs."""
+        paths = [path for folder in folders for path in self._files(folder)]
         self._read(name, paths, "*", "hive_partitioning = false")
+
+    def _files(self, folder: str) -> list[str]:
+        """List the Parquet files in a folder, or at a URL."""
+        if "://" not in folder:
+            return sorted(map(str, Path(folder).glob("*.parquet")))
+        found, path, _ = opened(self._opened(folder))
+        names = [one.base_name for one in found.get_file_info(fs.FileSelector(path, allow_not_found=True))]
+        return [f"{folder}/{name}" for name in sorted(names) if name.endswith(".parquet")]
+
+    def _opened(self, url: str) -> str:
+        """Let DuckDB open a URL through fsspec; give the URL. Raises StatisticsError if fsspec cannot."""
+        scheme = url.partition("://")[0]
+        if scheme not in self._schemes:
+            try:
+                from fsspec.core import url_to_fs
+
+                self._at.register_filesystem(url_to_fs(url, use_listings_cache=False)[0])
+            except (ImportError, ValueError) as error:
+                raise StatisticsError(f"DuckDB cannot open {url}: {error}. Install qmodel[remote].") from None
+            self._schemes.add(scheme)
+        return url.rstrip("/")
 
     def _read(self, name: str, paths: Sequence[str], columns: str, option: str) -> None:
         texts = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
@@ -84,11 +104,15 @@ class DuckDB:
         self._do(f"create temporary table kept{self._tables} as {select}")
         self.view(name, f"select * from kept{self._tables}")
 
-    def write(self, select: str, folder: Path) -> None:
-        """Write the rows of a select into a new folder, as Parquet."""
-        folder.mkdir()
-        path = str(folder / "part.parquet").replace("'", "''")
-        self._do(f"copy ({select}) to '{path}' (format parquet, compression zstd)")
+    def write(self, select: str, folder: str) -> None:
+        """Write the rows of a select into a new folder, or to a URL, as Parquet."""
+        if "://" in folder:
+            found, path, _ = opened(self._opened(folder))
+            found.create_dir(path, recursive=True)
+        else:
+            Path(folder).mkdir()
+        part = f"{folder}/part.parquet".replace("'", "''")
+        self._do(f"copy ({select}) to '{part}' (format parquet, compression zstd)")
 
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """Give the rows of a select."""

@@ -7,9 +7,8 @@ killed between, the next one makes up for it.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.statistics.count import Engine, collect
 from qmodel.pipeline.statistics.figures import Figures, Name, date_of, group_rows, histogram_rows
-from qmodel.pipeline.statistics.runs import Busy, Runs
+from qmodel.pipeline.statistics.runs import Busy, Runs, runs_at
 
 RUN = b"qmodel.run"
 """The key in a file's metadata for the mark of the last run that the file contains."""
@@ -49,7 +48,7 @@ def tables(found: dict[Name, Figures]) -> dict[str, pa.Table]:
 
 def publish(engine: Engine, out: str) -> None:
     """Write the tables of all runs into their folder, each by one rename, unless another process counts into it."""
-    runs = Runs(out)
+    runs = runs_at(out)
     try:
         with runs.alone():
             _publish(engine, runs)
@@ -59,7 +58,7 @@ def publish(engine: Engine, out: str) -> None:
 
 def _publish(engine: Engine, runs: Runs) -> None:
     last, empty = max(runs.numbers(), default=0), tables({})
-    known = min(_known(runs, runs.out / f"{name}.parquet", table.schema) for name, table in empty.items())
+    known = min(_known(runs, name, table.schema) for name, table in empty.items())
     days = list[int]()
     if fresh := runs.cells(known):
         engine.parquet("cells", runs.cells())
@@ -69,26 +68,41 @@ def _publish(engine: Engine, runs: Runs) -> None:
         return
     found, dates = tables(collect(engine, days=days)) if days else empty, set(map(date_of, days))
     for name, table in found.items():
-        place, made = runs.out / f"{name}.parquet", runs.out / f"_{name}.parquet"
-        _write(table.replace_schema_metadata({RUN: runs.mark(last)}), made, place if known else None, dates)
-        os.replace(made, place)
+        marked = table.replace_schema_metadata({RUN: runs.mark(last)})
+        _write(marked, runs.table(f"_{name}"), runs.table(name) if known else None, dates)
+        runs.publish(f"_{name}", name)
 
 
-def _known(runs: Runs, place: Path, schema: pa.Schema) -> int:
-    """Read the last run that a file contains; 0 if it must be written from scratch."""
-    if not place.exists():
+Place = tuple[Any, str]
+"""A file system of pyarrow, and a path."""
+
+
+def _known(runs: Runs, name: str, schema: pa.Schema) -> int:
+    """Read the last run that a table contains; 0 if it must be written from scratch."""
+    files, path = runs.table(name)
+    try:
+        found = pq.read_schema(path, filesystem=files)
+    except FileNotFoundError:
         return 0
-    found = pq.read_schema(place)
     mark = (found.metadata or {}).get(RUN, b"0").decode()
     number = int(mark.split()[0])
     return number if found.equals(schema) and mark == runs.mark(number) else 0
 
 
-def _write(table: pa.Table, made: Path, before: Path | None, days: Collection[str]) -> None:
+def _write(table: pa.Table, made: Place, before: Place | None, days: Collection[str]) -> None:
     """Write a file from another one, without some days, and then a table."""
-    with pq.ParquetWriter(made, table.schema, compression="zstd") as writer:
-        if before:
-            for batch in pq.ParquetFile(before).iter_batches(COPIED):
-                others = batch.filter(pc.invert(pc.is_in(batch.column("day"), pa.array(sorted(days), pa.string()))))
-                writer.write_batch(others.replace_schema_metadata(table.schema.metadata))
+    files, path = made
+    with (
+        files.open_output_stream(path, compression=None) as out,
+        pq.ParquetWriter(out, table.schema, compression="zstd") as writer,
+    ):
+        for batch in _batches(before) if before else ():
+            others = batch.filter(pc.invert(pc.is_in(batch.column("day"), pa.array(sorted(days), pa.string()))))
+            writer.write_batch(others.replace_schema_metadata(table.schema.metadata))
         writer.write_table(table)
+
+
+def _batches(place: Place) -> Iterator[pa.RecordBatch]:
+    files, path = place
+    with files.open_input_file(path) as file:
+        yield from pq.ParquetFile(file).iter_batches(COPIED)
