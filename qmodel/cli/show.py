@@ -287,10 +287,11 @@ def _throttles(at: Session, op: Any, found: tuple[replies.Throttle, ...]) -> Non
             else "-",
             one.parked,
             format_moment(one.opens_at),
+            one.family or "-",
         )
         for one in found
     )
-    table(at, ("throttle", ">running", "claims", "tokens", ">parked", "opens at"), rows)
+    table(at, ("throttle", ">running", "claims", "tokens", ">parked", "opens at", "family"), rows)
 
 
 def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:

@@ -51,7 +51,7 @@ from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.values import DependencyResults, Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import MOST, names_family
 from qmodel.contract.events import Event
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
@@ -1474,6 +1474,17 @@ class AsyncThrottles:
 
     def __getitem__(self, name: str) -> AsyncThrottle:
         return AsyncThrottle(self._client, name)
+
+    def family(self, pattern: str) -> AsyncThrottle:
+        """The family of throttles that match a pattern: `client.throttles.family("tenant-*").set(concurrency=2)` lets
+        each tenant run two jobs at once.
+
+        `pattern`: a name with at least one `*`, which stands for any characters, also none. Throttles with limits of
+        their own follow these alone; otherwise the longest pattern that matches rules. Raises ValueError without a `*`.
+        """
+        if not names_family(pattern):
+            raise ValueError(f"{pattern!r} is not a family of throttles: write a * for the part that differs")
+        return AsyncThrottle(self._client, pattern)
 
     async def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""
