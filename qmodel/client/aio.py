@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, confirming
-from qmodel.client import flows, remote
+from qmodel.client import flows, profiles, remote
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
@@ -43,6 +43,7 @@ from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.profiles import Profile
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import QUEUE_OPTIONS, AsyncConfigItems, from_setting, to_setting
@@ -1296,6 +1297,14 @@ class AsyncWorkers:
         """Read the last signal to each worker (`quiet`, `resume`, `stop`), and the worker's answer."""
         signals, states = await self._client.execute_many(remote.asked())
         return remote.paired(dict(signals), dict(states))
+
+    async def profiles(self) -> dict[str, Profile]:
+        """Read on which host each `qmodel worker` runs, as which process, with which settings, version and memory.
+
+        Your own loops around `pop` have none. A profile is renewed every five minutes; that of a killed worker stays
+        until another worker starts an hour later.
+        """
+        return profiles.read(await self._client.execute(profiles.asked()))
 
     async def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
         listed = await self._listed()

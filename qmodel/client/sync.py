@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import Backend, confirming
-from qmodel.client import flows, remote
+from qmodel.client import flows, profiles, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
 from qmodel.client.convert import (
     Day,
@@ -39,6 +39,7 @@ from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.profiles import Profile
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import QUEUE_OPTIONS, ConfigItems, from_setting, to_setting
@@ -1287,6 +1288,14 @@ class Workers:
         """Read the last signal to each worker (`quiet`, `resume`, `stop`), and the worker's answer."""
         signals, states = self._client.execute_many(remote.asked())
         return remote.paired(dict(signals), dict(states))
+
+    def profiles(self) -> dict[str, Profile]:
+        """Read on which host each `qmodel worker` runs, as which process, with which settings, version and memory.
+
+        Your own loops around `pop` have none. A profile is renewed every five minutes; that of a killed worker stays
+        until another worker starts an hour later.
+        """
+        return profiles.read(self._client.execute(profiles.asked()))
 
     def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
         listed = self._listed()

@@ -116,7 +116,7 @@ def _charge(ghost: Ghost, name: str, job: Record, now: int) -> None:
         ghost["claims", name] = (*tuple(one for one in ghost["claims", name] if one > now - limits.rate_ms), at)
     if limits.capacity:
         level = _tokens(ghost, name, now) - min(cost(job), limits.capacity)
-        ghost["bucket", name] = level, max(now, ghost["bucket", name][1])
+        ghost["bucket", name] = level, max(at, ghost["bucket", name][1])
 
 
 def _shut(ghost: Ghost, name: str, price: int, now: int, places: int) -> str:
