@@ -26,6 +26,7 @@ FILES = (
     "state/repair", "state/store", "state/epochs", "state/records", "state/plain_records", "state/budget",
     "state/config", "state/history",
     "state/journal",
+    "state/families",
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
     "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",

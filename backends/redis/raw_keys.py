@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from qmodel.contract.arguments import names_family
 from qmodel.contract.events import Event
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
@@ -289,13 +290,25 @@ class _Reader:
             raise Corrupt(f"the list of throttles with limits is {sorted(limited)}")
         if owners != {name.removeprefix(OWN) for name in limited if name.startswith(OWN) and name != OWN}:
             raise Corrupt(f"the queues {sorted(owners)} are said to have throttles of their own")
-        found = limited | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
-        return {name: self.throttle(name) for name in found}
+        lines = [line.split("\t") for line in self.text("families").split("\n")[:-1]]
+        families = {name: int(generation) for name, generation in lines}
+        in_order = sorted(filter(names_family, limited), key=lambda name: (-len(name.encode()), name))
+        if list(families) != in_order:
+            raise Corrupt(f"the families are said to be {list(families)}")
+        cooling = {name: int(moment) for moment, name in self.members("cooling")}
+        found = limited | cooling.keys() | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        return {name: self.throttle(name, families.get(name, 0), cooling.get(name, 0)) for name in found}
 
-    def throttle(self, name: str) -> Record:
-        numbers = map(int, self.text(f"th:{name}-state", "0\t0\t0\t0\t0\t0\t0\t0").split("\t"))
+    def throttle(self, name: str, generation: int, cools_at: int) -> Record:
+        numbers = [int(number) for number in self.text(f"th:{name}-state", "0\t0\t0\t0\t0\t0\t0\t0").split("\t")]
+        if cools_at:
+            generation, *numbers[-2:], said = (int(number) for number in self.text(f"th:{name}-family").split("\t"))
+            if said != cools_at:
+                raise Corrupt(f"throttle {name} cools at {said}, and is listed at {cools_at}")
         return {
             **dict(zip((*LIMITS, "level", "level_at"), numbers, strict=True)),
+            "generation": generation,
+            "cools_at": cools_at,
             "held": tuple((int(token), jid) for token, jid in self.members(f"th:{name}-held")),
             "claims": tuple((int(at), int(token)) for at, token in self.members(f"th:{name}-claims")),
             "queues": tuple(queue for _, queue in self.members(f"th:{name}-queues")),

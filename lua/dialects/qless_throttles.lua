@@ -13,6 +13,7 @@ local ALL, EVEN = '["*"]', '{"fairly": false, "pattern": ["default"]}'
 
 qless_throttles.OWN = 'ql:q:' -- the names of the queues' own throttles begin so
 local OWN = qless_throttles.OWN
+local STARRED = 'ql:t:' -- the engine's names of throttles with a `*` begin so: there, a `*` makes a family
 
 local need = qless_arguments.need
 
@@ -22,12 +23,19 @@ end
 
 -- ---- names
 
--- The engine's name of a throttle, which has no blanks: those of a queue's name are escaped.
+local function begins(name, with)
+  return string.sub(name, 1, #with) == with
+end
+
+-- The engine's name of a throttle, which has no blanks: those of a queue's name are escaped, and so is a `*` of any name.
 function qless_throttles.ours(tid)
-  if string.sub(tid, 1, #OWN) ~= OWN then
-    return tid
+  if not begins(tid, OWN) then
+    if not string.find(tid, '*', 1, true) and not begins(tid, STARRED) then
+      return tid
+    end
+    tid = STARRED .. tid
   end
-  local name = string.gsub(tid, '[^!-$&-~]', function(byte)
+  local name = string.gsub(tid, '[^!-$&-)+-~]', function(byte)
     return string.format('%%%02X', string.byte(byte))
   end)
   for _, ending in ipairs(arguments.reserved) do
@@ -41,7 +49,9 @@ local ours = qless_throttles.ours
 
 -- reqless's name of a throttle.
 function qless_throttles.theirs(name)
-  if string.sub(name, 1, #OWN) ~= OWN then
+  if begins(name, STARRED) then
+    name = string.sub(name, #STARRED + 1)
+  elseif not begins(name, OWN) then
     return name
   end
   return (string.gsub(name, '%%(%x%x)', function(digits)

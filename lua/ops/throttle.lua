@@ -27,10 +27,15 @@ function throttle.throttle_set(now, op)
   if lacking then
     refusals.refuse('BAD_ARGUMENT', 'throttle_set', lacking)
   end
+  families.check_room(op.throttle)
 
-  throttles.assign(now, op)
-  store.emit(now, 'limited', op.throttle, unpack(throttles.limits(throttles.of(op.throttle))))
+  local changed = throttles.assign(now, op)
+  local seq = store.emit(now, 'limited', op.throttle, unpack(throttles.limits(throttles.of(op.throttle))))
+  if changed then
+    families.keep(op.throttle, seq)
+  end
   parked.free(op.throttle)
+  parked.free_family(op.throttle)
   return op.throttle
 end
 
@@ -59,6 +64,7 @@ function throttle.throttle_unset(now, op)
   end
   store.emit(now, 'unlimited', op.throttle)
   parked.free(op.throttle)
+  parked.free_family(op.throttle)
   return 1
 end
 
@@ -73,6 +79,7 @@ local function view(now, name)
   facts[#facts + 1] = parked.count_parked(name)
   facts[#facts + 1] = now < opens and opens < throttles.NEVER and opens or 0
   facts[#facts + 1] = throttles.holders(name, HOLDERS)
+  facts[#facts + 1] = throttles.family(name)
   return facts
 end
 

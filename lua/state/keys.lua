@@ -36,6 +36,9 @@
 --   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
+--   <p>families                  text: the families of throttles (state/families.lua)
+--   <p>th:<throttle>-family      text: its window and bucket under its family (state/throttles.lua)
+--   <p>cooling                   zset: throttles with such a text, score until when
 --   <p>th:<throttle>-held        zset: running and stalled jobs that name it, score the sequence of the claim
 --   <p>th:<throttle>-claims      zset: the claims of its window; score when, member <sequence:14>
 --   <p>th:<throttle>-queues      zset: queues with jobs parked at it, score 0
@@ -92,7 +95,7 @@ local keys = {}
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped', 'families', 'cooling',
 }
 
 local NAMESPACES = 256 -- the most namespaces of which anything is kept

@@ -59,6 +59,28 @@ function parked.free(name)
   end
 end
 
+-- Let queues check the throttles of a family again, and wake a worker of each, if it is a family.
+function parked.free_family(name)
+  local left = families.is_family(name) and catalogue.most or 0
+  for _, queue in ipairs(left > 0 and queues.listed(0, left) or {}) do
+    local found = queues.has_parked(queue) and writes.fetch('ZRANGE', keys.queue(queue, '-gates'), 0, left - 1) or {}
+    local some = false
+    for _, other in ipairs(found) do
+      if subjects.like(name, other) then
+        parked.expect(queue, other, 0)
+        some = true
+      end
+    end
+    if some then
+      queues.wake_one(queue)
+    end
+    left = left - #found
+    if left == 0 then
+      break
+    end
+  end
+end
+
 -- The units for letting queues check the throttles of a job again when its lease ends.
 function parked.freeing(job)
   local units = 0

@@ -21,6 +21,7 @@ local ALONE = {
   {'failed', 'zset'}, {'failures', 'zset'}, {'tags', 'zset'}, {'tracked', 'zset'}, {'s', 'zset'}, {'s-minutes', 'zset'},
   {'requests-order', 'zset'}, {'recur-crons', 'zset'}, {'throttles', 'zset'}, {'unique-ends', 'zset'},
   {'messages', 'zset'}, {'keeping', 'zset'}, {'dropped', 'zset'},
+  {'families', 'string'}, {'cooling', 'zset'},
 }
 
 local OF_QUEUE = {

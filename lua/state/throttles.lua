@@ -2,7 +2,8 @@
 -- qmodel/model/state/throttles.py.
 --
 -- The limits of a throttle and the level of its bucket are one text. The queues with a throttle of their own are listed
--- in the text of the options, which every operation reads.
+-- in the text of the options, which every operation reads. What a throttle remembers under its family is a text of its
+-- own: the generation, the level of its bucket, the time of that level, and the time at which it may be forgotten.
 
 local throttles = {}
 
@@ -11,21 +12,47 @@ throttles.NEVER = 99999999999999
 
 local LIMITS = {'concurrency', 'rate', 'rate_ms', 'capacity', 'refill', 'refill_ms'}
 local STATE = '^(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%d+)$'
+local UNDER = '^(%d+)\t(%d+)\t(%d+)\t(%d+)$'
+local SWEEP = 2
 local UNSET = '0\t0\t0\t0\t0\t0\t0\t0'
 
 local function key(name, part)
   return keys.throttle(name, part)
 end
 
--- A throttle to read; one without limits if it is unknown.
-function throttles.of(name)
-  local concurrency, rate, rate_ms, capacity, refill, refill_ms, level, level_at =
-    string.match(store.read(key(name, '-state')) or UNSET, STATE)
+local function decoded(text)
+  local concurrency, rate, rate_ms, capacity, refill, refill_ms, level, level_at = string.match(text, STATE)
   return {
     concurrency = tonumber(concurrency), rate = tonumber(rate), rate_ms = tonumber(rate_ms),
     capacity = tonumber(capacity), refill = tonumber(refill), refill_ms = tonumber(refill_ms),
-    level = tonumber(level), level_at = tonumber(level_at),
+    level = tonumber(level), level_at = tonumber(level_at), cools_at = 0,
   }
+end
+
+-- A throttle with the limits of its family. What it remembers of an earlier generation does not count.
+local function under(name, family)
+  local throttle = decoded(store.read(key(family[1], '-state')))
+  local text = store.read(key(name, '-family'))
+  throttle.family, throttle.generation, throttle.known = family[1], family[2], text and true
+  throttle.level, throttle.level_at, throttle.fresh = throttle.capacity * throttle.refill_ms, 0, true
+  local generation, level, level_at, cools_at = string.match(text or '', UNDER)
+  if generation == family[2] then
+    throttle.level, throttle.level_at, throttle.cools_at = tonumber(level), tonumber(level_at), tonumber(cools_at)
+    throttle.fresh = false
+  end
+  return throttle
+end
+
+-- A throttle to read, with the limits of its family if it has none of its own.
+function throttles.of(name)
+  local text = store.read(key(name, '-state'))
+  local family = not text and families.of(name)
+  return family and under(name, family) or decoded(text or UNSET)
+end
+
+-- The family that limits a throttle, or empty.
+function throttles.family(name)
+  return throttles.of(name).family or ''
 end
 
 -- Whether a throttle has any limit.
@@ -145,8 +172,11 @@ local function converted(level_, was_ms, refill_ms)
 end
 
 -- Set all limits of a throttle. A new bucket is full; an existing one keeps its tokens, up to the new capacity.
+-- Say whether that changes any.
 function throttles.assign(now, op)
-  local throttle = throttles.of(op.throttle)
+  throttles.cool(op.throttle)
+  local throttle = decoded(store.read(key(op.throttle, '-state')) or UNSET)
+  local before = table.concat(throttles.limits(throttle), ' ')
   local level_, was_ms = level(throttle, now), throttle.refill_ms
   if not throttles.is_set(throttle) then
     writes.put_off('ZADD', keys.throttles, 0, op.throttle)
@@ -165,11 +195,12 @@ function throttles.assign(now, op)
   if queue then
     config.set_own(queue, true)
   end
+  return table.concat(throttles.limits(throttle), ' ') ~= before
 end
 
 -- Remove all limits of a throttle; say whether it had any.
 function throttles.clear(name)
-  if not throttles.is_set(throttles.of(name)) then
+  if not store.read(key(name, '-state')) then
     return false
   end
   store.write(key(name, '-state'), false)
@@ -179,6 +210,7 @@ function throttles.clear(name)
   if queue then
     config.set_own(queue, false)
   end
+  families.drop(name)
   return true
 end
 
@@ -213,7 +245,7 @@ end
 
 -- How many claims are in the window.
 function throttles.used(name, throttle, now)
-  return writes.fetch('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
+  return throttle.fresh and 0 or writes.fetch('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
 end
 
 -- When the window has room for one more claim.
@@ -223,8 +255,8 @@ local function window_opens(name, throttle, now, count)
     return now
   end
   local after = '(' .. now - throttle.rate_ms
-  local first =
-    writes.fetch('ZRANGEBYSCORE', key(name, '-claims'), after, '+inf', 'WITHSCORES', 'LIMIT', surplus, 1)
+  local first = throttle.fresh and {}
+    or writes.fetch('ZRANGEBYSCORE', key(name, '-claims'), after, '+inf', 'WITHSCORES', 'LIMIT', surplus, 1)
   return tonumber(first[2] or now) + throttle.rate_ms
 end
 
@@ -260,9 +292,38 @@ function throttles.taken(name, cost)
   return math.min(cost, throttle.capacity)
 end
 
+local function forget_claims(name)
+  writes.put_off('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', '+inf')
+end
+
+-- Forget the window and the bucket that a throttle has under its family, if it has them.
+function throttles.cool(name)
+  if store.read(key(name, '-family')) then
+    writes.put_off('ZREM', keys.cooling, name)
+    store.write(key(name, '-family'), false)
+    forget_claims(name)
+  end
+end
+
+-- Remember the window and the bucket of a throttle that follows its family, until they are empty and full again.
+local function remember(now, name, throttle)
+  local missing = throttle.capacity * throttle.refill_ms - throttle.level
+  local full = missing > 0 and throttle.level_at + ceiling(missing, throttle.refill) or 0
+  local cools_at = math.max(throttle.cools_at, now + throttle.rate_ms, full)
+  local texts = {throttle.generation, store.text(throttle.level), store.text(throttle.level_at), store.text(cools_at)}
+  store.write(key(name, '-family'), table.concat(texts, '\t'))
+  writes.put_off('ZADD', keys.cooling, cools_at, name)
+  for _, other in ipairs(writes.fetch('ZRANGEBYSCORE', keys.cooling, '-inf', now, 'LIMIT', 0, SWEEP)) do
+    throttles.cool(other)
+  end
+end
+
 -- Enter a claim into the window, and take its tokens from the bucket.
 function throttles.spend(now, name, cost, token)
   local throttle = throttles.of(name)
+  if throttle.fresh and throttle.known and (throttle.rate > 0 or throttle.capacity > 0) then
+    forget_claims(name)
+  end
   if throttle.rate > 0 then
     writes.put_off('ZREMRANGEBYSCORE', key(name, '-claims'), '-inf', now - throttle.rate_ms)
     writes.put_off('ZADD', key(name, '-claims'), now, keys.member(epochs.claim(token), ''))
@@ -270,6 +331,10 @@ function throttles.spend(now, name, cost, token)
   if throttle.capacity > 0 then
     throttle.level = level(throttle, now) - math.min(cost, throttle.capacity) * throttle.refill_ms
     throttle.level_at = math.max(throttle.level_at, now)
+  end
+  if throttle.family and (throttle.rate > 0 or throttle.capacity > 0) then
+    remember(now, name, throttle)
+  elseif throttle.capacity > 0 then
     write(name, throttle)
   end
 end

@@ -15,6 +15,7 @@ from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
 from qmodel.contract.redaction import shown
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.present import describe
 from qmodel.present.numbers import counted
 from qmodel.present.text import on_a_line
 
@@ -234,13 +235,27 @@ def _workers(at: Session, op: Any, found: tuple[replies.WorkerCounts, ...]) -> N
         click.echo("No workers.")
         return
     told = {name: one.told for name, one in at.client.workers.signals().items()}
-    rows = ((w.name, format_moment(w.seen_at), w.jobs, w.stalled, told.get(w.name, "")) for w in found)
-    table(at, ("worker", "seen at", ">jobs", ">stalled", "state"), rows)
+    known = at.client.workers.profiles()
+    rows = (
+        (
+            w.name,
+            format_moment(w.seen_at),
+            w.jobs,
+            w.stalled,
+            told.get(w.name, ""),
+            *describe.profile_row(known.get(w.name)),
+        )
+        for w in found
+    )
+    table(at, ("worker", "seen at", ">jobs", ">stalled", "state", *describe.PROFILE_COLUMNS), rows)
 
 
 def _worker(at: Session, op: Any, found: replies.WorkerJobs) -> None:
     for name, jids in found._asdict().items():
         click.echo(f"{name}: {', '.join(jids) or '-'}")
+    profile = at.client.workers.profiles().get(op.worker)
+    if profile is not None:
+        click.echo(describe.worker(profile))
 
 
 def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
@@ -287,10 +302,11 @@ def _throttles(at: Session, op: Any, found: tuple[replies.Throttle, ...]) -> Non
             else "-",
             one.parked,
             format_moment(one.opens_at),
+            one.family or "-",
         )
         for one in found
     )
-    table(at, ("throttle", ">running", "claims", "tokens", ">parked", "opens at"), rows)
+    table(at, ("throttle", ">running", "claims", "tokens", ">parked", "opens at", "family"), rows)
 
 
 def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:

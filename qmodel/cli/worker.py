@@ -89,7 +89,7 @@ def command(app: str, queues: str | None, order: str | None, **given: Any) -> No
     by_default = "round-robin" if queues is None else "weighted" if weights else "ordered"
     given |= {"order": order or by_default, "weights": weights}
     try:
-        worker = Worker(loaded, names, **given)
+        worker = Worker(loaded, names, **given, profile=True)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     worker.run()

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, confirming
-from qmodel.client import flows, remote
+from qmodel.client import flows, profiles, remote
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
@@ -43,6 +43,7 @@ from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.profiles import Profile
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import QUEUE_OPTIONS, AsyncConfigItems, from_setting, to_setting
@@ -51,7 +52,7 @@ from qmodel.client.subscription_fields import SubscriptionFields
 from qmodel.client.values import DependencyResults, Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import MOST, names_family
 from qmodel.contract.events import Event
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
@@ -1297,6 +1298,14 @@ class AsyncWorkers:
         signals, states = await self._client.execute_many(remote.asked())
         return remote.paired(dict(signals), dict(states))
 
+    async def profiles(self) -> dict[str, Profile]:
+        """Read on which host each `qmodel worker` runs, as which process, with which settings, version and memory.
+
+        Your own loops around `pop` have none. A profile is renewed every five minutes; that of a killed worker stays
+        until another worker starts an hour later.
+        """
+        return profiles.read(await self._client.execute(profiles.asked()))
+
     async def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
         listed = await self._listed()
         for name in names:
@@ -1474,6 +1483,17 @@ class AsyncThrottles:
 
     def __getitem__(self, name: str) -> AsyncThrottle:
         return AsyncThrottle(self._client, name)
+
+    def family(self, pattern: str) -> AsyncThrottle:
+        """The family of throttles that match a pattern: `client.throttles.family("tenant-*").set(concurrency=2)` lets
+        each tenant run two jobs at once.
+
+        `pattern`: a name with at least one `*`, which stands for any characters, also none. Throttles with limits of
+        their own follow these alone; otherwise the longest pattern that matches rules. Raises ValueError without a `*`.
+        """
+        if not names_family(pattern):
+            raise ValueError(f"{pattern!r} is not a family of throttles: write a * for the part that differs")
+        return AsyncThrottle(self._client, pattern)
 
     async def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""

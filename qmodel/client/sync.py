@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import Backend, confirming
-from qmodel.client import flows, remote
+from qmodel.client import flows, profiles, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
 from qmodel.client.convert import (
     Day,
@@ -39,6 +39,7 @@ from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
+from qmodel.client.profiles import Profile
 from qmodel.client.queue_order import shuffled
 from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import QUEUE_OPTIONS, ConfigItems, from_setting, to_setting
@@ -50,7 +51,7 @@ from qmodel.client.sync_results import Results
 from qmodel.client.values import DependencyResults, Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import MOST, names_family
 from qmodel.contract.events import Event
 from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
@@ -1288,6 +1289,14 @@ class Workers:
         signals, states = self._client.execute_many(remote.asked())
         return remote.paired(dict(signals), dict(states))
 
+    def profiles(self) -> dict[str, Profile]:
+        """Read on which host each `qmodel worker` runs, as which process, with which settings, version and memory.
+
+        Your own loops around `pop` have none. A profile is renewed every five minutes; that of a killed worker stays
+        until another worker starts an hour later.
+        """
+        return profiles.read(self._client.execute(profiles.asked()))
+
     def _signal(self, signal: remote.Signal, names: tuple[str, ...]) -> None:
         listed = self._listed()
         for name in names:
@@ -1465,6 +1474,17 @@ class Throttles:
 
     def __getitem__(self, name: str) -> Throttle:
         return Throttle(self._client, name)
+
+    def family(self, pattern: str) -> Throttle:
+        """The family of throttles that match a pattern: `client.throttles.family("tenant-*").set(concurrency=2)` lets
+        each tenant run two jobs at once.
+
+        `pattern`: a name with at least one `*`, which stands for any characters, also none. Throttles with limits of
+        their own follow these alone; otherwise the longest pattern that matches rules. Raises ValueError without a `*`.
+        """
+        if not names_family(pattern):
+            raise ValueError(f"{pattern!r} is not a family of throttles: write a * for the part that differs")
+        return Throttle(self._client, pattern)
 
     def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""

@@ -351,7 +351,7 @@ Tag = Annotated[str, Name()]
 Tags = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 AnyTags = Annotated[tuple[str, ...], ListOf(Name())]
 ThrottleName = Annotated[str, Name(NAME_BYTES + len("queue/"))]
-"""Longer than other names, to hold `queue/<queue>`."""
+"""Longer than other names, to hold `queue/<queue>`. With a `*` it is the pattern of a family."""
 ThrottleIds = Annotated[tuple[str, ...], ListOf(Id(), 0, 8)]
 Cost = Annotated[int, Whole(1, 1_000_000)]
 Concurrency = Annotated[int, Whole(1, 1_000_000)]
@@ -405,3 +405,10 @@ UniqueKey = Annotated[str, Id()]
 UniqueMode = Annotated[str, Choice(("pending", "window", "debounce", "again"))]
 Switch = Annotated[bool, Flag()]
 RequestId = Annotated[str, REQUEST]
+
+
+def names_family(throttle: str) -> bool:
+    """Whether a throttle of this name is a family, with limits for each throttle that matches: it has a `*`, and is not
+    the throttle of a queue.
+    """
+    return "*" in throttle and not throttle.startswith("queue/")

@@ -425,7 +425,7 @@ class Throttle(NamedTuple):
     `running` is how many jobs count against `concurrency`, and `holders` are the first 25 of them. `claims` is how many
     claims are in the window, `tokens` how many whole tokens are in the bucket, and `parked` how many jobs wait (in the
     first 1000 queues). `opens_at` is when a job of cost 1 may pass again if nothing else happens; 0 if it may now, or
-    if a job has to end first.
+    if a job has to end first. `family` is the pattern of the family that gives the limits, empty for limits of its own.
     """
 
     name: str
@@ -441,6 +441,7 @@ class Throttle(NamedTuple):
     parked: int
     opens_at: int
     holders: tuple[str, ...]
+    family: str
 
 
 class Unique(NamedTuple):

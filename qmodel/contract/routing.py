@@ -13,7 +13,8 @@ an operation that gives none. A deployment may relay the dependencies of a put (
 
 A queue lies in all shards, and its order holds within each of them. A queue that is declared `single` lies in its home,
 and its name is one of the names that must have the same home. A throttle lies in its home. The throttle of a queue that
-lies in all shards, and a throttle that is declared `split`, are divided: each shard has its part of the limits.
+lies in all shards, and a throttle that is declared `split`, are divided: each shard has its part of the limits. All
+shards are told of a family of throttles, with its whole limits: each of its throttles lies in its own home.
 
 The engine makes the ids of dead letters and of runs from other ids. In `<jid>-dead-<number>` the end does not count.
 The runs of a schedule are called `<schedule>-<number>`, so its id must have a tag.
@@ -28,7 +29,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from qmodel.contract.arguments import Edge, Operations
+from qmodel.contract.arguments import Edge, Operations, names_family
 from qmodel.contract.operations import CATALOGUE, Operation, Put
 from qmodel.contract.refusals import Refusal
 
@@ -249,9 +250,9 @@ class Layout(NamedTuple):
         return slot(name) * self.shards // SLOTS
 
     def is_split(self, throttle: str) -> bool:
-        """Say whether the limits of a throttle are divided over the shards."""
+        """Say whether a throttle lies in all shards: its limits are divided, but for those of a family."""
         queue = throttle.removeprefix("queue/")
-        return throttle in self.split or (queue != throttle and queue not in self.single)
+        return throttle in self.split or names_family(throttle) or (queue != throttle and queue not in self.single)
 
     def names(self, op: Operation) -> Iterator[str]:
         """List the names with a home that an operation gives."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH
+from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH, names_family
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
 from qmodel.contract.settings import OPTIONS, PER_QUEUE
@@ -497,14 +497,37 @@ def parked_jobs_are_in_order(s: Snapshot) -> Iterator[str]:
 @invariant
 def throttles_are_within_bounds(s: Snapshot) -> Iterator[str]:
     """A bucket holds between 0 and its capacity, a window at most as many claims as allowed; no throttle is empty."""
+    families = {one["generation"]: one for name, one in s.throttles.items() if names_family(name) and _is_limited(one)}
     for name, one in s.throttles.items():
-        if not 0 <= one["level"] <= one["capacity"] * one["refill_ms"] or len(one["claims"]) > 10_000:
+        rule = families.get(one["generation"]) if one["cools_at"] else one
+        full = rule["capacity"] * rule["refill_ms"] if rule else one["level"]
+        if not 0 <= one["level"] <= full or len(one["claims"]) > 10_000:
             yield f"{name}: {one['level']} in the bucket, {len(one['claims'])} claims"
-        if (one["claims"] and not one["rate"]) or list(one["claims"]) != sorted(one["claims"]):
+        if (one["claims"] and rule and not rule["rate"]) or list(one["claims"]) != sorted(one["claims"]):
             yield f"{name} has the claims {one['claims']}"
-        limited = one["concurrency"] or one["rate"] or one["capacity"]
-        if not (limited or one["held"] or one["queues"]):
+        if not (_is_limited(one) or one["held"] or one["queues"] or one["cools_at"]):
             yield f"{name} is kept without limits, holders and queues"
+
+
+def _is_limited(throttle: Record) -> bool:
+    return bool(throttle["concurrency"] or throttle["rate"] or throttle["capacity"])
+
+
+@invariant
+def families_have_a_generation(s: Snapshot) -> Iterator[str]:
+    """Families are few, and each has a generation of its own. Beside them only a throttle without limits has one, until
+    it is empty and full again.
+    """
+    families = [one["generation"] for name, one in s.throttles.items() if names_family(name) and _is_limited(one)]
+    if len(families) > 25 or len(set(families)) < len(families) or not all(families):
+        yield f"the generations of the families are {families}"
+    for name, one in s.throttles.items():
+        follows = one["generation"] and not (names_family(name) and _is_limited(one))
+        if bool(follows) != bool(one["cools_at"]) or (follows and _is_limited(one)) or one["generation"] > s.seq:
+            yield f"{name} has the generation {one['generation']}, and cools at {one['cools_at']}"
+        latest = max((at for at, _ in one["claims"]), default=0)
+        if one["cools_at"] and latest > one["cools_at"]:
+            yield f"{name} cools at {one['cools_at']}, before its claim at {latest}"
 
 
 # ---- concurrency keys

@@ -17,6 +17,7 @@ from qmodel.contract.operations import Put
 from qmodel.contract.replies import Failure
 from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.sorted_list import Ordered
+from qmodel.model.state import families, throttles
 from qmodel.model.state.config import value
 from qmodel.model.state.records import (
     NONE,
@@ -84,7 +85,7 @@ def _add_objects(made: Store, of: Snapshot) -> None:
     subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
     made.subscriptions = {name: _subscription(name, record) for name, record in subscribed}
     made.workers = {name: _worker(record) for name, record in of.workers.items()}
-    made.throttles = {name: _throttle(record) for name, record in of.throttles.items()}
+    _add_throttles(made, of)
     made.days.update({key: _day(record) for key, record in of.days.items()})
     made.uniques = {key: _with(Unique(key, "", "", 0, 0, 0), record, UNIQUE) for key, record in of.uniques.items()}
     made.unique_ends = Ordered((one.ends, 0, key) for key, one in made.uniques.items() if one.ends)
@@ -161,6 +162,14 @@ def _worker(record: Record) -> Worker:
     made: Worker = _with(Worker(), record, ("seen_at",))
     made.held, made.grants = _by_value(record["held"]), dict(record["grants"])
     return made
+
+
+def _add_throttles(made: Store, of: Snapshot) -> None:
+    made.throttles = {name: _throttle(record) for name, record in of.throttles.items()}
+    made.cooling = Ordered((one.cools_at, 0, name) for name, one in made.throttles.items() if one.cools_at)
+    for name, one in made.throttles.items():
+        if throttles.is_set(one):
+            families.keep(made, name, one.generation)
 
 
 def _throttle(record: Record) -> Throttle:

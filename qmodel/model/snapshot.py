@@ -96,8 +96,8 @@ class Snapshot:
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
-    throttles   name -> {each of LIMITS, level, level_at, held: ((sequence of the claim, jid), ...),
-                claims: ((moment, sequence), ...), queues: names of the queues with jobs parked there, sorted}
+    throttles   name -> {each of LIMITS, level, level_at, generation, cools_at, held: ((sequence of the claim, jid),
+                ...), claims: ((moment, sequence), ...), queues: names of the queues with jobs parked there, sorted}
     days        (day, queue) -> {wait: sample, run: sample, failures, failed, retries, minutes, swept, tags, workers},
                 where a sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
                 {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted;
@@ -245,6 +245,8 @@ def _throttle(throttle: Throttle) -> Record:
         **dict(zip(LIMITS, limits(throttle), strict=True)),
         "level": throttle.level,
         "level_at": throttle.level_at,
+        "generation": throttle.generation,
+        "cools_at": throttle.cools_at,
         "held": tuple(throttle.held),
         "claims": tuple(throttle.claims),
         "queues": tuple(sorted(throttle.queues)),

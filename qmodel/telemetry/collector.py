@@ -18,6 +18,8 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from qmodel.client import profiles
+from qmodel.client.profiles import Profile
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
@@ -162,6 +164,7 @@ class EngineCollector:
         yield known
         held = (("running", sum(one.jobs for one in workers)), ("stalled", sum(one.stalled for one in workers)))
         yield _gauge("qmodel_worker_jobs", "Jobs that workers hold, or held when their lease expired.", "state", held)
+        yield from _profiles(profiles.read(self._client.execute(profiles.asked())), {one.name for one in workers})
 
     def _others(self) -> Iterator[Metric]:
         """Read the figures of the whole namespace, and of its subscriptions."""
@@ -180,6 +183,20 @@ class EngineCollector:
         subscriptions, _ = self._listed(ops.Subscriptions)
         behind = ((one.name, one.behind) for one in subscriptions)
         yield _gauge("qmodel_subscription_behind", "Past messages that are not yet delivered.", "subscription", behind)
+
+
+def _profiles(known: dict[str, Profile], listed: set[str]) -> Iterator[Metric]:
+    """What the workers on the list say of themselves."""
+    told = [(name, one) for name, one in sorted(known.items()) if name in listed]
+    labels = ("worker", "host", "pid", "version", "runner")
+    about = GaugeMetricFamily("qmodel_worker", "A worker that says where it runs; always 1.", labels=labels)
+    for name, one in told:
+        about.add_metric((name, one.host, str(one.pid), one.version, one.runner), 1)
+    yield about
+    slots = ((name, one.concurrency) for name, one in told)
+    yield _gauge("qmodel_worker_slots", "Jobs that a worker runs at once at most.", "worker", slots)
+    memory = ((name, one.memory) for name, one in told if one.memory)
+    yield _gauge("qmodel_worker_memory_bytes", "The resident memory of a worker.", "worker", memory)
 
 
 def _counts(queues: list[replies.QueueCounts]) -> Iterator[Metric]:

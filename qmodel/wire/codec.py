@@ -292,8 +292,8 @@ def _reason(raw: Raw) -> Reason:
 
 
 def _throttle(raw: Raw) -> replies.Throttle:
-    name, *numbers, holders = raw
-    return record(replies.Throttle, (name.decode(), *numbers, _strs(holders)))
+    name, *numbers, holders, family = raw
+    return record(replies.Throttle, (name.decode(), *numbers, _strs(holders), family.decode()))
 
 
 def _unique(raw: Raw) -> replies.Unique:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 
-from qmodel.client import remote
+from qmodel.client import profiles, remote
 from qmodel.client.sync import Client
 from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Retry, Worker
@@ -33,7 +33,8 @@ def give_back(connection: Connection, worker: str, how: str) -> None:
         jobs = _held(connection.client, worker)
         message = f"The process of its worker {how}."
         back = [Retry(job.jid, job.token, 0, Killed.__name__, message) for job in jobs]
-        said = connection.client.execute_many([*back, Deregister((worker,)), *remote.forgotten([worker])])
+        gone = [Deregister((worker,)), *remote.forgotten([worker]), *profiles.deleted([worker])]
+        said = connection.client.execute_many([*back, *gone])
     except ConnectError as error:
         log.warning("The jobs of the worker %s wait until their leases end: %s", worker, error.sentence)
         return

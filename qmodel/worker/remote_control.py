@@ -11,6 +11,7 @@ from qmodel.client import remote
 from qmodel.contract.operations import MetadataGet
 from qmodel.errors import ConnectError
 from qmodel.worker.connection import Connection
+from qmodel.worker.profile import Profiler
 from qmodel.worker.settings import Settings
 
 log = logging.getLogger("qmodel.worker")
@@ -45,10 +46,11 @@ class Controlled(Protocol):
 
 
 class RemoteControl:
-    """Polls for signals to a worker, in its own thread."""
+    """Polls for signals to a worker, in its own thread, and renews its profile, if it has one."""
 
-    def __init__(self, worker: Controlled) -> None:
+    def __init__(self, worker: Controlled, profiler: Profiler | None = None) -> None:
         self._worker = worker
+        self._profiler = profiler
         self._closed = runtime.Event()
         self._obeyed = ""
         self._signals = 0
@@ -73,6 +75,8 @@ class RemoteControl:
 
     def _poll(self) -> None:
         client, worker = self._worker.connection.client, self._worker
+        if self._profiler is not None:
+            self._profiler.renew(client)
         signals = dict(client.execute(MetadataGet(remote.SIGNALS)))
         self._signals = len(signals)
         signal = signals.get(worker.name, "")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from qmodel import runtime
 from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
-from qmodel.client import remote
+from qmodel.client import profiles, remote
 from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
@@ -31,6 +31,7 @@ from qmodel.worker.connection import Connection, GivenUp, is_error
 from qmodel.worker.errors import ForkServerGone
 from qmodel.worker.fetch import PATIENCE, FetchPlan, Order
 from qmodel.worker.health import start_health
+from qmodel.worker.profile import Profiler
 from qmodel.worker.remote_control import RemoteControl
 from qmodel.worker.renewal import Renewer
 from qmodel.worker.reports import composed
@@ -62,7 +63,8 @@ class Worker:
     most `memory` bytes, in an empty folder). `prefetch` limits the jobs that are held before they begin; the worker
     never holds more than will begin at once. `grace`: seconds that running jobs get to finish after SIGTERM.
 
-    `health`: the host and port for `/live` and `/ready`; each of several processes uses the next port.
+    `health`: the host and port for `/live` and `/ready`; each of several processes uses the next port. `profile`: write
+    host, process id, memory and settings where pages and metrics find them, as `qmodel worker` does.
 
     Raises ValueError for invalid settings.
     """
@@ -82,6 +84,7 @@ class Worker:
         memory: int | None = None,
         name: str | None = None,
         health: tuple[str, int] | None = None,
+        profile: bool = False,
     ) -> None:
         self.app = app
         self.settings = Settings(
@@ -89,7 +92,7 @@ class Worker:
         )
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("memory:// works in one process only. Use redis://, or qmodel serve, with several.")
-        self._given_name, self._number = name, next(_NUMBERS)
+        self._given_name, self._number, self._has_profile = name, next(_NUMBERS), profile
         self.done = 0
         self.abandoned = self.stopped_remotely = False
         self.connection = Connection(app.url, lambda: app.client)
@@ -191,7 +194,7 @@ class Worker:
         self._trips = self._open_trips()
         self._wake_ups = self._trips.wake_ups
         self._schedules = Schedules(connection, self.app)
-        self._remote_control = RemoteControl(self)
+        self._remote_control = RemoteControl(self, Profiler(name, settings) if self._has_profile else None)
         self._runner.start()
         for one in (self._renewer, self._wake_ups, self._schedules, self._remote_control):
             one.start()
@@ -223,7 +226,8 @@ class Worker:
                 self._health[1].close()
             self._wake_ups.finish()
             self.app.hooks.fire("worker_stop", self)
-            self.connection.execute_last([Deregister((self.name,)), *remote.forgotten([self.name])])
+            profile = profiles.deleted([self.name] if self._has_profile else [])
+            self.connection.execute_last([Deregister((self.name,)), *remote.forgotten([self.name]), *profile])
             log.ended(self.name, self.done)
         self.connection.close()
 

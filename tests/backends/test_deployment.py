@@ -166,6 +166,19 @@ def test_a_limit_below_the_number_of_shards_is_refused(client: Client) -> None:
     assert client.execute(ops.ThrottleGet("queue/q")).concurrency == 16
 
 
+def test_every_shard_knows_a_family_with_its_whole_limits(client: Client) -> None:
+    client.throttles.family("tenant-*").set(concurrency=1)
+    for number in range(8):
+        for part in "ab":
+            client.queues["q"].put("Send", throttles=[f"tenant-{number}"], jid=f"{{tenant-{number}}}{part}")
+    assert len(client.queues["q"].pop(20)) == 8
+    assert [(one.name, one.concurrency) for one in client.throttles.all()] == [("tenant-*", 1)]
+    shown = client.throttles["tenant-3"].show()
+    assert (shown.concurrency, shown.running, shown.parked, shown.family) == (1, 1, 1, "tenant-*")
+    assert client.throttles.family("tenant-*").show().concurrency == 1
+    assert client.throttles.family("tenant-*").unset()
+
+
 def test_a_message_becomes_one_job_for_each_subscription(client: Client) -> None:
     client.subscriptions.add("mails", ["user.*"], "q", "Mail")
     client.subscriptions.add("stats", ["user.>"], "r", "Count")

@@ -15,6 +15,7 @@ import pytest
 import qmodel
 from qmodel.cli import cli, commands, derive, without_password
 from qmodel.cli.convert import format_duration, parse_duration, parse_moment
+from qmodel.client.profiles import PROFILES, Profile, written
 from qmodel.contract.operations import CATALOGUE, SECTIONS
 from tests.cli.conftest import Run
 
@@ -150,6 +151,22 @@ def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -
     assert done.code == 0
     for text in shown:
         assert text in done.out
+
+
+def test_workers_are_shown_with_their_profiles(run: Run) -> None:
+    text = written("w", Profile("host", 7, "1.0", "3.12.1", "thread", 4, 0, 10, 20, 1, ("mails",))).value
+    for command in (("op", "pop", "q", "w"), ("op", "metadata-set", PROFILES, "w", text)):
+        run(*command, "--url", "memory://cli-profiles")
+    listed = run("workers", "--url", "memory://cli-profiles").out
+    shown = run("op", "worker", "w", "--url", "memory://cli-profiles").out
+    assert all(part in listed for part in ("host", "slots", "mails"))
+    assert "Process 7 on host" in shown
+
+
+def test_throttles_are_shown_with_their_family(run: Run) -> None:
+    run("op", "throttle-set", "tenant-*", "--concurrency", "2", "--url", "memory://cli-family")
+    shown = run("op", "throttle-get", "tenant-7", "--url", "memory://cli-family").out
+    assert all(part in shown for part in ("tenant-7", "0 of 2", "tenant-*"))
 
 
 def test_what_goes_through_many_jobs_goes_through_all_unless_one_step_is_asked_for(run: Run) -> None:

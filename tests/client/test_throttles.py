@@ -85,3 +85,31 @@ def test_who_waits_for_work_gets_it_when_a_throttle_opens(client_url: str, limit
     first.complete()
     thread.join(60)
     assert found and found[0] is not None and found[0].jid != first.jid
+
+
+def test_a_family_limits_each_throttle_that_matches(client: Client) -> None:
+    family = client.throttles.family("tenant-*")
+    family.set(concurrency=1, rate=2, per=60)
+    client.throttles["tenant-big"].set(concurrency=3)
+    queue = client.queues["q"]
+    for tenant in ("tenant-1", "tenant-2", "tenant-big"):
+        for number in range(2):
+            queue.put("Send", throttles=[tenant], jid=f"{tenant}/{number}")
+
+    assert [job.jid for job in queue.pop(9)] == ["tenant-1/0", "tenant-2/0", "tenant-big/0", "tenant-big/1"]
+    shown = client.throttles["tenant-1"].show()
+    assert (shown.concurrency, shown.rate, shown.claims, shown.running, shown.family) == (1, 2, 1, 1, "tenant-*")
+    assert client.throttles["tenant-big"].show().family == ""
+    assert [one.name for one in client.throttles.all()] == ["tenant-*", "tenant-big"]
+    assert [one.sentence for one in client.jobs["tenant-1/1"].why()] == [
+        "Throttle tenant-1 is full: 1 of 1, tenant-1/0."
+    ]
+    assert family.unset()
+    assert [job.jid for job in queue.pop(9)] == ["tenant-1/1", "tenant-2/1"]
+    assert client.throttles["tenant-1"].show()[1:7] == (0, 0, 0, 0, 0, 0)
+
+
+def test_a_family_without_a_star_is_noticed(client: Client) -> None:
+    for name in ("tenant", "queue/*"):
+        with pytest.raises(ValueError, match="not a family"):
+            client.throttles.family(name)

@@ -69,6 +69,8 @@ def _limits() -> tuple[tuple[str, str], ...]:
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("root",)))
     step(store, ops.CompleteAndPop(jid, token, "q", "w", next="q", depends=("nobody",)))
     step(store, ops.Release(jid, token, depends=("root",)))
+    for n in range(26):
+        step(store, ops.ThrottleSet(f"{n}*", 1))
     step(store, ops.Put("q", "z", "k", "", depends=("c1",)))
     step(store, ops.DependsOn("z", ("root",)))
     step(store, ops.ThrottleSet("x", capacity=1, refill=1, refill_ms=1))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from qmodel.conformance.compare import runner
 from qmodel.conformance.compare.agree import agree
 from qmodel.conformance.subjects.by_url import open_subject
 from qmodel.contract import operations as ops
@@ -512,3 +513,48 @@ def test_why_names_failed_dependencies_and_their_groups(scene: Throttled) -> Non
     scene.put("c", depends=("a", "b"))
     assert scene(ops.Why("c")) == (("depends", ("2", "a b")), ("dependency_failed", ("a", "ValueError")))
     assert "retry that one" in scene(ops.Why("c"))[1].sentence
+
+
+# ---- families
+
+
+def test_a_throttle_under_a_family_is_forgotten_when_it_is_idle(scene: Throttled) -> None:
+    scene.limit("t*", rate=2, rate_ms=1000, capacity=4, refill=1, refill_ms=1000)
+    for number in range(5):
+        scene.put(f"j{number}", throttles=(f"t{number}",))
+        scene.finish(scene.pop()[0].jid)
+    assert sorted(scene.store.throttles) == ["t*", "t0", "t1", "t2", "t3", "t4"]
+    for number in range(3):
+        scene.put(f"k{number}", throttles=("t5",))
+        scene.finish(scene.pop(after=2000)[0].jid)
+    assert sorted(scene.store.throttles) == ["t*", "t5"]
+
+
+def test_another_limit_of_a_family_reaches_jobs_that_are_parked(scene: Throttled) -> None:
+    scene.limit("t*", rate=1, rate_ms=3_600_000)
+    for number in range(4):
+        scene.put(f"j{number}", throttles=(f"t{number % 2}",))
+    assert [job.jid for job in scene.pop(count=9)] == ["j0", "j1"]
+    scene(ops.Pop("q", "idle", wait=True))
+    scene.limit("t*", concurrency=2)
+    assert scene(ops.Queue("q")).next_at <= scene.now
+    assert [job.jid for job in scene.pop(count=9)] == ["j2", "j3"]
+
+
+def test_a_family_that_reaches_more_than_a_thousand_parked_jobs_is_bounded() -> None:
+    scene = Throttled()
+    scene.limit("t*", rate=1, rate_ms=3_600_000)
+    for number in range(0, 2200, 100):
+        jobs = tuple(ops.Put("q", f"j{n}", "k", "", throttles=(f"t{n % 1100}",)) for n in range(number, number + 100))
+        scene(ops.PutMany(jobs))
+    while scene(ops.Queue("q")).throttled < 1100:
+        scene.pop(count=100)
+    scene.limit("t*", concurrency=1000)
+    got = [len(scene.pop(count=100)) for _ in range(12)]
+    assert sum(got) == 1000
+    left = scene(ops.Throttled("q", count=200)).jids
+    for jid in left:
+        scene.finish(f"j{int(jid[1:]) - 1100}")
+    assert sorted(job.jid for job in scene.pop(count=200)) == sorted(left)
+    if importlib.util.find_spec("lupa") is not None:
+        assert runner.first_difference(scene.steps, open_subject("embedded://"), every=len(scene.steps) // 3) is None

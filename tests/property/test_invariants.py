@@ -118,6 +118,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "each_throttle_knows_its_parked_jobs": _set("queues", "x", "gates", {}),
     "parked_jobs_are_in_order": _set("throttles", "limit", "queues", ()),
     "throttles_are_within_bounds": _set("throttles", "limit", "level", 1),
+    "families_have_a_generation": _set("throttles", "limit", "generation", 1),
     "concurrency_keys_hold_their_jobs": _set("lines", "ordered:z", "active", ()),
     "no_job_starts_without_a_slot": _set("jobs", "l", "options", (("ordered", "z"),)),
     "no_job_is_parked_while_a_slot_is_free": _set("lines", "ordered:y", {"active": (), "parked": ()}),

@@ -338,6 +338,20 @@ WRONG = (
         "    for queue in sorted(of(store, name).queues)[:MOST]:\n        expect(store, queue, name, 0)\n",
         "    for queue in sorted(of(store, name).queues)[:MOST]:\n",
     ),
+    Wrong(
+        "the shortest pattern of a family rules",
+        "otherwise the longest pattern that\n  matches rules",
+        "model/state/families",
+        "(-budget.size(family[0]), family[0])",
+        "(budget.size(family[0]), family[0])",
+    ),
+    Wrong(
+        "a throttle of a family forgets its claims",
+        "Each throttle has its own jobs, window and bucket.",
+        "model/state/throttles",
+        "    if throttle.generation == generation:\n",
+        "    if False:\n",
+    ),
     # ---- deduplication
     Wrong(
         "a dropped put extends the window",

@@ -17,6 +17,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 import qmodel
+from qmodel.client import profiles
+from qmodel.client.profiles import Profile
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Recur, RequestOpen
 from qmodel.contract.replies import Sample
@@ -108,6 +110,17 @@ def test_throttles_are_told_with_what_is_parked(client: Client) -> None:
     assert at(values, "qmodel_throttle_limit", throttle="stripe") == 1
     assert at(values, "qmodel_throttle_running", throttle="stripe") == 1
     assert at(values, "qmodel_throttle_parked", throttle="stripe") == 2
+
+
+def test_workers_on_the_list_are_told_with_their_profiles(client: Client) -> None:
+    profile = Profile("host", 7, "1.0", "3.12.1", "thread", 4, 200 << 20, 10, 20, 1, ("q",))
+    client.queues["q"].pop(worker="w")
+    client.execute_many([profiles.written("w", profile), profiles.written("gone", profile)])
+    values = scrape(client)
+    assert at(values, "qmodel_worker", worker="w", host="host", pid="7", version="1.0", runner="thread") == 1
+    assert at(values, "qmodel_worker_slots", worker="w") == 4
+    assert at(values, "qmodel_worker_memory_bytes", worker="w") == 200 << 20
+    assert not [name for name, labels in values if ("worker", "gone") in labels]
 
 
 def test_the_namespace_as_a_whole_is_told(client: Client) -> None:

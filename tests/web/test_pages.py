@@ -13,6 +13,8 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from qmodel import App, Client
+from qmodel.client import profiles
+from qmodel.client.profiles import Profile
 from qmodel.contract import operations as ops
 from qmodel.web import create
 from qmodel.web.site import NAVIGATION
@@ -245,6 +247,24 @@ def test_a_list_is_shown_in_parts(shop: Shop) -> None:
         following = re.search(r'rel="next" href="([^"]+)"', text)
         page = html.unescape(following[1]) if following else ""
     assert seen == [f"j-{number:03}" for number in range(120)]
+
+
+def test_a_worker_is_shown_with_its_profile(shop: Shop) -> None:
+    profile = Profile("<host>", 4711, "1.2", "3.12.1", "fork", 8, 200 << 20, NOW, NOW, 5, ("q", "r", "s", "t"))
+    shop.client.execute(profiles.written("w2.example-1-1", profile))
+    listed, shown = (shop.pages().get(page).text for page in ("/workers", "/worker?name=w2.example-1-1"))
+    for text in ("&lt;host&gt;:4711", "200 MiB", "1.2", "q, r, s and 2 more"):
+        assert text in listed
+    assert "Process 4711 on &lt;host&gt;: fork runner, 8 slots" in shown
+
+
+def test_a_throttle_of_a_family_names_it_and_cannot_be_unset(shop: Shop) -> None:
+    shop.client.throttles.family("tenant-*").set(concurrency=3)
+    page = shop.pages(writable=True).get("/throttle?name=tenant-7").text
+    assert 'href="/throttle?name=tenant-%2A"' in page or 'href="/throttle?name=tenant-*"' in page
+    assert "3 at once" in page
+    assert "throttle-unset" not in page
+    assert "throttle-unset" in shop.pages(writable=True).get("/throttle?name=tenant-*").text
 
 
 def test_a_worker_with_more_leases_than_can_be_listed_is_on_the_list(shop: Shop) -> None:

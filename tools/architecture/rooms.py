@@ -59,7 +59,7 @@ ROOMS: dict[str, Room] = {
     "worker": _room(
         5,
         "The process that pops jobs and performs them.",
-        "app backends client contract errors model present processes runtime telemetry",
+        "app backends client contract errors model present processes runtime telemetry version",
     ),
     "testing": _room(
         6, "What users need to test their jobs: the pytest plugin.", "app backends client contract errors present"

@@ -195,14 +195,27 @@ def failure(value: Any, job: Job, _form: Form) -> Any:
     return value.group if value is not None and job.state == "failed" else None
 
 
+def _ruled(throttle: Throttle, form: Form) -> Throttle:
+    """A throttle under the limits that its window and its bucket belong to: none, if these are of the past."""
+    if not throttle.cools_at:
+        return throttle
+    family = next((name for name, generation in form.store.families if generation == throttle.generation), None)
+    return throttles._under(form.store, throttle, family, throttle.generation) if family is not None else Throttle()
+
+
+def generation(_value: int, throttle: Throttle, form: Form) -> bool:
+    """Write whether a throttle remembers what counts under its family."""
+    return bool(throttle.cools_at) and bool(_ruled(throttle, form).generation)
+
+
 def level(_value: int, throttle: Throttle, form: Form) -> int:
     """Write the tokens in a bucket now."""
-    return throttles._level(throttle, form.now)
+    return throttles._level(_ruled(throttle, form), form.now)
 
 
 def claims(value: Iterable[tuple[int, int]], throttle: Throttle, form: Form) -> list[str]:
     """Write the claims in the window."""
-    return [form.moment(at) for at, _ in value if at > form.now - throttle.rate_ms]
+    return [form.moment(at) for at, _ in value if at > form.now - _ruled(throttle, form).rate_ms]
 
 
 token: Final = where("unique.token", lambda value, _record, _form: value != 0)

@@ -289,6 +289,7 @@ class Generator:
         self._set_up: list[Operation] = []
         self._draws, self._limits = _even()
         self._throttling = False
+        self._families: tuple[str, ...] = ()
         self._now = STARTS[0]
         self._begun = False
 
@@ -319,7 +320,8 @@ class Generator:
             if self._below(4):
                 self._draws, self._limits = _even(THROTTLE_WEIGHTS)
             self._names = self._names._replace(queues=self._names.queues[: 1 + self._below(2)])
-            self._set_up += [self._set_limits(self._names.throttles[0]) for _ in range(1 + self._below(2))]
+            self._families = (self._names.throttles[0] + "*", "*", "**") if self._below(3) == 2 else ()
+            self._set_up += [self._set_limits(self._limited(0)) for _ in range(1 + self._below(2))]
 
     def _swarm(self) -> tuple[tuple[str, ...], list[int]]:
         """Draw a weight for each operation: a third of the usual one, the usual one, three times it, or 0."""
@@ -1079,6 +1081,11 @@ class Generator:
         concurrency = pick(choose, (1, 1, 1, 2, 3)) if kinds & 1 else None
         return ops.ThrottleSet(name, concurrency, rate, rate_ms, *bucket, self._request())
 
+    def _limited(self, at: int) -> str:
+        """Choose a throttle to be limited, or, in some histories, a family in its place."""
+        name = self._names.throttles[at]
+        return pick(self._chooser, (name, *self._families)) if self._families else name
+
     def _throttle(self) -> str:
         """Choose a throttle, or the throttle of a queue; aimed at throttles that exist."""
         known = tuple(self._store.throttles) if self._aimed else ()
@@ -1087,7 +1094,7 @@ class Generator:
         return OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
 
     def throttle_set(self) -> Operation:
-        name = OWN + self._queue() if self._below(3) == 2 else pick(self._chooser, self._names.throttles)
+        name = OWN + self._queue() if self._below(3) == 2 else self._limited(self._below(2))
         op = self._set_limits(name)
         if not self._aimed and self._below(4):
             lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])

@@ -7,7 +7,8 @@ running, stalled or being taken back, and name the throttle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -40,9 +41,37 @@ def cost(job: Record) -> int:
     return int(dict(job["options"]).get("cost", 1))
 
 
+def _matches(family: str, name: str) -> bool:
+    """Whether a family rules a throttle of this name, if that has no limits of its own."""
+    return re.fullmatch(".*".join(map(re.escape, family.split("*"))), name, re.DOTALL) is not None
+
+
+def family_of(limited: Iterable[str], name: str) -> str | None:
+    """The family of a throttle, of all throttles with limits: the longest pattern that matches, then the first one."""
+    if name in limited or name.startswith("queue/"):
+        return None
+    found = (one for one in limited if "*" in one and not one.startswith("queue/") and _matches(one, name))
+    return min(found, key=lambda one: (-len(one.encode()), one), default=None)
+
+
+def _follow(ghost: Ghost, name: str, now: int) -> Limits | None:
+    """The limits of a throttle: its own, or those of its family. Under a family its window and bucket begin anew."""
+    limits: Limits | None = ghost.get(("limits", name))
+    family = family_of([key[1] for key in ghost if key[0] == "limits"], name) if limits is None else None
+    if family is None:
+        return limits
+    limits = ghost["limits", family]
+    mark = family, ghost["set", family]
+    if ghost.get(("follows", name)) != mark:
+        ghost["follows", name], ghost["claims", name] = mark, ()
+        ghost["bucket", name] = Fraction(limits.capacity), now
+    return limits
+
+
 def _tokens(ghost: Ghost, name: str, now: int) -> Fraction:
     """The tokens in a bucket: they come back steadily, up to the capacity."""
-    limits: Limits = ghost["limits", name]
+    limits = _follow(ghost, name, now)
+    assert limits is not None
     level, at = ghost["bucket", name]
     gained = Fraction(max(now - at, 0) * limits.refill, limits.refill_ms)
     filled: Fraction = level + gained
@@ -54,6 +83,9 @@ def _limit(m: Moment, ghost: Ghost, facts: dict[str, Any], now: int) -> None:
     name = facts["throttle"]
     limits = Limits(*(facts[limit] for limit in Limits._fields))
     old: Limits | None = ghost.get(("limits", name))
+    ghost.pop(("follows", name), None)
+    if old != limits:
+        ghost["set", name] = facts["seq"]
     if limits.capacity:
         level, at = Fraction(limits.capacity), now
         if old is not None and old.capacity:
@@ -66,22 +98,33 @@ def _limit(m: Moment, ghost: Ghost, facts: dict[str, Any], now: int) -> None:
     ghost["limits", name] = limits
 
 
+def _as_of(ghost: Ghost, name: str, now: int) -> int:
+    """The time at which a throttle is judged. Under a family what was past its time at the latest claim may be
+    forgotten, also if the clock has gone back since.
+    """
+    return max(now, ghost.get(("latest",), now)) if ("follows", name) in ghost else now
+
+
 def _charge(ghost: Ghost, name: str, job: Record, now: int) -> None:
-    limits: Limits | None = ghost.get(("limits", name))
+    limits = _follow(ghost, name, now)
     if limits is None:
         return
+    at, now = now, _as_of(ghost, name, now)
+    if ("follows", name) in ghost:
+        ghost["since", name], ghost[("latest",)] = at == now, now
     if limits.rate:
-        ghost["claims", name] = (*tuple(at for at in ghost["claims", name] if at > now - limits.rate_ms), now)
+        ghost["claims", name] = (*tuple(one for one in ghost["claims", name] if one > now - limits.rate_ms), at)
     if limits.capacity:
         level = _tokens(ghost, name, now) - min(cost(job), limits.capacity)
-        ghost["bucket", name] = level, max(now, ghost["bucket", name][1])
+        ghost["bucket", name] = level, max(at, ghost["bucket", name][1])
 
 
 def _shut(ghost: Ghost, name: str, price: int, now: int, places: int) -> str:
     """Why a throttle is shut to a claim, by its limits, its claims and its bucket; empty if it is open."""
-    limits: Limits | None = ghost.get(("limits", name))
+    limits = _follow(ghost, name, now)
     if limits is None:
         return ""
+    now = _as_of(ghost, name, now)
     if limits.concurrency and places >= limits.concurrency:
         return f"{places} of {limits.concurrency} places are taken"
     if limits.rate:
@@ -111,7 +154,8 @@ def _places(records: dict[str, Record], name: str, but: str) -> int:
 def no_claim_passes_a_closed_throttle(m: Moment, ghost: Ghost) -> Iterator[str]:
     """At most `concurrency` jobs of a throttle are leased at a time, at most `rate` claims are in any window of its
     length, also at its edges, and a claim takes the job's cost from the bucket, which never goes below 0. The queue's
-    own throttle holds for all its jobs. A job that is handed out again after an expired lease already has its place.
+    own throttle holds for all its jobs, and the limits of a family hold for each throttle of it that has no limits of
+    its own, by itself. A job that is handed out again after an expired lease already has its place.
     """
     if m.refused or not (m.before.throttles or m.after.throttles or ghost):
         return
@@ -119,9 +163,9 @@ def no_claim_passes_a_closed_throttle(m: Moment, ghost: Ghost) -> Iterator[str]:
     tale = {one.event.seq: one for one in m.tale}
     for event in m.events:
         if event.event == "limited":
-            _limit(m, ghost, event.named, m.now)
+            _limit(m, ghost, {**event.named, "seq": event.seq}, m.now)
         elif event.event == "unlimited":
-            for kind in ("limits", "claims", "bucket", "since"):
+            for kind in ("limits", "claims", "bucket", "since", "follows"):
                 ghost.pop((kind, event.facts[0]), None)
         one = tale.get(event.seq)
         if one is None:
@@ -150,7 +194,7 @@ def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
     if held or not m.few or m.is_paused(queue) or f"queue/{queue}" in m.before.throttles:
         return
     for name, gate in m.queue(queue, before=False)["gates"].items():
-        if not gate["parked"] or not ghost.get(("since", name), True):
+        if not gate["parked"] or not ghost.get(("since", name), True) or m.now < _as_of(ghost, name, m.now):
             continue
         jid = gate["parked"][0][-1]
         job = m.after.jobs[jid]
@@ -262,6 +306,25 @@ def limits_are_set_all_at_once(m: Moment) -> Iterator[str]:
         yield f"{m.name} ended a lease, or began one"
 
 
+def rule_of(throttles: dict[str, Record], name: str) -> str:
+    """The name of the throttle that limits this one: itself, or its family."""
+    limited = [one for one, record in throttles.items() if any(record[limit] for limit in Limits._fields)]
+    return family_of(limited, name) or name
+
+
+@law
+def a_throttle_is_shown_with_the_limits_that_hold_for_it(m: Moment) -> Iterator[str]:
+    """`throttle_get` and `throttles` show a throttle's own limits, or those of its family and which that is."""
+    if m.refused or m.name not in ("throttle_get", "throttles"):
+        return
+    for shown in (m.outcome,) if m.name == "throttle_get" else m.outcome:
+        rule = rule_of(m.before.throttles, shown.name)
+        record = m.before.throttles.get(rule, {})
+        limits = tuple(record.get(limit, 0) for limit in Limits._fields)
+        if tuple(shown[1:7]) != limits or shown.family != ("" if rule == shown.name else rule):
+            yield f"{shown}, but {rule} rules it with {limits}"
+
+
 @law
 def a_cost_above_the_capacity_is_refused(m: Moment) -> Iterator[str]:
     """`put` refuses a cost above the capacity of one of its throttles."""
@@ -269,7 +332,7 @@ def a_cost_above_the_capacity_is_refused(m: Moment) -> Iterator[str]:
         return
     for jid, put in m.puts.items():
         for name in (*(put.throttles or ()), f"queue/{put.queue}"):
-            capacity = m.before.throttles.get(name, {"capacity": 0})["capacity"]
+            capacity = m.before.throttles.get(rule_of(m.before.throttles, name), {"capacity": 0})["capacity"]
             was_put = any(one.jid == jid for one in m.told("put"))
             if was_put and put.cost is not None and capacity and put.cost > capacity:
                 yield f"{jid} costs {put.cost}, and {name} has {capacity}"

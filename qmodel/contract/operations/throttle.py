@@ -18,7 +18,7 @@ from qmodel.contract.arguments import (
 from qmodel.contract.operations.spec import Operation, operation
 
 
-@operation("jid", "memo", "", "limited")
+@operation("jid", "memo", "LIMIT_REACHED", "limited")
 class ThrottleSet(Operation):
     """Set all limits of a throttle at once; a limit that is left out is removed.
 
@@ -27,6 +27,10 @@ class ThrottleSet(Operation):
     is full at first; a claim takes the job's cost from it, and `refill` tokens come back in every `refill_ms`,
     steadily. A rate needs `rate_ms`, a capacity needs `refill` and `refill_ms`, and at least one limit must be given.
     `queue/<queue>` is the throttle of all jobs of a queue. Jobs that are already running count.
+
+    A name with a `*` is a family: each throttle with a matching name and without limits of its own has these limits,
+    for itself. There may be 25 families. A `*` stands for any characters, also none; the longest of several matching
+    patterns rules. If its limits change, the windows and the buckets of a family begin anew.
     """
 
     throttle: ThrottleName

@@ -22,6 +22,9 @@ from qmodel.dialects.qless.session import QlessError, Reply, Session
 OWN = "ql:q:"
 """The names of the queues' own throttles begin so."""
 
+STARRED = "ql:t:"
+"""The engine's names of throttles with a `*` begin so: there, a `*` makes a family."""
+
 THROTTLES = "qless:throttles"
 """The klass whose metadata hold the maximum and the end (milliseconds; 0: none) of each throttle."""
 
@@ -35,7 +38,7 @@ PRIORITIES = "qless:priorities"
 ALL = '["*"]'
 EVEN = '{"fairly": false, "pattern": ["default"]}'
 _EVEN = re.compile(r'"pattern"\s*:\s*\[\s*"default"\s*\]')
-_HIDDEN = re.compile(rb"[^!-$&-~]")
+_HIDDEN = re.compile(rb"[^!-$&-)+-~]")
 _NOTE = re.compile(r"([0-9]{1,14}) ([0-9]{1,14})\Z")
 _WRITTEN = re.compile(rb"%([0-9A-F]{2})")
 
@@ -44,9 +47,13 @@ _WRITTEN = re.compile(rb"%([0-9A-F]{2})")
 
 
 def ours(tid: str) -> str:
-    """Convert a name of a throttle to the engine's, which has no blanks: those of a queue's name are escaped."""
+    """Convert a name of a throttle to the engine's, which has no blanks: those of a queue's name are escaped, and so is
+    a `*` of any name.
+    """
     if not tid.startswith(OWN):
-        return tid
+        if "*" not in tid and not tid.startswith(STARRED):
+            return tid
+        tid = STARRED + tid
     name = _HIDDEN.sub(lambda found: f"%{found[0][0]:02X}".encode(), tid.encode()).decode()
     if name.endswith(RESERVED):
         head, _, tail = name.rpartition("-")
@@ -56,9 +63,9 @@ def ours(tid: str) -> str:
 
 def theirs(name: str) -> str:
     """Convert the engine's name of a throttle to reqless's."""
-    if not name.startswith(OWN):
+    if not name.startswith((OWN, STARRED)):
         return name
-    return _WRITTEN.sub(lambda found: bytes([int(found[1], 16)]), name.encode()).decode()
+    return _WRITTEN.sub(lambda found: bytes([int(found[1], 16)]), name.removeprefix(STARRED).encode()).decode()
 
 
 def named(given: Iterable[str], queue: str, before: str | None) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, Final, TypeVar
 
+from qmodel.contract.arguments import names_family
 from qmodel.contract.replies import (
     Job,
     Minute,
@@ -82,7 +83,9 @@ def worker(replies: Iterable[WorkerJobs]) -> WorkerJobs:
 
 
 def add_throttles(a: Throttle, b: Throttle) -> Throttle:
-    """Add up the parts of a throttle that is divided."""
+    """Add up the parts of a throttle that is divided; a family has the same limits in each shard."""
+    if names_family(a.name):
+        return a._replace(running=a.running + b.running, holders=(a.holders + b.holders)[:HOLDERS])
     return Throttle(
         a.name,
         a.concurrency + b.concurrency,
@@ -97,6 +100,7 @@ def add_throttles(a: Throttle, b: Throttle) -> Throttle:
         a.parked + b.parked,
         min(a.opens_at, b.opens_at),
         (a.holders + b.holders)[:HOLDERS],
+        a.family or b.family,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import MOST, names_family
 from qmodel.contract.operations import (
     Cancel,
     CompleteAndPop,
@@ -124,7 +124,7 @@ def for_shard(layout: Layout, op: Any, shard: int) -> Any:
     a subscription with its tag, so that the jobs that it makes are at home there.
     """
     changes: dict[str, Any] = {}
-    if type(op) is ThrottleSet:
+    if type(op) is ThrottleSet and not names_family(op.throttle):
         for name in _LIMITS:
             limit = getattr(op, name)
             if limit is not None:
@@ -162,7 +162,7 @@ def _relayed(layout: Layout, op: Put) -> Plan:
 
 def _everywhere(layout: Layout, op: Any) -> Plan:
     """Let the first shard execute it, which may refuse, and then all others."""
-    if type(op) is ThrottleSet:
+    if type(op) is ThrottleSet and not names_family(op.throttle):
         for name in _LIMITS:
             if 0 < (getattr(op, name) or 0) < layout.shards:
                 return Refusal("SPLIT_LIMIT", (op.throttle, name, str(layout.shards)))

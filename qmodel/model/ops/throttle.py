@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.contract import replies
 from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottleUnset
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import jobs, parked, throttles
+from qmodel.model.state import families, jobs, parked, throttles
 from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
 
@@ -18,11 +18,15 @@ def throttle_set(store: Store, now: int, op: ThrottleSet) -> str:
     missing = _missing(op)
     if missing is not None:
         raise refuse("BAD_ARGUMENT", "throttle_set", missing)
+    families.check_room(store, op.throttle)
 
-    throttles.assign(store, now, op)
+    changed = throttles.assign(store, now, op)
     limits = throttles.limits(throttles.of(store, op.throttle))
-    emit(store, now, "limited", op.throttle, *limits)
+    seq = emit(store, now, "limited", op.throttle, *limits)
+    if changed:
+        families.keep(store, op.throttle, seq)
     parked.free(store, op.throttle)
+    parked.free_family(store, op.throttle)
     return op.throttle
 
 
@@ -48,6 +52,7 @@ def throttle_unset(store: Store, now: int, op: ThrottleUnset) -> int:
         return 0
     emit(store, now, "unlimited", op.throttle)
     parked.free(store, op.throttle)
+    parked.free_family(store, op.throttle)
     return 1
 
 
@@ -82,5 +87,6 @@ def _view(store: Store, now: int, name: str) -> replies.Throttle:
         parked.count_parked(store, name),
         opens if now < opens < NEVER else 0,
         throttles.holders(store, name, HOLDERS),
+        throttles.family(store, name),
     )
     return replies.Throttle._make(facts)

@@ -14,7 +14,7 @@ in Redis keep that name.
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST
-from qmodel.model.state import budget, epochs, options, queues, throttles
+from qmodel.model.state import budget, epochs, families, options, queues, subjects, throttles
 from qmodel.model.state.records import NEVER, Job, ParkedJobs, Queue
 from qmodel.model.state.store import Store
 from qmodel.model.state.throttles import Before, cost, counted, forget_if_empty, made, of, own, queue_of
@@ -39,9 +39,8 @@ def release(store: Store, job: Job) -> None:
 
 
 def _release(store: Store, job: Job, name: str) -> None:
-    throttle = store.throttles[name]
-    throttle.held.remove((epochs.claim(job.token), job.jid))
-    if throttle.concurrency:
+    store.throttles[name].held.remove((epochs.claim(job.token), job.jid))
+    if of(store, name).concurrency:
         free(store, name)
     forget_if_empty(store, name)
 
@@ -61,6 +60,24 @@ def free(store: Store, name: str) -> None:
     for queue in sorted(of(store, name).queues)[:MOST]:
         expect(store, queue, name, 0)
         queues.wake_one(store, queue)
+
+
+def free_family(store: Store, name: str) -> None:
+    """Let queues check the throttles of a family again, and wake a worker of each, if it is a family. That reaches the
+    first 1000 throttles with jobs parked in the first queues; others are checked when they open by themselves, or when
+    one of their jobs ends.
+    """
+    left = MOST if families.is_family(name) else 0
+    for queue in queues.listed(store)[:left]:
+        parked_at = sorted((entry.moment, other) for other, entry in queues.of(store, queue).parked.items())[:left]
+        matching = [other for _, other in parked_at if subjects.like(name, other)]
+        for other in matching:
+            expect(store, queue, other, 0)
+        if matching:
+            queues.wake_one(store, queue)
+        left -= len(parked_at)
+        if left == 0:
+            break
 
 
 def freeing(store: Store, job: Job) -> int:

@@ -196,16 +196,18 @@ NEVER = 99_999_999_999_999
 
 
 class Throttle:
-    """One throttle."""
+    """One throttle. `generation` is that of a family, or of the family that its window and its bucket belong to; these
+    are empty and full again at `cools_at`, which is 0 for a throttle that follows its own limits.
+    """
 
     __slots__ = (
-        "capacity", "claims", "concurrency", "held", "level", "level_at", "queues", "rate", "rate_ms", "refill",
-        "refill_ms",
+        "capacity", "claims", "concurrency", "cools_at", "generation", "held", "level", "level_at", "queues", "rate",
+        "rate_ms", "refill", "refill_ms",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.concurrency = self.rate = self.rate_ms = self.capacity = self.refill = self.refill_ms = 0
-        self.level = self.level_at = 0
+        self.level = self.level_at = self.generation = self.cools_at = 0
         self.held: Ordered[tuple[int, str]] = Ordered()
         self.claims: Ordered[tuple[int, int]] = Ordered()
         self.queues: set[str] = set()

@@ -37,8 +37,9 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "concurrency_keys", "config", "crons", "cut", "days", "epoch", "epochs", "events",
-        "failed", "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues", "recorded",
+        "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
+        "events", "failed", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues",
+        "recorded",
         "request_states", "requested", "requests", "results", "room", "schedules", "seq", "settings", "subscriptions",
         "tags", "throttles",
         "tracked", "unique_ends", "uniques", "workers", "workers_passed",
@@ -67,6 +68,8 @@ class Store:
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}
         self.tracked: dict[str, int] = {}
         self.throttles: dict[str, Throttle] = {}
+        self.families: list[tuple[str, int]] = []
+        self.cooling: Ordered[Position] = Ordered()
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
         self.settings = DEFAULTS.copy()  # all options, defaults included

@@ -13,6 +13,10 @@ The state of a throttle:
 - the claims in its window, and the level of its bucket;
 - the queues with jobs parked at it.
 
+A throttle without limits of its own follows those of its family (qmodel/model/state/families.py). While it has claims
+in its window, or its bucket is not full, it is listed by the time at which that ends. Each claim under a family forgets
+a few throttles that are past theirs, so nothing is kept of a name that is used no more.
+
 Each queue knows its parked and admitted jobs itself (qmodel/model/state/parked.py).
 
 `queue/<queue>` is a queue's own throttle. All its jobs pass it, so none is parked at it: the queue stops handing out
@@ -22,7 +26,8 @@ jobs instead. Its concurrency counts the queue's leases.
 from __future__ import annotations
 
 from qmodel.contract.operations import ThrottleSet
-from qmodel.model.state import epochs, options, queues
+from qmodel.model.sorted_list import Ordered
+from qmodel.model.state import epochs, families, options, queues
 from qmodel.model.state.records import NEVER, Job, Throttle
 from qmodel.model.state.store import Store
 
@@ -33,13 +38,39 @@ OWN = "queue/"
 LIMITS = ("concurrency", "rate", "rate_ms", "capacity", "refill", "refill_ms")
 """The limits of a throttle. A limit that is not set is 0."""
 
+SWEEP = 2
+"""How many throttles that are past their time are forgotten with a claim under a family."""
+
 Before = tuple[int, int]
 """How many jobs pass before another one, and the tokens that they cost."""
 
 
 def of(store: Store, name: str) -> Throttle:
-    """A throttle to read; one without limits if it is unknown."""
-    return store.throttles.get(name) or Throttle()
+    """A throttle to read, with the limits of its family if it has none of its own."""
+    throttle = store.throttles.get(name) or Throttle()
+    family = families.of(store, name) if store.families and not is_set(throttle) else None
+    return _under(store, throttle, *family) if family is not None else throttle
+
+
+def _under(store: Store, throttle: Throttle, family: str, generation: int) -> Throttle:
+    """A throttle with the limits of its family. What it remembers of an earlier generation does not count."""
+    shown = Throttle()
+    for limit in LIMITS:
+        setattr(shown, limit, getattr(store.throttles[family], limit))
+    shown.held, shown.queues, shown.generation = throttle.held, throttle.queues, generation
+    if throttle.generation == generation:
+        shown.claims, shown.cools_at = throttle.claims, throttle.cools_at
+        shown.level, shown.level_at = throttle.level, throttle.level_at
+    else:
+        shown.level = shown.capacity * shown.refill_ms
+    return shown
+
+
+def family(store: Store, name: str) -> str:
+    """The family that limits a throttle, or empty."""
+    own_limits = name in store.throttles and is_set(store.throttles[name])
+    found = families.of(store, name) if store.families and not own_limits else None
+    return found[0] if found is not None else ""
 
 
 def made(store: Store, name: str) -> Throttle:
@@ -51,9 +82,9 @@ def made(store: Store, name: str) -> Throttle:
 
 
 def forget_if_empty(store: Store, name: str) -> None:
-    """Forget a throttle without limits, jobs and queues."""
-    throttle = of(store, name)
-    if not (is_set(throttle) or throttle.held or throttle.queues):
+    """Forget a throttle without limits, jobs, queues and anything to remember."""
+    throttle = store.throttles.get(name) or Throttle()
+    if not (is_set(throttle) or throttle.held or throttle.queues or throttle.cools_at):
         store.throttles.pop(name, None)
 
 
@@ -110,9 +141,13 @@ def cost(job: Job) -> int:
 # ---- limits
 
 
-def assign(store: Store, now: int, op: ThrottleSet) -> None:
-    """Set all limits of a throttle. A new bucket is full; an existing one keeps its tokens, up to the new capacity."""
+def assign(store: Store, now: int, op: ThrottleSet) -> bool:
+    """Set all limits of a throttle; say whether that changes any. A new bucket is full; an existing one keeps its
+    tokens, up to the new capacity.
+    """
+    cool(store, op.throttle)
     throttle = made(store, op.throttle)
+    before = limits(throttle)
     level, was_ms = _level(throttle, now), throttle.refill_ms
     for limit in LIMITS:
         setattr(throttle, limit, getattr(op, limit) or 0)
@@ -121,6 +156,7 @@ def assign(store: Store, now: int, op: ThrottleSet) -> None:
     throttle.level_at = max(throttle.level_at, now) if throttle.capacity else 0
     if not throttle.rate:
         throttle.claims.clear()
+    return limits(throttle) != before
 
 
 def _converted(level: int, was_ms: int, refill_ms: int) -> int:
@@ -130,13 +166,14 @@ def _converted(level: int, was_ms: int, refill_ms: int) -> int:
 
 def clear(store: Store, name: str) -> bool:
     """Remove all limits of a throttle; say whether it had any."""
-    throttle = of(store, name)
-    if not is_set(throttle):
+    throttle = store.throttles.get(name)
+    if throttle is None or not is_set(throttle):
         return False
     for limit in LIMITS:
         setattr(throttle, limit, 0)
-    throttle.level = throttle.level_at = 0
+    throttle.level = throttle.level_at = throttle.generation = 0
     throttle.claims.clear()
+    families.drop(store, name)
     forget_if_empty(store, name)
     return True
 
@@ -191,9 +228,7 @@ def opens_at(store: Store, now: int, name: str, cost: int, before: Before, holds
     """When a claim of this cost may pass a throttle, after others: now, later, or never by itself. A job that already
     `holds` the throttle does not count again.
     """
-    throttle = store.throttles.get(name)
-    if throttle is None:
-        return now
+    throttle = of(store, name)
     count, spent = before
     if throttle.concurrency and not holds and running(store, name) + count >= throttle.concurrency:
         return NEVER
@@ -224,6 +259,16 @@ def taken(store: Store, name: str, cost: int) -> int:
     return min(cost, throttle.capacity)
 
 
+def cool(store: Store, name: str) -> None:
+    """Forget the window and the bucket that a throttle has under its family, if it has them."""
+    throttle = store.throttles.get(name)
+    if throttle is not None and throttle.cools_at:
+        store.cooling.remove((throttle.cools_at, 0, name))
+        throttle.claims = Ordered()
+        throttle.level = throttle.level_at = throttle.generation = throttle.cools_at = 0
+        forget_if_empty(store, name)
+
+
 def spend(store: Store, now: int, name: str, cost: int, token: int) -> None:
     """Enter a claim into the window, and take its tokens from the bucket."""
     throttle = of(store, name)
@@ -233,6 +278,22 @@ def spend(store: Store, now: int, name: str, cost: int, token: int) -> None:
     if throttle.capacity:
         throttle.level = _level(throttle, now) - min(cost, throttle.capacity) * throttle.refill_ms
         throttle.level_at = max(throttle.level_at, now)
+    if (throttle.rate or throttle.capacity) and family(store, name):
+        _remember(store, now, name, throttle)
+
+
+def _remember(store: Store, now: int, name: str, spent: Throttle) -> None:
+    """Remember the window and the bucket of a throttle that follows its family, until they are empty and full again."""
+    throttle = made(store, name)
+    if throttle.cools_at:
+        store.cooling.remove((throttle.cools_at, 0, name))
+    missing = spent.capacity * spent.refill_ms - spent.level
+    full = spent.level_at + _ceiling(missing, spent.refill) if missing > 0 else 0
+    throttle.claims, throttle.level, throttle.level_at = spent.claims, spent.level, spent.level_at
+    throttle.generation, throttle.cools_at = spent.generation, max(spent.cools_at, now + spent.rate_ms, full)
+    store.cooling.add((throttle.cools_at, 0, name))
+    for _, _, other in store.cooling.until(now, SWEEP):
+        cool(store, other)
 
 
 def tokens(throttle: Throttle, now: int) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmodel.client import remote
+from qmodel.client import profiles, remote
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
+from qmodel.present import describe
+from qmodel.present.describe import profile_row
 from qmodel.web import queries
 from qmodel.web.site import site_of
 from qmodel.web.source import PAGE, Slice, cut
@@ -24,14 +26,17 @@ def index(request: Request) -> Response:
     """List the workers, latest seen first, with some of their jobs; a worker with very many is listed without."""
     site = site_of(request)
     offset = queries.whole(request, "offset")
-    listed, *noted = site.source.ask_all([ops.Workers(offset, PAGE + 1), *remote.asked()])
+    listed, noted_profiles, *noted = site.source.ask_all(
+        [ops.Workers(offset, PAGE + 1), profiles.asked(), *remote.asked()]
+    )
     found, told = cut(listed, offset), signals(*noted)
     busy = [worker.name for worker in found.items if 0 < worker.jobs + worker.stalled <= MOST]
     held = site.source.ask_all(map(ops.Worker, busy))
     jids = {name: (*one.stalled, *one.jobs)[:SHOWN] for name, one in zip(busy, held, strict=True)}
     known = site.source.known(jid for some in jids.values() for jid in some)
     jobs = {name: [known[jid] for jid in some if jid in known] for name, some in jids.items()}
-    return site.page(request, "workers.html", found=found, jobs=jobs, told=told, silent_ms=SILENT_MS)
+    rows = {name: profile_row(one) for name, one in profiles.read(noted_profiles).items()}
+    return site.page(request, "workers.html", found=found, jobs=jobs, told=told, silent_ms=SILENT_MS, rows=rows)
 
 
 def signals(sent: tuple[replies.Entry, ...], answered: tuple[replies.Entry, ...]) -> dict[str, remote.Signalled]:
@@ -44,8 +49,9 @@ def show(request: Request) -> Response:
     site = site_of(request)
     name = queries.needed(request, "name")
     offset = queries.whole(request, "offset")
-    held, *noted = site.source.ask_all([ops.Worker(name), *remote.asked()])
-    told = signals(*noted).get(name)
+    held, noted_profiles, *noted = site.source.ask_all([ops.Worker(name), profiles.asked(), *remote.asked()])
+    told, profile = signals(*noted).get(name), profiles.read(noted_profiles).get(name)
+    about = describe.worker(profile) if profile is not None else ""
     jids = (*held.stalled, *held.jobs)
     part = Slice(site.source.jobs(jids[offset : offset + PAGE]), offset, len(jids), offset + PAGE < len(jids))
-    return site.page(request, "worker.html", name=name, held=held, found=part, told=told)
+    return site.page(request, "worker.html", name=name, held=held, found=part, told=told, about=about)
