@@ -1,10 +1,15 @@
-"""The namespaces of a server, found by the keys of their events."""
+"""The namespaces of a server, found by the keys of their events, and those of a deployment: its shards."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import redis
 
 from qmodel.backends.bundle import events_key
+from qmodel.backends.layouts import LAYOUT
 from qmodel.backends.redis.backend import settings_of_master
 from qmodel.backends.redis.url import options_of
 from qmodel.errors import ConnectError
@@ -26,3 +31,20 @@ def namespaces(url: str, pattern: str) -> list[str]:
             return sorted(prefix.decode() for prefix in found if server.exists(prefix + b"counters"))
     except (redis.RedisError, OSError) as error:
         raise ConnectError(f"{options.where} gave no list of its namespaces: {error}.", "Check the URL.") from None
+
+
+def urls_of_shards(url: str, shards: Sequence[Any]) -> list[str]:
+    """Give the URLs of the shards of a deployment, in order; of a namespace, which has none, its own."""
+    return [with_prefix(url, shard.options.prefix) for shard in shards] or [url]
+
+
+def with_prefix(url: str, prefix: str) -> str:
+    """Give the URL of another namespace on the same server or cluster, or of a shard of a deployment.
+
+    >>> with_prefix("redis://host/0?prefix=a:&deadline=5", "b:")
+    'redis://host/0?deadline=5&prefix=b%3A'
+    """
+    base, _, query = url.partition("?")
+    other = ("prefix", "name", *LAYOUT)
+    options = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in other]
+    return f"{base}?{urlencode([*options, ('prefix', prefix)])}"

@@ -17,6 +17,7 @@ from qmodel.model.deployment import relay
 
 if TYPE_CHECKING:
     from qmodel.app import App
+    from qmodel.client.sync import Client
 
 
 class _Raw:
@@ -29,7 +30,16 @@ class _Raw:
         return json.loads(text)
 
 
-def declare(app: App) -> None:
+def with_queue(app: App, client: Client, queues: tuple[str, ...]) -> tuple[str, ...]:
+    """Let a worker of a deployment that relays take the relay's jobs before those of its queues."""
+    layout = getattr(client.backend, "layout", None)
+    if layout is None or not layout.relay:
+        return queues
+    _declare(app)
+    return (relay.QUEUE, *queues)
+
+
+def _declare(app: App) -> None:
     """Give an app the job types of the relay, unless it has them."""
     if relay.ERRAND in app.jobs:
         return

@@ -24,7 +24,6 @@ from qmodel.client import profiles, remote
 from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
-from qmodel.model.deployment.relay import QUEUE
 from qmodel.worker import log, relay
 from qmodel.worker.attempt import Abort, Attempt, Key, unwound
 from qmodel.worker.connection import Connection, GivenUp, is_error
@@ -188,7 +187,7 @@ class Worker:
         settings, name, connection = self.settings, self.name, self.connection
         self._runner = open_runner(settings, self.app, self._inbox.put)
         self._health = start_health(self.app, connection, *settings.health) if settings.health is not None else None
-        queues = self._relay_too(settings.queues)
+        queues = relay.with_queue(self.app, connection.client, settings.queues)
         self._plan = FetchPlan(queues, settings.order, settings.weights, name, settings.prefetch)
         self._renewer = Renewer(connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort)))
         self._trips = self._open_trips()
@@ -201,14 +200,6 @@ class Worker:
         self._open = True
         log.started(name, self.connection.shown_url, settings, self.app.jobs)
         self.app.hooks.fire("worker_start", self)
-
-    def _relay_too(self, queues: tuple[str, ...]) -> tuple[str, ...]:
-        """In a deployment that relays, take the relay's jobs first."""
-        layout = getattr(self.connection.client.backend, "layout", None)
-        if layout is None or not layout.relay:
-            return queues
-        relay.declare(self.app)
-        return (QUEUE, *queues)
 
     def _open_trips(self) -> RoundTrips | Shards:
         """Make what talks to the server: to one namespace, or to the shards of a deployment on servers."""

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from qmodel import Client, connect
 from qmodel.cli import cli
+from qmodel.contract import operations as ops
 from qmodel.errors import QmodelError
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
 from tests.pipeline.archives import as_version_2, put, stored
@@ -307,6 +308,22 @@ def test_a_merge_that_is_overtaken_changes_nothing(client: Client, url: str, tmp
 
     assert list(compact(str(tmp_path), days=["2024-10-04"], run=overtaken)) == []
     assert stored(tmp_path) == list(range(1, client.newest() + 1))
+
+
+@pytest.mark.server
+def test_all_shards_of_a_deployment_are_archived(server: Server, tmp_path: Path) -> None:
+    url = f"{server.url}?name=archived&shards=4"
+    with Client(url) as client:
+        for number in range(40):
+            client.queues["q"].put("K", number)
+        newest = client.execute_many([ops.Newest()])[0]
+    command = ["--url", url, "archive", "run", str(tmp_path)]
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    place = Archive(f"{tmp_path}/events")
+    seqs = [place.last(name) for name in place.namespaces()]
+    assert len(seqs) == 4 and sum(seqs) == sum(newest) > 40
+    refused = CliRunner().invoke(cli, [*command, "--namespace", "one"])
+    assert refused.exit_code == 2 and "no --namespace" in refused.output
 
 
 def test_two_archivers_a_compactor_and_a_reader_work_on_one_folder(client: Client, url: str, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from qmodel.pipeline.events.decode import events_of, read, tables  # noqa: E402
 from qmodel.pipeline.events.gaps import EventsGone, SequenceWentBack  # noqa: E402
 from qmodel.pipeline.events.schema import SCHEMA  # noqa: E402
 from tests.pipeline.archives import put  # noqa: E402
+from tests.processes import started  # noqa: E402
 from tests.servers import ROOT, Server  # noqa: E402
 
 
@@ -107,7 +108,7 @@ def test_a_writer_that_is_killed_has_lost_and_doubled_nothing(client: Client, ur
     code = f"from qmodel.pipeline.archive.delta import append\nlist(append({url!r}, {place!r}, rows=5))"
     for _ in range(4):
         put(client, 60, day=20_001)
-        with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as process:
+        with started([sys.executable, "-c", code], cwd=ROOT) as process:
             try:
                 process.wait(chance.uniform(0.4, 1.5))
             except subprocess.TimeoutExpired:

@@ -22,9 +22,9 @@ needed()
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows  # noqa: E402
 
-from qmodel.backends.redis.namespaces import namespaces  # noqa: E402
+from qmodel.backends.redis.namespaces import namespaces, with_prefix  # noqa: E402
 from qmodel.pipeline.spark import namespaces as many  # noqa: E402
-from qmodel.pipeline.spark.namespaces import NamespacesStream, with_prefix  # noqa: E402
+from qmodel.pipeline.spark.namespaces import NamespacesStream  # noqa: E402
 from qmodel.pipeline.spark.source import EventsSource  # noqa: E402
 
 PATTERN = "shop-*:"

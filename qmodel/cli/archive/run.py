@@ -46,6 +46,8 @@ def command(
     max-events. If the server lost events that are archived (a failover, a restored backup), nothing is added, and the
     exit code is 1; with --on-fork keep, those are moved to _lost, and the server's own are added.
 
+    Of a deployment, all shards are archived, each as a namespace with its prefix.
+
     With --take, a segment of the journal begins: `qmodel audit ARCHIVE` executes segments side by side.
     """
     if not journal and (no_events or take):
@@ -53,6 +55,9 @@ def command(
     url = session().url
     if url.startswith("memory:"):
         raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
+    shards = session().client.shards
+    if shards and namespace:
+        raise click.UsageError("Each shard of a deployment is a namespace of its own in the archive: no --namespace.")
     events = None if no_events else place(root, EVENTS)
     entries = place(root, JOURNAL) if journal else None
     stop = threading.Event()
@@ -60,14 +65,16 @@ def command(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
     with performing("archive run", on, processes) as run:
+        from qmodel.backends.redis.namespaces import urls_of_shards
         from qmodel.pipeline.archive.commit import Busy
 
         while True:
             try:
-                if events:
-                    _once(url, events, namespace or "", run, on_fork=on_fork, **adding)
-                if entries:
-                    _journal(url, entries, namespace or "", take, on_fork)
+                for one in urls_of_shards(url, shards):
+                    if events:
+                        _once(one, events, namespace or "", run, on_fork=on_fork, **adding)
+                    if entries:
+                        _journal(one, entries, namespace or "", take, on_fork)
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise

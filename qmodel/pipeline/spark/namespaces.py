@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from urllib.parse import parse_qsl, urlencode
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -124,23 +123,14 @@ class NamespacesStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _stream(self, name: str) -> RangeStream:
         if name not in self.streams:
+            from qmodel.backends.redis.namespaces import with_prefix
+
             columns = [field for field in self.schema if field.name != NAMESPACE.name] or [self._make.columns.field(0)]
             what = self.what._replace(url=with_prefix(self.what.url, name))
             made = self.streams[name] = self._make(what, pa.schema(columns))
             if self.is_fixed:
                 made.prepareForTriggerAvailableNow()
         return self.streams[name]
-
-
-def with_prefix(url: str, prefix: str) -> str:
-    """Give the URL of another namespace on the same server.
-
-    >>> with_prefix("redis://host/0?prefix=a:&deadline=5", "b:")
-    'redis://host/0?deadline=5&prefix=b%3A'
-    """
-    base, _, query = url.partition("?")
-    options = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "prefix"]
-    return f"{base}?{urlencode([*options, ('prefix', prefix)])}"
 
 
 def _plain(offset: Offset) -> Offset:
