@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, confirming
-from qmodel.client import flows, profiles, remote
+from qmodel.client import flows, job_types, profiles, remote
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
@@ -41,6 +41,7 @@ from qmodel.client.failure import failure_of, note_lost
 from qmodel.client.fields import AsyncJobFields
 from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
+from qmodel.client.job_types import JobTypes
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
 from qmodel.client.profiles import Profile
@@ -111,6 +112,16 @@ class AsyncClient(AsyncExecutor):
         raises NotConfirmed. Jobs in the memory of this process need no confirmation.
         """
         return AsyncClient(confirming(self.backend, replicas, local), worker=self._worker)
+
+    async def job_types(self, events: int = job_types.EVENTS) -> JobTypes:
+        """Compute figures by job type from the newest `events`: counts, jobs in a minute, percentiles of how long jobs
+        waited and ran (milliseconds), and the most frequent groups of failures.
+
+        The types of up to 200 jobs that were put earlier are looked up; `unknown` counts the events of others.
+        """
+        latest = await self.latest(events)
+        earlier = await self.multiget(job_types.unnamed(latest)[: job_types.LOOKED_UP])
+        return job_types.figures(latest, {job.jid: job.klass for job in earlier})
 
     async def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.

@@ -116,6 +116,20 @@ class AsyncExecutor:
             if len(page) < MOST:
                 return
 
+    async def latest(self, count: int) -> list[Event]:
+        """Read the newest `count` events, oldest first; in a deployment those of all shards, by their moments."""
+        if self.shards:
+            places = (await self.cursor()).places
+            before: int | Cursor = Cursor((max(place.seq - count, 0), None) for place in places)
+        else:
+            before = max(await self.newest() - count, 0)
+        found: list[Event] = []
+        async for event in self.events(before):
+            found.append(event)
+            if len(found) == count * max(len(self.shards), 1):
+                break
+        return found[-count:]
+
     async def _events_of_shards(self, cursor: Cursor) -> AsyncIterator[Event]:
         cursor.begin(len(self.shards))
         more = True

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 
 from qmodel import runtime
 from qmodel.backends import Backend, confirming
-from qmodel.client import flows, profiles, remote
+from qmodel.client import flows, job_types, profiles, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
 from qmodel.client.convert import (
     Day,
@@ -37,6 +37,7 @@ from qmodel.client.failure import failure_of, note_lost
 from qmodel.client.fields import JobFields
 from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
+from qmodel.client.job_types import JobTypes
 from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
 from qmodel.client.profiles import Profile
@@ -110,6 +111,16 @@ class Client(Executor):
         raises NotConfirmed. Jobs in the memory of this process need no confirmation.
         """
         return Client(confirming(self.backend, replicas, local), worker=self._worker)
+
+    def job_types(self, events: int = job_types.EVENTS) -> JobTypes:
+        """Compute figures by job type from the newest `events`: counts, jobs in a minute, percentiles of how long jobs
+        waited and ran (milliseconds), and the most frequent groups of failures.
+
+        The types of up to 200 jobs that were put earlier are looked up; `unknown` counts the events of others.
+        """
+        latest = self.latest(events)
+        earlier = self.multiget(job_types.unnamed(latest)[: job_types.LOOKED_UP])
+        return job_types.figures(latest, {job.jid: job.klass for job in earlier})
 
     def publish(self, subject: str, data: object = None, *, text: str | None = None, delay: Duration = 0) -> int:
         """Publish a message; give its number.

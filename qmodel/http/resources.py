@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from qmodel.client import job_types
 from qmodel.client.convert import encode
+from qmodel.client.job_types import JobTypes
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -37,6 +39,9 @@ from qmodel.wire.plain import plain
 
 TEXTS = {"data": "data_text", "result": "result_text"}
 """The arguments that are stored as JSON, and their names for any other text."""
+
+MOST_EVENTS = 10_000
+"""The most events that figures of job types come from."""
 
 
 # ---- jobs as JSON
@@ -209,6 +214,25 @@ async def search(call: Call) -> Any:
     """Find jobs."""
     found = await call.ask(parse.from_query(CATALOGUE["search"], call.query()))
     return {"jobs": [shown(job) for job in found.jobs], "cursor": found.cursor}
+
+
+async def types(call: Call) -> Any:
+    """Compute figures by job type."""
+    given = dict(call.query())
+    text = given.pop("events", str(job_types.EVENTS))
+    if given or not text.isdecimal() or not 1 <= int(text) <= MOST_EVENTS:
+        sentence = f"The only argument is events, a whole number from 1 to {MOST_EVENTS}."
+        raise Problem("UNKNOWN_ARGUMENT", sentence, "Leave it out, or give another number.")
+    return of_types(await call.client.job_types(int(text)))
+
+
+def of_types(found: JobTypes) -> dict[str, Any]:
+    """Write the figures of job types as JSON."""
+    types = [
+        {**one._asdict(), "wait": one.wait._asdict(), "run": one.run._asdict(), "groups": dict(one.groups)}
+        for one in found.types
+    ]
+    return {**found._asdict(), "types": types}
 
 
 # ---- queues

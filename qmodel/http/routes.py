@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from qmodel.client import job_types
 from qmodel.contract.events import EVENTS
 from qmodel.contract.operations import CATALOGUE, Spec
 from qmodel.http import events, operations, resources, schedules
@@ -70,6 +71,14 @@ _FOLLOW: dict[str, Schema] = {
     "queue": array(TEXT) | {"description": "Only events of this queue; may be repeated."},
     "jid": array(TEXT) | {"description": "Only events of this job; may be repeated."},
 }
+WHOLE: Schema = {"type": "integer"}
+_DURATIONS = record(dict.fromkeys(job_types.Durations._fields, WHOLE))
+_TYPE = record(
+    {"klass": TEXT, "per_minute": {"type": "number"}, "wait": _DURATIONS, "run": _DURATIONS}
+    | dict.fromkeys(("put", "popped", "completed", "failed", "retried", "lost"), WHOLE)
+    | {"groups": {"type": "object", "additionalProperties": WHOLE}}
+)
+_TYPES = record({"types": array(_TYPE), **dict.fromkeys(("events", "begin_at", "end_at", "unknown"), WHOLE)})
 _FOUND = record({"jobs": array(ref("JobShown")), "cursor": TEXT})
 
 ON_JOBS = (
@@ -159,6 +168,15 @@ RESOURCES: tuple[Resource, ...] = (
         codes=("JOB_NOT_FOUND",),
     ),
     *map(_on_job, ON_JOBS),
+    Resource(
+        "GET",
+        "/v1/types",
+        "Compute figures by job type from the newest events: counts, jobs in a minute, percentiles of waits and runs.",
+        resources.types,
+        _TYPES,
+        ("events", "newest", "multiget"),
+        query={"events": WHOLE | {"default": job_types.EVENTS, "minimum": 1, "maximum": resources.MOST_EVENTS}},
+    ),
     Resource(
         "GET",
         "/v1/queues",

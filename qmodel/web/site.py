@@ -29,6 +29,7 @@ NAVIGATION = (
     ("/", "Overview"),
     ("/queues", "Queues"),
     ("/jobs", "Jobs"),
+    ("/types", "Job types"),
     ("/failures", "Failures"),
     ("/workers", "Workers"),
     ("/schedules", "Schedules"),
@@ -46,7 +47,7 @@ NAVIGATION = (
 UNDER = {
     "/flow": "/jobs",
     "/unique": "/jobs",
-    "/klass": "/jobs",
+    "/klass": "/types",
     "/bulk": "/jobs",
     "/messages": "/subscriptions",
 }

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from qmodel.backends import with_option, without_password
-from qmodel.client.cursor import Cursor
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
@@ -105,12 +104,7 @@ class Source:
 
     def latest(self, count: int) -> list[Event]:
         """Read the latest events, oldest first; in a deployment those of all shards, by their moments."""
-        client = self.client
-        if not client.shards:
-            newest: int = self.ask(ops.Newest()).seq
-            return list(self.ask(ops.Events(max(newest - count, 0), count)))
-        before = Cursor((max(place.seq - count, 0), None) for place in client.cursor().places)
-        return list(client.events(before))[-count:]
+        return self.client.latest(count)
 
     def jobs(self, jids: Sequence[str]) -> list[replies.Job]:
         """Read jobs; missing ones are left out."""

@@ -155,7 +155,7 @@ def test_replies_can_be_read(run: Run, arguments: list[str], shown: list[str]) -
 
 def test_workers_are_shown_with_their_profiles(run: Run) -> None:
     text = written("w", Profile("host", 7, "1.0", "3.12.1", "thread", 4, 0, 10, 20, 1, ("mails",))).value
-    for command in (("op", "pop", "q", "w"), ("op", "metadata-set", PROFILES, "w", text)):
+    for command in (("op", "pop", "q", "--worker", "w"), ("op", "metadata-set", PROFILES, "w", text)):
         run(*command, "--url", "memory://cli-profiles")
     listed = run("workers", "--url", "memory://cli-profiles").out
     shown = run("op", "worker", "w", "--url", "memory://cli-profiles").out

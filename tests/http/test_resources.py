@@ -221,3 +221,19 @@ def test_a_complete_job_is_deleted_if_that_is_asked_for(api: TestClient, jobs: C
     assert api.delete(f"/v1/jobs/{job.jid}").json() == {"canceled": []}
     assert api.delete(f"/v1/jobs/{job.jid}?complete=true").json() == {"canceled": [job.jid]}
     assert api.get(f"/v1/jobs/{job.jid}").status_code == 404
+
+
+def test_figures_by_job_type_are_read(api: TestClient, jobs: Client) -> None:
+    put(api, [{"klass": "Send", "jid": f"s{number}"} for number in range(3)])
+    job, *_ = pop(api, count=2)
+    said = {"token": job["token"], "group": "g", "message": "m"}
+    assert api.post(f"/v1/jobs/{job['jid']}/fail", json=said).is_success
+    found = api.get("/v1/types").json()
+    (send,) = found["types"]
+    assert (send["klass"], send["put"], send["popped"], send["failed"]) == ("Send", 3, 2, 1)
+    assert send["groups"] == {"g": 1}
+    assert send["wait"].keys() == {"samples", "p50", "p95", "p99"}
+    assert api.get("/v1/types?events=1").json()["events"] == 1
+    for wrong in ("events=0", "events=x", "events=10001", "jid=a"):
+        refused = api.get(f"/v1/types?{wrong}")
+        assert (refused.status_code, refused.json()["code"]) == (400, "UNKNOWN_ARGUMENT")

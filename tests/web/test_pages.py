@@ -267,6 +267,18 @@ def test_a_throttle_of_a_family_names_it_and_cannot_be_unset(shop: Shop) -> None
     assert "throttle-unset" in shop.pages(writable=True).get("/throttle?name=tenant-*").text
 
 
+def test_job_types_are_shown_with_their_figures(shop: Shop) -> None:
+    for number in range(20):
+        shop.client.queues["fast"].put("<Fast>", jid=f"fast-{number}")
+    for job in shop.client.queues["fast"].pop(20):
+        job.complete()
+    text = shop.pages().get("/types?events=1000").text
+    assert re.search(r"&lt;Fast&gt;.*?data-label=.Put.[^>]*>20<.*?data-label=.Completed.[^>]*>20<", text, re.DOTALL)
+    assert "p50 · p95 · p99" in text
+    empty = TestClient(create(Client("memory://")), base_url=BASE).get("/types").text
+    assert "No jobs in the newest events." in empty
+
+
 def test_a_worker_with_more_leases_than_can_be_listed_is_on_the_list(shop: Shop) -> None:
     for part in range(9):
         shop.client.execute(ops.PutMany(tuple(ops.Put("many", f"m{part}-{i}", "K", "") for i in range(1000))))

@@ -26,6 +26,7 @@ from qmodel.web.pages import (
     subscriptions,
     tags,
     throttles,
+    types,
     unique,
     workers,
 )
@@ -50,6 +51,7 @@ ROUTES = [
     Route("/subscriptions", subscriptions.index),
     Route("/subscription", subscriptions.show),
     Route("/messages", messages.index),
+    Route("/types", types.index),
     Route("/klass", klass.show),
     Route("/events", events.index),
     Route("/settings", settings.show),
