@@ -31,6 +31,7 @@ JOBS, QUICK = 100_000, 10_000
 FEW = "seq bigint, at bigint, event string, queue string, run_ms bigint"
 TICK = os.sysconf("SC_CLK_TCK")
 READ, STREAM = 250_000, 100_000
+TIMES = 2.5
 
 
 class Measured(NamedTuple):
@@ -199,5 +200,8 @@ def _report(found: dict[str, Measured], kept: float, stored: float, version: str
         for name, least in targets
         if name in found
     ]
+    if "Spark, as a batch" in found:
+        spark, arrow = (found[name].cpu / found[name].events for name in ("Spark, as a batch", "a client, as Arrow"))
+        verdicts.append(Verdict("CPU of an event in Spark, times that of the Arrow reader", spark / arrow, TIMES))
     method = " ".join(str(__doc__).split())
     return Report("spark-read", "python -m bench spark-read", method, [table, sizes], verdicts, [version])

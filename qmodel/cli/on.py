@@ -35,7 +35,7 @@ master_option = click.option(
     metavar="MASTER",
     expose_value=False,
     callback=_set_master,
-    help="Where Spark runs: local[4], spark://host:7077, ...  [default: Spark's]",
+    help="Where Spark runs: local[4], spark://host:7077, sc://host, ...  [default: Spark's]",
 )
 
 

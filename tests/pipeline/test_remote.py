@@ -164,6 +164,24 @@ def test_who_dies_before_any_change_has_lost_and_doubled_nothing(
     assert count > 10
 
 
+def counted(root: str) -> int:
+    """Count the events with DuckDB, as `qmodel statistics` does; each is there once."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `test`")
+    from qmodel.pipeline.statistics.local import DuckDB
+    from qmodel.pipeline.statistics.runs import again_if_merged
+
+    with DuckDB(memory="500MB", threads=1) as engine:
+
+        def rows() -> tuple[int, int]:
+            there = Archive(root)
+            engine.events("archived", there, there.files(SPACE))
+            return engine.rows("select count(*), max(seq) from archived")[0][:2]  # type: ignore[return-value]
+
+        count, last = again_if_merged(rows)
+    assert count == last
+    return count
+
+
 @pytest.mark.long
 def test_archivers_and_a_compactor_on_s3_are_killed_beside_a_reader(client: Client, url: str, s3: str) -> None:
     chance, seen = random.Random(5), 0
@@ -186,6 +204,7 @@ def test_archivers_and_a_compactor_on_s3_are_killed_beside_a_reader(client: Clie
                 seqs = [seq for table in read.read(s3, SPACE) for seq in table.column("seq").to_pylist()]
                 assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) >= seen
                 seen = len(seqs)
+                assert counted(s3) >= seen
             for one in chance.sample(processes, 3):
                 one.kill()
     finished(client, url, s3)
