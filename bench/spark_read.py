@@ -28,7 +28,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 
 JOBS, QUICK = 100_000, 10_000
-FEW = "seq bigint, at bigint, event string, queue string, run_ms bigint"
+FEW = "seq bigint, happened_at timestamp, event string, queue string, run_ms bigint"
 TICK = os.sysconf("SC_CLK_TCK")
 READ, STREAM = 250_000, 100_000
 TIMES = 2.5
