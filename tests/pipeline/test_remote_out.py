@@ -40,7 +40,7 @@ def engine() -> Iterator[DuckDB]:
         yield engine
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param)).removesuffix("/events")
 
