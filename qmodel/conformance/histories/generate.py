@@ -1096,7 +1096,7 @@ class Generator:
     def throttle_set(self) -> Operation:
         name = OWN + self._queue() if self._below(3) == 2 else self._limited(self._below(2))
         op = self._set_limits(name)
-        if not self._aimed and self._below(4):
+        if not self._aimed and self._below(8):
             lost = pick(self._chooser, LIMITS if self._below(2) else LIMITS[1:])
             op = _with(op, lost, None if getattr(op, lost) is not None else 1)
         return op
