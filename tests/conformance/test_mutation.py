@@ -397,6 +397,14 @@ def test_a_mutant_that_vectors_notice_is_tried_on_nothing_else(short: list[Named
     assert distil.judge(replay.Recording([]), one, mutant).kills[0].step >= 0
 
 
+def test_a_vector_that_another_one_begins_with_is_left_out() -> None:
+    steps = suite.generated(1)[0].steps
+    named = [Named("mutation 1", steps[:9]), Named("mutation 2", steps[:9]), Named("mutation 3", steps)]
+    assert len(distil.vectors(named, [(0, 5), (1, 5)])) == 1
+    (found,) = distil.vectors(named, [(0, 5), (1, 6), (2, 20)])
+    assert list(found.steps[:20]) == list(steps[:20])
+
+
 def test_ids_of_drawn_histories_follow_from_their_steps() -> None:
     steps = suite.generated(1)[0].steps
     assert distil._id("mutation 7", steps) == distil._id("mutation 8", steps) != distil._id("mutation 7", steps[1:])
