@@ -35,6 +35,16 @@ class Armed:
         """The shards that have not answered."""
         return list(self._pending)
 
+    def give_up(self) -> list[int]:
+        """Give up what is awaited from nodes that failed since, or that the shard has left; give these shards.
+
+        A node that vanished without a word would never answer.
+        """
+        found = [shard for shard, (line, _) in self._pending.items() if line is not self._shards[shard]._line]
+        for shard in found:
+            self._hang_up(shard)
+        return found
+
     @property
     def connections(self) -> list[Any]:
         """The connections on which something is awaited."""

@@ -135,8 +135,10 @@ class ShardWakeUps:
         armed.watch(self._reader)
         while not self.closed:
             try:
-                for shard, reply in armed.ring(REST if self._held or self._resting else LONGEST_SLEEP * 5):
+                for shard, reply in armed.ring(REST if self._held or self._resting else LONGEST_SLEEP):
                     self._rung(armed, shard, reply)
+                for shard in armed.give_up():
+                    self._wake(shard)
                 self._arm(armed)
                 self._pass_on(armed)
             except Exception:  # a worker without wake-ups would never work again

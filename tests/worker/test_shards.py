@@ -306,6 +306,17 @@ def test_a_wake_up_that_a_busy_worker_keeps_is_used_or_pushed_back(
     assert not backend.wait(["q"], 0.1)
 
 
+def test_what_is_awaited_from_a_node_that_failed_is_given_up(client: Client) -> None:
+    backend: Any = client.backend
+    armed = backend.armed()
+    for shard in (2, 5):
+        assert armed.arm(shard, backend.wake_command(shard, ["q"]))
+    assert armed.give_up() == []
+    backend.nodes.renew(backend.shards[2]._line)  # as after a call to the node that failed
+    assert armed.give_up() == [2, 5] and armed.pending == []
+    armed.disarm()
+
+
 def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) -> None:
     backend: Any = client.backend
     woken: list[int] = []

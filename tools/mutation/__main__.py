@@ -104,15 +104,25 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
     kills = _learn(there, recorded, learnt, jobs, seconds)
     chosen = distil.choose(named, kills | distil.lines(recorded), budget - len(there.steps), distil.lines(there))
     found += distil.vectors(named, chosen)
-    about: dict[str, object] = {"learnt_from": len(kills)}
-    short = _recorded(found)
-    for kind, judge in (("state", short.judge), ("replies", short.judge_replies)):
-        tested = [result for result in hunt(held_out, judge, jobs) if result.valid]
-        killed = sum(bool(result.verdict.kills) for result in tested)
-        about[f"held_out_killed_by_{kind}_percent"] = round(100 * killed / len(tested), 1)
-        about[f"held_out_by_{kind}"] = len(tested)
+    about = {"learnt_from": len(kills), **_power(_recorded(found), recorded, held_out, jobs)}
     distil.FILE.write_text(vectors.dumps(found, "core", power=about), encoding="utf-8")
     return f"{distil.FILE}: {about}"
+
+
+def _power(
+    short: replay.Recording, recorded: replay.Recording, held_out: Sequence[Mutant], jobs: int
+) -> dict[str, float]:
+    """Measure vectors: the share that they notice of the mutants that they or any of the histories notice."""
+    tested = [result for result in hunt(held_out, partial(distil.judge, short, recorded), jobs) if result.valid]
+    noticed = [result for result in tested if result.verdict.kills]
+    by_state = [result.mutant for result in noticed if result.verdict.kills[0].step == distil.THERE]
+    by_replies = sum(bool(result.verdict.kills) for result in hunt(by_state, short.judge_replies, jobs))
+    return {
+        "held_out": len(tested),
+        "held_out_noticed": len(noticed),
+        "held_out_killed_by_state_percent": round(100 * len(by_state) / len(noticed), 1),
+        "held_out_killed_by_replies_percent": round(100 * by_replies / len(noticed), 1),
+    }
 
 
 def _recorded(found: Sequence[vectors.Vector]) -> replay.Recording:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import random
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from zlib import crc32
 
 from qmodel.conformance.histories.directed.load import reasons
@@ -63,7 +64,7 @@ Kills = dict[str, list[tuple[int, int]]]
 LINE = "line "
 """The prefix of the names of what stands for a line that an operation runs, among the mutants of `Kills`."""
 
-LINES_WEIGH = 0.1
+LINES_WEIGH = 0.005
 """What running such a line counts, compared with noticing a mutant."""
 
 PLACES = 12
@@ -129,17 +130,26 @@ def choose(
     taken: dict[int, int] = {}
     noticed = Counter({name: len(places) for name, places in (known or {}).items()})
     spent = 0.0
-    while spent < budget:
-        best = max(
-            (_best(prices[h], listed, taken.get(h, 0), noticed, h) for h, listed in by_history.items()), default=None
-        )
-        if best is None or best[0] <= 0:
+
+    def best_of(history: int) -> tuple[float, int, int]:
+        found = _best(prices[history], by_history[history], taken.get(history, 0), noticed, history)
+        return -found[0], -history, -found[2]
+
+    heap = [best_of(history) for history in by_history]
+    heapify(heap)
+    while heap and spent < budget:
+        best = best_of(-heap[0][1])
+        if best > heap[0]:  # others have taken what it counted on; gains only become smaller
+            heapreplace(heap, best)
+            continue
+        gain, history, length = (-part for part in heappop(heap))
+        if gain <= 0:
             break
-        _, history, length = best
         have = taken.get(history, 0)
         spent += prices[history][length] - (prices[history][have] if have else -READS)
         taken[history] = length
         noticed.update(mutant for at, mutant in by_history[history] if have <= at < length)
+        heappush(heap, best_of(history))
     return sorted(taken.items())
 
 
@@ -164,11 +174,10 @@ def _prices(steps: Sequence[Step]) -> list[float]:
 
 
 def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[Vector]:
-    """Make the vectors: the chosen steps, then reads of the final state."""
+    """Make the vectors: the chosen steps, then reads of the final state. What another one begins with is left out."""
     found = []
-    for history, length in chosen:
+    for history, steps in _apart({history: list(suite[history].steps[:length]) for history, length in chosen}):
         store = Store()
-        steps = list(suite[history].steps[:length])
         for step in steps:
             engine.step(store, *step)
         now = max(steps[-1].now, 0)
@@ -176,6 +185,14 @@ def vectors(suite: Sequence[Named], chosen: Iterable[tuple[int, int]]) -> list[V
         name = suite[history].name
         found.append(made(_id(name, steps), "core", _why(name), steps))
     return found
+
+
+def _apart(chosen: dict[int, list[Step]]) -> Iterator[tuple[int, list[Step]]]:
+    """Leave out what is the beginning of another one, and all but the first of equal ones."""
+    for history, steps in chosen.items():
+        longer = [other for other, more in chosen.items() if more[: len(steps)] == steps]
+        if all(len(chosen[other]) == len(steps) and other >= history for other in longer):
+            yield history, steps
 
 
 def _id(name: str, steps: Sequence[Step]) -> str:
