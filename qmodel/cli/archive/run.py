@@ -52,35 +52,40 @@ def command(
     """
     if not journal and (no_events or take):
         raise click.UsageError("--no-events and --take are about the journal: give --journal, too.")
-    url = session().url
-    if url.startswith("memory:"):
-        raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
-    shards = session().client.shards
-    if shards and namespace:
-        raise click.UsageError("Each shard of a deployment is a namespace of its own in the archive: no --namespace.")
     events = None if no_events else place(root, EVENTS)
     entries = place(root, JOURNAL) if journal else None
-    stop = threading.Event()
+    urls, stop = _urls(namespace), threading.Event()
     if every is not None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
     with performing("archive run", on, processes) as run:
-        from qmodel.backends.redis.namespaces import urls_of_shards
         from qmodel.pipeline.archive.commit import Busy
 
         while True:
             try:
-                for one in urls_of_shards(url, shards):
+                for url in urls:
                     if events:
-                        _once(one, events, namespace or "", run, on_fork=on_fork, **adding)
+                        _once(url, events, namespace or "", run, on_fork=on_fork, **adding)
                     if entries:
-                        _journal(one, entries, namespace or "", take, on_fork)
+                        _journal(url, entries, namespace or "", take, on_fork)
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
                 click.echo(f"{error} Retrying.", err=True)
             if every is None or stop.wait(every / 1000):
                 return
+
+
+def _urls(namespace: str | None) -> list[str]:
+    """List the URLs of the namespaces to archive: of a deployment, those of its shards."""
+    at = session()
+    if at.url.startswith("memory:"):
+        raise QmodelError("Other processes read the events, so this needs a server: say --url redis://localhost:6379/0")
+    if at.client.shards and namespace:
+        raise click.UsageError("Each shard of a deployment is a namespace of its own in the archive: no --namespace.")
+    from qmodel.backends.redis.namespaces import urls_of_shards
+
+    return urls_of_shards(at.url, at.client.shards)
 
 
 def _journal(url: str, root: str, namespace: str, take: bool, on_fork: str) -> None:
