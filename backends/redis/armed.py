@@ -114,19 +114,20 @@ class Armed:
 
     def disarm(self) -> None:
         """End all commands that are still blocked, and push back the wake-ups that they have taken."""
+        self.give_up()  # another node would end nothing there
         lines: dict[int, list[int]] = {}
         for shard, (line, _) in self._pending.items():
             lines.setdefault(id(line), []).append(shard)
         for shards in lines.values():
             unblock = [packed(("CLIENT", "UNBLOCK", getattr(self._pending[shard][1], _ID))) for shard in shards]
-            ended = False
+            said: list[Any] = []
             with contextlib.suppress(*FAILURES, ConnectError):
                 said = self._shards[shards[0]]._send_many(b"".join(unblock), len(unblock))
-                ended = not any(isinstance(one, Exception) for one in said)
-            for shard in shards:
-                if ended:
+            answered = {key.data for key, _ in self._selector.select(0)}
+            for shard, ended in zip(shards, said or [0] * len(shards), strict=True):
+                if ended == 1 or shard in answered:
                     self.give_back(shard, self._read(shard))
-                else:
+                else:  # an old connection, which the server does not know any more, would never be answered
                     self._hang_up(shard)
         self._selector.close()
 
