@@ -46,7 +46,7 @@ def test_a_run_is_repeated_byte_for_byte(server: str) -> None:
 
 def test_a_run_leaves_nothing_in_memory() -> None:
     run("a", STORM._replace(seconds=1.0))
-    assert not [one for one in gc.get_objects() if isinstance(one, World)]
+    assert not [one for one in gc.get_objects() if type(one) is World]
 
 
 def test_a_storm_breaks_nothing() -> None:

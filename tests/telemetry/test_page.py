@@ -9,6 +9,7 @@ from typing import Any
 import qmodel
 from qmodel import App, Context
 from qmodel.app import perform
+from qmodel.client.profiles import Profile, written
 from qmodel.telemetry.prometheus import EngineCollector, metrics
 from tests.servers import ROOT
 
@@ -23,6 +24,7 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
     client.subscriptions.add("s", "orders.*", "q", "K")
     client.queues["f"].put("K")
     if job := client.queues["f"].pop():
+        client.execute(written(job.worker, Profile("host", 7, "1.0", "3.12.1", "thread", 4, 4096, 10, 20, 1, ("f",))))
         job.fail("G")
     app = App("memory://")
 
