@@ -15,7 +15,7 @@ from qmodel.backends import bundle
 from qmodel.model.state.records import Queue
 from qmodel.serve.commands import command
 from qmodel.serve.functions import FUNCTIONS, ModelExecutor
-from qmodel.serve.namespaces import WAKE
+from qmodel.serve.namespaces import WAKE, taken_apart
 from qmodel.serve.resp import Fault
 from qmodel.serve.session import Session
 
@@ -26,7 +26,7 @@ _PROXY: Final = Fault("ERR another backend stores the queues of this server: sta
 _LISTS: Final = {"work": (1,), "scheduled": (2,), "depends": (3,), "locks": (4, 5)}
 """The lists of a queue of qless, and which numbers of our reply add up to the length of each."""
 
-_LIST: Final = re.compile(r"(.*?)q:(.+)-(work|scheduled|depends|locks)", re.S)
+_LIST: Final = re.compile(r".*?q:.+-(work|scheduled|depends|locks)", re.S)
 
 
 @command("ZCARD", 2, "readonly fast", (1, 1, 1))
@@ -37,8 +37,9 @@ def zcard(session: Session, words: list[str]) -> Any:
         return Fault(
             "ERR ZCARD counts the jobs of a queue: its key is <prefix>q:<queue>-work, -scheduled, -depends or -locks"
         )
-    asked = session.host.executor.call(session.db, FUNCTIONS[_COUNTS], found[1], ["", "", found[2]], 0)
-    return _awaited(asked, found[3]) if inspect.iscoroutine(asked) else _length(asked, found[3])
+    prefix, queue = taken_apart(words[1].removesuffix(f"-{found[1]}"))
+    asked = session.host.executor.call(session.db, FUNCTIONS[_COUNTS], prefix, ["", "", queue], 0)
+    return _awaited(asked, found[1]) if inspect.iscoroutine(asked) else _length(asked, found[1])
 
 
 _COUNTS: Final = bundle.function_name("queue")

@@ -6,6 +6,7 @@ waiter in the step that made it, so that the journal has both in order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -112,6 +113,17 @@ class Space:
         return delivered
 
 
+def taken_apart(key: str) -> tuple[str, str]:
+    """Divide a key `<prefix>q:<rest>` of a namespace that nobody has used yet. Most prefixes end with a colon.
+
+    >>> taken_apart("seq:q:mails-wake"), taken_apart("q:mails-wake"), taken_apart("shopq:mails-wake")
+    (('seq:', 'mails-wake'), ('', 'mails-wake'), ('shop', 'mails-wake'))
+    """
+    found = re.match(r"(|.*?:)q:", key, re.S) or re.match(r"(.*?)q:", key, re.S)
+    assert found is not None
+    return found[1], key[found.end() :]
+
+
 class Spaces:
     """All namespaces. `on_wake` is called for each consumed wake-up."""
 
@@ -140,7 +152,7 @@ class Spaces:
         """Find the namespaces and queues with this wake-up key: several, where one prefix begins another."""
         if not key.endswith(WAKE) or "q:" not in key:
             return []
-        prefix, _, queue = key.partition("q:")
+        prefix, queue = taken_apart(key)
         return self.queues_of(db, key, WAKE) or [(self.of(db, prefix), queue.removesuffix(WAKE))]
 
     def queues_of(self, db: int, key: str, ending: str) -> list[tuple[Space, str]]:
