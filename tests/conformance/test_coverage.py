@@ -108,6 +108,12 @@ UNREACHED = {
     ),
     ("ops/read", "return math.floor(entries / 2), 0"): LEASES,
     ("state/keys", "return keys.prefix .. name"): DIALECT,
+    ("state/store", "store.many = false"): DIALECT,
+    ("state/store", "writes.begin()"): DIALECT,
+    (
+        "state/parked",
+        "break",
+    ): "a family with more than a thousand parked jobs: tests/conformance/test_families.py has one",
     ("state/store", "local time = redis.call('TIME')"): DIALECT,
     ("state/store", "return time[1] * 1000 + math.floor(time[2] / 1000)"): DIALECT,
     ("state/store", "redis.call('PUBLISH', keys.channel(channel), message) -- nobody is promised to hear it"): DIALECT,

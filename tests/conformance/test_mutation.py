@@ -359,7 +359,9 @@ def test_vectors_survive_being_written_and_read() -> None:
 
 
 def test_only_histories_short_enough_to_be_chosen_are_tried(short: list[Named]) -> None:
-    whole = {named.name: named.steps for named in [*short, *directed()]}
+    whole = {
+        named.name: [step for step in named.steps if step.op.spec.name != "journal"] for named in [*short, *directed()]
+    }
     tried = distil.candidates([*short, *directed()])
     assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 16_000
     assert all(named.steps == whole[named.name][: len(named.steps)] for named in tried)
