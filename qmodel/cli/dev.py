@@ -107,13 +107,16 @@ class Dev:
         self._begin("worker", self._work)
 
     def _serve(self) -> None:
-        """Start the server in memory, at its usual port if that is free."""
-        process = self._begin("serve", ["serve", "--port", str(_free(SERVE_PORT))], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        self.url = said.rpartition(" at ")[2].strip()
-        if not self.url.startswith("redis://"):
-            raise LocalError("The server in memory did not start.", "The output above says why.")
+        """Start the server in memory, at its usual port if that is free. Somebody may take it at the last moment."""
+        for port in (_free(SERVE_PORT), 0):
+            process = self._begin("serve", ["serve", "--port", str(port)], stdout=subprocess.PIPE)
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            self.url = said.rpartition(" at ")[2].strip()
+            if self.url.startswith("redis://"):
+                return
+            process.wait()
+        raise LocalError("The server in memory did not start.", "The output above says why.")
 
     def _begin(self, name: str, words: list[str], **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "qmodel.cli.child", *words]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from qmodel.cli import dev
 from qmodel.cli.dev import _check_packages
 from qmodel.client.sync import Client
 from qmodel.errors import ConnectError
@@ -164,3 +166,14 @@ def test_what_is_not_installed_is_told_at_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in ("watchfiles", "jinja2") else 1)
     with pytest.raises(ConnectError, match="qmodel dev needs watchfiles, jinja2, which are not installed"):
         _check_packages(["redis", "watchfiles", "jinja2"])
+
+
+def test_a_port_that_is_taken_at_the_last_moment_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(dev, "_free", lambda port: taken.getsockname()[1])
+        made = dev.Dev("jobs", "", "", 1)
+        made._serve()
+        process = made._processes["serve"]
+        assert made.url.startswith("redis://127.0.0.1:") and str(taken.getsockname()[1]) not in made.url
+        process.terminate()
+        process.communicate(timeout=SECONDS)

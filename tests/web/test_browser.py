@@ -286,6 +286,7 @@ def test_a_hostile_job_does_nothing(opened: Open, client: Client) -> None:
         assert page.locator("main img").count() == 0
 
 
+@pytest.mark.long  # half a minute of the processor; tests/web/test_actions.py does each action without a browser
 def test_every_action_is_clicked(opened: Open, client: Client, server: Server) -> None:
     with Client(f"{server.url}?prefix=clicked:") as clicked:
         fill(clicked, time.time_ns() // 1_000_000)

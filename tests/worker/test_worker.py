@@ -267,8 +267,8 @@ def test_a_worker_that_gives_up_leaves_no_job_running(url: str, monkeypatch: pyt
 
     @app.job
     def endless() -> None:
-        begun.wait(PATIENCE)
         try:
+            begun.wait(PATIENCE)
             while True:
                 time.sleep(0.001)
         except BaseException as error:
