@@ -108,7 +108,7 @@ class Dev:
 
     def _serve(self) -> None:
         """Start the server in memory, at its usual port if that is free. Somebody may take it at the last moment."""
-        for port in (_free(SERVE_PORT), 0):
+        for port in dict.fromkeys((_free(SERVE_PORT), 0)):
             process = self._begin("serve", ["serve", "--port", str(port)], stdout=subprocess.PIPE)
             assert process.stdout is not None
             said = process.stdout.readline()

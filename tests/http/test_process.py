@@ -105,13 +105,11 @@ def at_port(port: int) -> Iterator[None]:
     program = next(one.program for one in chosen_servers() if one.program)
     command = [program, "--port", str(port), "--save", "", "--appendonly", "no"]
     with started(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            until = time.monotonic() + 60
-            while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
-                time.sleep(0.01)
-            yield
-        finally:
-            process.kill()
+        until = time.monotonic() + 60
+        while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
+            time.sleep(0.01)
+        yield
+        process.kill()
 
 
 def test_streams_outlive_the_server_with_the_jobs() -> None:

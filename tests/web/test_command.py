@@ -82,14 +82,11 @@ def test_a_worker_heeds_what_it_is_told_on_a_page(server: Server, tmp_path: Path
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     pages = TestClient(create(url, writable=True), base_url=BASE, follow_redirects=False)
     with started(command, cwd=tmp_path, env=environment) as worker:
-        try:
-            shows(pages, "host-1")
-            send(pages, "quiet", worker="host-1")
-            shows(pages, ">quiet</span>")
-            send(pages, "stop", worker="host-1", confirmed="1")
-            assert worker.wait(30) == 0
-        finally:
-            worker.kill()
+        shows(pages, "host-1")
+        send(pages, "quiet", worker="host-1")
+        shows(pages, ">quiet</span>")
+        send(pages, "stop", worker="host-1", confirmed="1")
+        assert worker.wait(30) == 0
 
 
 def shows(pages: TestClient, text: str) -> None:

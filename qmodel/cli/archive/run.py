@@ -54,7 +54,7 @@ def command(
         raise click.UsageError("--no-events and --take are about the journal: give --journal, too.")
     events = None if no_events else place(root, EVENTS)
     entries = place(root, JOURNAL) if journal else None
-    urls, stop = _urls(namespace), threading.Event()
+    stop = threading.Event()
     if every is not None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
@@ -63,7 +63,7 @@ def command(
 
         while True:
             try:
-                for url in urls:
+                for url in _urls(namespace):
                     if events:
                         _once(url, events, namespace or "", run, on_fork=on_fork, **adding)
                     if entries:

@@ -48,8 +48,16 @@ Before = tuple[int, int]
 def of(store: Store, name: str) -> Throttle:
     """A throttle to read, with the limits of its family if it has none of its own."""
     throttle = store.throttles.get(name) or Throttle()
-    family = families.of(store, name) if store.families and not is_set(throttle) else None
-    return _under(store, throttle, *family) if family is not None else throttle
+    ruling = _ruling(store, name)
+    return _under(store, throttle, *ruling) if ruling is not None else throttle
+
+
+def _ruling(store: Store, name: str) -> tuple[str, int] | None:
+    """The family of a throttle and its generation; None if the throttle has limits of its own, or no family."""
+    if not store.families:
+        return None
+    own = store.throttles.get(name)
+    return None if own is not None and is_set(own) else families.of(store, name)
 
 
 def _under(store: Store, throttle: Throttle, family: str, generation: int) -> Throttle:
@@ -68,9 +76,8 @@ def _under(store: Store, throttle: Throttle, family: str, generation: int) -> Th
 
 def family(store: Store, name: str) -> str:
     """The family that limits a throttle, or empty."""
-    own_limits = name in store.throttles and is_set(store.throttles[name])
-    found = families.of(store, name) if store.families and not own_limits else None
-    return found[0] if found is not None else ""
+    ruling = _ruling(store, name)
+    return ruling[0] if ruling is not None else ""
 
 
 def made(store: Store, name: str) -> Throttle:
