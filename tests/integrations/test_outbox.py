@@ -280,7 +280,7 @@ def test_a_command_that_is_killed_puts_no_job_twice(postgres: str, address: str,
     metadata.drop_all(engine)
     metadata.create_all(engine)
     with engine.begin() as connection:
-        written = [order(connection, shared, number) for number in range(500)]
+        written = [order(connection, shared, number) for number in range(300)]
     seen = 0
     while rows(engine):
         with started(command(address, "--database", postgres), cwd=ROOT) as relay:

@@ -50,9 +50,10 @@ def test_requests_of_the_runner_conform_to_the_schema() -> None:
 def test_vectors_conform_to_their_schema(level: str) -> None:
     head, *lines = map(json.loads, vectors.path_of(level).read_text(encoding="utf-8").splitlines())
     validator("head", VECTORS).validate(head)
-    found = {line["steps"][-1]["op"]: line for line in lines}  # one for each last operation: all would take long
+    shortest = sorted(lines, key=lambda line: -len(line["steps"]))  # a longer one of the same operation gives way
+    found = {line["steps"][-1]["op"]: line for line in shortest}  # one for each last operation: all would take long
     checks = validator("vector", VECTORS)
-    for line in (*lines[:60:7], *found.values()):
+    for line in found.values():
         checks.validate(line)
     for line in lines[: share(len(lines))]:
         assert schema.fault(line, VECTORS["$defs"]["vector"], VECTORS["$defs"]) is None
