@@ -36,6 +36,7 @@ class AnyJobType(Protocol):
     recurs: ops.Recur | None
     redact: tuple[str, ...]
     binding: Any
+    serializer: Serializer
 
     def load(self, text: str) -> Any:
         """Decode the data of a job."""

@@ -11,7 +11,16 @@ from qmodel.cli.session import common, session
 @click.command("web")
 @options(8700)
 @click.option("--prefix", default="", metavar="PATH", help="The path prefix that a proxy in front removes.")
-def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple[str, ...], prefix: str) -> None:
+@click.option("--decode", metavar="MODULE:APP", help="Decrypt and fetch the data that this app's codecs stored.")
+def command(
+    host: str,
+    port: int,
+    writable: bool,
+    auth: str | None,
+    hosts: tuple[str, ...],
+    prefix: str,
+    decode: str | None,
+) -> None:
     """Serve web pages of queues, jobs, failures, workers, schedules, flows and statistics.
 
     \b
@@ -23,6 +32,8 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     of `qmodel http`. It stops at SIGINT and SIGTERM. See docs/web.md.
     """
     where = address(host, port, auth)
+    from qmodel.app.codecs import decoder
+    from qmodel.app.load import load
     from qmodel.http.guard import LOCAL
     from qmodel.http.host import serve
     from qmodel.web import create
@@ -35,7 +46,8 @@ def command(host: str, port: int, writable: bool, auth: str | None, hosts: tuple
     in_process = at.url.partition("://")[0] in ("memory", "embedded")
     names = (*LOCAL, *hosts) if hosts else None
     given = at.client if in_process else at.url
-    app = create(given, writable=writable, auth=auth, prefix=prefix, hosts=names)
+    readable = decoder(load(decode)) if decode else None
+    app = create(given, writable=writable, auth=auth, prefix=prefix, hosts=names, decode=readable)
     how = "with actions" if writable else "read-only; --writable adds actions"
     prefix = f"/{prefix.strip('/')}/" if prefix.strip("/") else "/"
     serve(

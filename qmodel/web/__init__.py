@@ -28,6 +28,7 @@ def create(
     hosts: Sequence[str] | None = None,
     may: Callable[[Request, str], bool] | None = None,
     secret: str | None = None,
+    decode: Callable[[str, str], str] | None = None,
 ) -> Starlette:
     """Make the ASGI app of the pages; mount it in another one, or let any ASGI server run it.
 
@@ -41,10 +42,15 @@ def create(
     perform any action. `secret` makes the tokens of forms: several processes that serve the same pages need the same
     one. The API of `qmodel.http` is included, under `/api`; with `may` it is read-only.
 
+    `decode(job_type, text)` makes the text that the page of a job shows for its data and its result: for example
+    `qmodel.app.codecs.decoder(app)`, which decrypts. Without it they are shown as they are stored.
+
     Raises ConnectError if an extra is missing.
     """
     try:
         from qmodel.web.app import make
     except ImportError as error:
         raise not_installed(error, "The pages need", "starlette jinja2 uvicorn", "web") from error
-    return make(client_or_url, writable=writable, auth=auth, prefix=prefix, hosts=hosts, may=may, secret=secret)
+    return make(
+        client_or_url, writable=writable, auth=auth, prefix=prefix, hosts=hosts, may=may, secret=secret, decode=decode
+    )

@@ -16,7 +16,7 @@ from qmodel.http.guard import Guard
 from qmodel.web.errors import HANDLERS, denied
 from qmodel.web.headers import Gate
 from qmodel.web.pages import ROUTES
-from qmodel.web.site import HERE, May, Site
+from qmodel.web.site import HERE, Decode, May, Site
 from qmodel.web.source import Source
 
 
@@ -29,10 +29,11 @@ def make(
     hosts: Sequence[str] | None,
     may: May | None,
     secret: str | None,
+    decode: Decode | None,
 ) -> Starlette:
     """Make the app; `qmodel.web.create` explains the arguments."""
     guard = Guard(auth, writable, hosts=hosts, secret=secret)
-    site = Site(Source(client_or_url), guard, prefix=prefix, may=may)
+    site = Site(Source(client_or_url), guard, prefix=prefix, may=may, decode=decode)
     api = application(site.source.shared, writable=writable and may is None, auth=auth, hosts=hosts)
 
     @asynccontextmanager

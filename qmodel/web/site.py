@@ -57,13 +57,18 @@ May = Callable[[Request, str], bool]
 """Says whether a caller may perform an action, by name; for the empty name, whether they may perform any."""
 
 
+Decode = Callable[[str, str], str]
+"""Makes the text to show from a job type and stored data."""
+
+
 class Site:
     """The state of the app: the source of the jobs, the guard, the permissions, and the prefix."""
 
-    def __init__(self, source: Source, guard: Guard, *, prefix: str, may: May | None) -> None:
+    def __init__(self, source: Source, guard: Guard, *, prefix: str, may: May | None, decode: Decode | None) -> None:
         self.source = source
         self.guard = guard
         self._may = may
+        self.decode: Decode = decode or (lambda _, text: text)
         self.prefix = f"/{prefix.strip('/')}".rstrip("/")
         self.version = _sum_of_assets()
 

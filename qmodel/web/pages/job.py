@@ -44,6 +44,8 @@ def show(request: Request) -> Response:
         request,
         "job.html",
         job=job,
+        data=site.decode(job.klass, job.data),
+        result=site.decode(job.klass, job.result),
         now=now,
         reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
         results=_results(site, jid, results),
