@@ -2,9 +2,9 @@
 
     app = App(serializer=Coded(Json(compress=1000), Encrypted(keys), ClaimCheck("s3://shop/claims", above=60_000)))
 
-A codec replaces a text by a JSON object with one field, its mark: {"$aesgcm": "..."}. So any program can pass it on, and a
-reader knows what to undo, whatever the order of the codecs is now. Texts without a mark are read as they are: jobs that
-were put before a codec was added, or by another program.
+A codec replaces a text by a JSON object with one field, its mark: {"$aesgcm": "..."}. So any program can pass it on,
+and a reader knows what to undo, whatever the order of the codecs is now. Texts without a mark are read as they are:
+jobs that were put before a codec was added, or by another program.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Codec(Protocol):
 class Coded:
     """A serializer with codecs behind it: the first one gets the text of the serializer, each next one what that made.
 
-    `required` names the marks without which a text is refused: `required=["$aesgcm"]` refuses data that nobody encrypted.
-    Raises ValueError for a required mark that no codec has, and for two codecs with one mark.
+    `required` names the marks without which a text is refused: `required=["$aesgcm"]` refuses data that nobody
+    encrypted. Raises ValueError for a required mark that no codec has, and for two codecs with one mark.
     """
 
     def __init__(self, serializer: Serializer, *codecs: Codec, required: tuple[str, ...] | list[str] = ()) -> None:
@@ -108,9 +108,9 @@ class Coded:
 class Encrypted:
     """Encrypts with AES-GCM. `keys` has keys of 16, 24 or 32 bytes by their ids; the first one encrypts, all decrypt.
 
-    To rotate: add the new key behind the first one everywhere, then move it to the front, and remove the old one once no
-    job has it. Needs the package `cryptography`. Raises ValueError for a key of another length, or an id that is not made
-    of letters, digits, `_` and `-`.
+    To rotate: add the new key behind the first one everywhere, then move it to the front, and remove the old one once
+    no job has it. Needs the package `cryptography`. Raises ValueError for a key of another length, or an id that is not
+    made of letters, digits, `_` and `-`.
     """
 
     mark = "$aesgcm"
@@ -150,9 +150,9 @@ class Encrypted:
 class ClaimCheck:
     """Stores long texts elsewhere: in a folder, or at any URL of fsspec. The job has only the name of its text.
 
-    `url`: the folder, which all producers and workers reach; `above`: the longest text that stays in the job, in bytes of
-    UTF-8. A text is stored before its job is put, under the day and its digest, so a repetition writes the same file again.
-    Nothing deletes a text with its job: let the store expire them, or call `clean`. Needs the package `fsspec`.
+    `url`: the folder, which all producers and workers reach; `above`: the longest text that stays in the job, in bytes
+    of UTF-8. A text is stored before its job is put, under the day and its digest, so a repetition writes the same file
+    again. Nothing deletes a text with its job: let the store expire them, or call `clean`. Needs the package `fsspec`.
     """
 
     mark = "$claim"

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     help="Answer /live, /ready and /metrics at this address.",
 )
 @click.option("--health-host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
+@click.option("--burst", is_flag=True, help="End as soon as no job is ready and none runs.")
 @click.option("--reload", is_flag=True, help="Restart when a Python file here changes. For development.")
 @click.option("--log-json", is_flag=True, help="Write each line of the log as JSON.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more.")

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from qmodel.client.queue_order import shuffled
-from qmodel.contract.operations import Operation, Pop, PopAny
+from qmodel.contract import replies
+from qmodel.contract.operations import Operation, Pop, PopAny, Queue
+from qmodel.errors import RefusedError
 
 Order = Literal["ordered", "round-robin", "weighted"]
 ORDERS: Final = ("ordered", "round-robin", "weighted")
@@ -48,6 +50,10 @@ class FetchPlan:
             return Pop(names[0], self.worker, count, wait)
         return PopAny(tuple(names), self.worker, count, wait)
 
+    def looks(self) -> list[Operation]:
+        """Make the operations that count the jobs of each queue."""
+        return [Queue(name) for name in self.queues]
+
     def _ordered(self) -> Sequence[str]:
         if self.order == "weighted":
             return shuffled(self.queues, self.weights)
@@ -69,3 +75,10 @@ class FetchPlan:
     def slow(self) -> None:
         """Record that prefetched jobs did not begin in time."""
         self._mean = max(self._mean or 0.0, PATIENCE)
+
+
+def has_work(queue: replies.QueueCounts | RefusedError) -> bool:
+    """Whether a queue has a job that a pop would hand out, or send to its throttles."""
+    if isinstance(queue, RefusedError):
+        return True  # a server that is away: what it has is not known
+    return not queue.paused and queue.waiting + queue.stalled + queue.due > 0

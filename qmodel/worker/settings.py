@@ -36,6 +36,7 @@ class Settings:
     grace: float
     memory: int | None
     health: tuple[str, int] | None
+    burst: bool = False
 
     def __post_init__(self) -> None:
         for right, sentence in self._checks():

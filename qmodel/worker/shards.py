@@ -23,7 +23,7 @@ from qmodel.worker.attempt import Attempt
 from qmodel.worker.connection import Connection
 from qmodel.worker.fetch import FetchPlan
 from qmodel.worker.reports import joined
-from qmodel.worker.round_trips import Report, Taker
+from qmodel.worker.round_trips import Report, RoundTrips, Taker
 from qmodel.worker.shard_looks import PATIENCE
 from qmodel.worker.shard_wake_ups import ShardWakeUps
 from qmodel.worker.turns import Turns
@@ -181,3 +181,9 @@ class Shards:
         elif not jobs and current:
             self.turns.rest()
         self._taker.accept(jobs, sent)
+
+
+def open_trips(connection: Connection, plan: FetchPlan, taker: Taker) -> RoundTrips | Shards:
+    """Make what talks to the server: to one namespace, or to the shards of a deployment on servers."""
+    on_servers = hasattr(connection.client.backend, "try_calls")
+    return (Shards if on_servers else RoundTrips)(connection, plan, taker)

@@ -1,9 +1,9 @@
 """The supervisor of a worker with several processes: it loads the app, forks the processes, and replaces dead ones.
 
 Signals to the supervisor are forwarded to the processes. A process that dies is replaced, after a pause that doubles
-while processes die soon; one that was stopped by remote control is not replaced. The jobs of a dead process are given
-back at once (`orphans.py`). When the supervisor itself dies, the
-processes are told to stop: on Linux by the system, elsewhere by a pipe that closes.
+while processes die soon; one that was stopped by remote control, or has found nothing more to do in a burst, is not.
+The jobs of a dead process are given back at once (`orphans.py`). When the supervisor itself dies, the processes are
+told to stop: on Linux by the system, elsewhere by a pipe that closes.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class _Supervisor:
         reason = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
         if began and how not in (0, STOPPED_REMOTELY):
             give_back(self._worker.connection, self._worker.name_of_process(index, pid), reason)
-        if not began or self._stopping or how == STOPPED_REMOTELY:
+        is_through = how == 0 and self._worker.settings.burst
+        if not began or self._stopping or is_through or how == STOPPED_REMOTELY:
             return
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0

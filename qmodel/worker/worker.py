@@ -28,17 +28,17 @@ from qmodel.worker import log, relay
 from qmodel.worker.attempt import Abort, Attempt, Key, unwound
 from qmodel.worker.connection import Connection, GivenUp, is_error
 from qmodel.worker.errors import ForkServerGone
-from qmodel.worker.fetch import PATIENCE, FetchPlan, Order
+from qmodel.worker.fetch import PATIENCE, FetchPlan, Order, has_work
 from qmodel.worker.health import start_health
 from qmodel.worker.profile import Profiler
 from qmodel.worker.remote_control import RemoteControl
 from qmodel.worker.renewal import Renewer
 from qmodel.worker.reports import composed
-from qmodel.worker.round_trips import RoundTrips, Taker
+from qmodel.worker.round_trips import Taker
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
 from qmodel.worker.settings import Runners, Settings, made_name
-from qmodel.worker.shards import Shards
+from qmodel.worker.shards import open_trips
 from qmodel.worker.signals import signals
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Worker:
     never holds more than will begin at once. `grace`: seconds that running jobs get to finish after SIGTERM.
 
     `health`: the host and port for `/live` and `/ready`; each of several processes uses the next port. `profile`: write
-    host, process id, memory and settings where pages and metrics find them, as `qmodel worker` does.
+    host, process id, memory and settings where pages find them, as `qmodel worker` does. `burst`: end when no job is
+    ready and none runs.
 
     Raises ValueError for invalid settings.
     """
@@ -84,10 +85,21 @@ class Worker:
         name: str | None = None,
         health: tuple[str, int] | None = None,
         profile: bool = False,
+        burst: bool = False,
     ) -> None:
         self.app = app
         self.settings = Settings(
-            tuple(queues), order, dict(weights or {}), concurrency, runner, processes, prefetch, grace, memory, health
+            tuple(queues),
+            order,
+            dict(weights or {}),
+            concurrency,
+            runner,
+            processes,
+            prefetch,
+            grace,
+            memory,
+            health,
+            burst,
         )
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("memory:// works in one process only. Use redis://, or qmodel serve, with several.")
@@ -190,7 +202,8 @@ class Worker:
         queues = relay.with_queue(self.app, connection.client, settings.queues)
         self._plan = FetchPlan(queues, settings.order, settings.weights, name, settings.prefetch)
         self._renewer = Renewer(connection, lambda attempt, abort: self.call_soon(lambda: self._abort(attempt, abort)))
-        self._trips = self._open_trips()
+        taker = Taker(self._apply, self._accept, self._pause, lambda: self._free_slots() <= 0, self.call_soon)
+        self._trips = open_trips(connection, self._plan, taker)
         self._wake_ups = self._trips.wake_ups
         self._schedules = Schedules(connection, self.app)
         self._remote_control = RemoteControl(self, Profiler(name, settings) if self._has_profile else None)
@@ -200,12 +213,6 @@ class Worker:
         self._open = True
         log.started(name, self.connection.shown_url, settings, self.app.jobs)
         self.app.hooks.fire("worker_start", self)
-
-    def _open_trips(self) -> RoundTrips | Shards:
-        """Make what talks to the server: to one namespace, or to the shards of a deployment on servers."""
-        on_servers = hasattr(self.connection.client.backend, "try_calls")
-        taker = Taker(self._apply, self._accept, self._pause, lambda: self._free_slots() <= 0, self.call_soon)
-        return (Shards if on_servers else RoundTrips)(self.connection, self._plan, taker)
 
     def _end(self) -> None:
         """Stop the runner and the threads, and deregister the worker."""
@@ -230,7 +237,10 @@ class Worker:
             self._give_back()
             return False
         self._talk()
-        return not (self._stopping and not self._held)
+        return bool(self._held) or not (self._stopping or (self.settings.burst and self._finds_none()))
+
+    def _finds_none(self) -> bool:  # the last job may have made another one ready
+        return self._trips.waits(True) and not any(map(has_work, self.connection.execute_many(self._plan.looks())))
 
     def _tick(self) -> None:
         if self._open and self._health is not None:  # the health probe
@@ -310,9 +320,6 @@ class Worker:
             self._ended += [one for one in ended if one.key in self._held]
             raise
 
-    def _report(self, reports: list[tuple[Operation, list[Attempt]]]) -> None:
-        self._trips.talk(reports, 0, 0)
-
     def _pause(self) -> None:
         self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
 
@@ -337,13 +344,13 @@ class Worker:
             for attempt, one in zip(attempts, reply if len(attempts) > 1 else [reply], strict=True):
                 self._settled(attempt, one)
         elif len(attempts) > 1:  # one of them was refused, so none was executed
-            self._report([report for attempt in attempts for report in composed([attempt])])
+            self._trips.talk([report for attempt in attempts for report in composed([attempt])], 0, 0)
         elif isinstance(reply, LockLost | JobNotFound) or isinstance(op, Fail):
             if self._forget(attempts[0]):
                 self._lost(attempts[0], reply.sentence)
         else:
             attempts[0].outcome = failure = Failed(type(reply).__name__, str(reply))
-            self._report([(failure.operation(attempts[0].job), attempts)])
+            self._trips.talk([(failure.operation(attempts[0].job), attempts)], 0, 0)
 
     # ---- attempts
 
@@ -383,7 +390,7 @@ class Worker:
         self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended, self.connection.client.homes))
         over = {attempt.key for _, attempts in reports for attempt in attempts}
-        self._report(reports + list(composed([one for one in self.running if one.key not in over])))
+        self._trips.talk(reports + list(composed([one for one in self.running if one.key not in over])), 0, 0)
         if self._trips.unanswered and self._held:
             self.abandoned = True
             log.given_up(len(self._held))

@@ -10,6 +10,7 @@ import qmodel
 from qmodel import App, Context
 from qmodel.app import perform
 from qmodel.client.profiles import Profile, written
+from qmodel.contract import replies
 from qmodel.telemetry.prometheus import EngineCollector, metrics
 from tests.servers import ROOT
 
@@ -50,6 +51,12 @@ def test_alerts_use_metrics_that_there_are() -> None:
     told = set(re.findall(r"^\| `(qmodel_\w+)`", PAGE, re.M))
     used = set(re.findall(r"\bqmodel_[a-z_]+", PAGE.split("### Alerts")[1].split("## Probes")[0]))
     assert {name.removesuffix("_bucket") for name in used} - told == set()
+
+
+def test_autoscalers_ask_for_what_there_is() -> None:
+    page = (ROOT / "docs" / "operations" / "autoscaling.md").read_text(encoding="utf-8")
+    assert unknown(re.findall(r"qmodel_\w+(?:\{.*?\})?", page)) == []
+    assert set(re.findall(r"valueLocation: (\w+)", page)) < set(replies.QueueCounts._fields)
 
 
 # ---- the dashboard

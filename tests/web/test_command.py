@@ -52,6 +52,7 @@ def test_the_command_says_where_and_stops_when_told(server: Server) -> None:
     [
         (["--host", "0.0.0.0"], "Give --auth"),
         (["--auth", "ada:"], "user:password"),
+        (["--url", "memory://", "--decode", "no.such:app"], "no module"),
         (["--url", "redis://localhost:1?deadline=0"], "Connection refused"),
     ],
 )

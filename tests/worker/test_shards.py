@@ -175,6 +175,14 @@ def calls(client: Client) -> int:
         return int(raw.info("commandstats").get("cmdstat_fcall", {"calls": 0})["calls"])
 
 
+def test_a_burst_ends_when_no_shard_has_a_ready_job(client: Client, url: str) -> None:
+    done: list[int] = []
+    for number in range(3 * N):
+        client.queues["default"].put("work", {"n": number}, jid=jid(number % N, number))
+    Worker(app_of(url, done.append), burst=True).run()
+    assert sorted(done) == list(range(3 * N))
+
+
 def test_no_wake_up_is_lost_and_the_calls_of_a_job_do_not_grow_with_the_shards(client: Client, url: str) -> None:
     done = threading.Semaphore(0)
     with at_work(app_of(url, lambda n: done.release())):

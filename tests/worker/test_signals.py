@@ -142,6 +142,14 @@ def test_no_process_outlives_its_supervisor(number: int, url: str, client: Clien
         until(lambda: not any(map(is_alive, pids)))
 
 
+def test_processes_of_a_burst_end_and_are_not_replaced(url: str, client: Client, notes: Path) -> None:
+    for number in range(10):
+        client.queues["default"].put("note", {"path": str(notes), "text": str(number)})
+    with Process(url, "--processes", "2", "--burst") as worker:
+        assert worker.wait() == 0, worker.output
+    assert sorted(line.split()[0] for line in lines(notes)) == sorted(map(str, range(10)))
+
+
 def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) -> None:
     with Process(url, "--processes", "2") as worker:
         put(client, "rest", notes, 30)

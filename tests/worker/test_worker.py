@@ -43,6 +43,16 @@ def test_jobs_are_performed_and_their_results_come_back(app: App, runner: str) -
         assert jobs.told.put().wait(timeout=PATIENCE) == "told"
 
 
+def test_a_burst_ends_when_nothing_is_ready_and_nothing_runs(app: App, runner: str, client: Client) -> None:
+    put = [*jobs.add.put_many([(number, 1) for number in range(20)]), jobs.aadd.put(2)]
+    after = jobs.add.options(depends=[put[-1].jid]).put(1)
+    later = jobs.add.options(delay=3600).put(1)
+    Worker(app, concurrency=3, runner=runner, burst=True).run()  # type: ignore[arg-type]
+    assert {job.state for job in client.multiget([*(job.jid for job in put), after.jid])} == {"complete"}
+    assert client.jobs[later.jid].state == "scheduled"
+    Worker(app, runner=runner, burst=True).run()  # type: ignore[arg-type]  # with nothing at all
+
+
 def test_on_the_model_in_this_process() -> None:
     app = App("memory://")
 
