@@ -32,6 +32,7 @@ LUA_FILES_ALONE = {
     "ops/plain_put": "likewise",
     "state/intent": "a step of the model cannot fail in its middle",
     "state/keys": "the model has no keys",
+    "state/plain_journal": "what the verbs record of a plain call, at once; tests/property/test_plain.py compares both",
     "state/plain_records": "the model's jobs are objects",
     "state/repair": "the model's state is never damaged",
     "state/writes": "a step of the model cannot fail in its middle",
