@@ -40,7 +40,7 @@ end
 -- ---- outcomes
 
 function plain_journal.text(value)
-  return OK .. head(#value) .. value .. '\r\n'
+  return OK .. (heads[#value] or head(#value)) .. value .. '\r\n'
 end
 
 -- A list of texts as part of an outcome, and their bytes.
@@ -91,17 +91,32 @@ end
 
 -- ---- entries
 
--- A call as text, and its bytes. Its strings begin at a place among the arguments with the moment and the request.
-local function call_of(moment, request, args, at, size)
-  local parts = {'*', store.text(size), head(#moment), moment, head(#request), request, nil, nil, nil, nil, nil, nil, nil, nil, nil}
-  local bytes, to = #moment + #request, 6
-  for i = at + 2, at + size - 1 do
+-- The strings of a call from a place on, as text, and their bytes.
+local function rest_of(args, from, to)
+  local parts, count, bytes = {}, 0, 0
+  for i = from, to do
     local value = args[i]
-    parts[to + 1], parts[to + 2], to = head(#value), value, to + 2
+    parts[count + 1], parts[count + 2], count = heads[#value] or head(#value), value, count + 2
     bytes = bytes + #value
   end
-  parts[to + 1] = '\r\n'
   return table.concat(parts), bytes
+end
+
+-- A call as text, and its bytes. Its strings begin at a place among the arguments with the moment and the request; there
+-- are mostly two or four more. (One long concatenation costs half of a list of parts.)
+local function call_of(moment, request, args, at, size)
+  local one, two = args[at + 2], args[at + 3]
+  local text, bytes = '\r\n', #moment + #request + #one + #two
+  if size == 6 then
+    local three, four = args[at + 4], args[at + 5]
+    text = (heads[#three] or head(#three)) .. three .. (heads[#four] or head(#four)) .. four .. text
+    bytes = bytes + #three + #four
+  elseif size > 4 then
+    local rest, more = rest_of(args, at + 4, at + size - 1)
+    text, bytes = rest .. text, bytes + more
+  end
+  return '*' .. store.text(size) .. (heads[#moment] or head(#moment)) .. moment .. (heads[#request] or head(#request)) .. request
+    .. (heads[#one] or head(#one)) .. one .. (heads[#two] or head(#two)) .. two .. text, bytes
 end
 
 -- The sequence of an event as text, from its id.
