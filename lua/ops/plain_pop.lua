@@ -172,7 +172,7 @@ local function lease_many(now, moment, args, queue, worker, request, ends, simul
   local shown, written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
   if plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
-    plain_journal.enter('pop', moment, request, args, 1, #args, store.text(store.seq), outcome, 0, units_of(all))
+    plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
   end
   plain.answer = table.concat(shown)
   store.write_all_plain(written)

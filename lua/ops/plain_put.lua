@@ -28,15 +28,22 @@ end
 
 -- Whether the deduplication key of a put is free, and its request new.
 local function is_free(now, of, request)
-  return uniques.is_free(now, of) and (request == '' or idempotency.recall('put ' .. request) == nil)
+  return uniques.is_free(now, of) and (request == '' or idempotency.is_new('put ' .. request))
 end
 
--- Let a new job hold its deduplication key, and remember its request.
+-- Let a new job hold its deduplication key, and remember its request, after its record was written.
 local function hold(moment, jid, of, request)
   uniques.hold_plain(of, jid, moment)
   if request ~= '' then
-    idempotency.remember('put ' .. request, jid)
-    idempotency.flush()
+    idempotency.enter('put ' .. request, jid)
+  end
+end
+
+-- Enter a new job into the lists of its tags and its option, after its record was written.
+local function list(moment, id, jid, request, tags_, option, of)
+  tags.list_plain(tags_, id, jid)
+  if option == 'unique' then
+    hold(moment, jid, of, request)
   end
 end
 
@@ -89,17 +96,22 @@ function plain_put.put(now, moment, args, simulated)
 
   local rare, fact = extras(tags_, option, of)
   local id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact)
-  if option == 'unique' then
-    hold(moment, jid, of, request)
+  if option == 'unique' and request ~= '' then
+    idempotency.make_room()
   end
   record('put', moment, args, id, jid, simulated)
   plain.answer = jid
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'))
   writes.last('ZADD', queue.work_key, '0', keys.ready_member_of(moment, id, jid))
   if tags_ then
-    tags.list_plain(tags_, id, jid)
+    list(moment, id, jid, request, tags_, option, of)
   end
   store.end_plain(simulated)
+end
+
+-- Whether an open request takes a job, and the request of the addition is new.
+local function takes(now, id, jid, request)
+  return requests.takes_plain(now, id, jid) and (request == '' or idempotency.is_new('request_add ' .. request))
 end
 
 -- Add a new job to an open request that has a free slot.
@@ -113,24 +125,24 @@ function plain_put.request_add(now, moment, args, simulated)
   local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
   local queue = queues.begin(name, state)
   local grown, of, priority = requests.grown(text)
-  if not quiet or found or of ~= name or not is_listed(queue)
-    or not requests.takes_plain(now, id, jid)
-    or request ~= '' and idempotency.recall('request_add ' .. request) ~= nil then
+  if not quiet or found or of ~= name or not is_listed(queue) or not takes(now, id, jid, request) then
     return nil
   end
 
-  local rare = plain_records.rare('', 'line', store.text(store.seq) .. plain_records.OF_REQUEST .. id)
+  local rare = plain_records.rare('', 'line', store.seq_text() .. plain_records.OF_REQUEST .. id)
   local event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
-  requests.add_plain(id, jid)
   if request ~= '' then
-    idempotency.remember('request_add ' .. request, 1)
-    idempotency.flush()
+    idempotency.make_room()
   end
   record('request_add', moment, args, event, false, simulated)
   plain.answer = 1
   store.save(request_key, grown)
   store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority))
   writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))
+  requests.add_plain(id, jid)
+  if request ~= '' then
+    idempotency.enter('request_add ' .. request, 1)
+  end
   store.end_plain(simulated)
 end
 
@@ -211,7 +223,7 @@ function plain_put.put_many(_, moment, args, simulated)
   local texts = put_all(moment, queue, count, args, places, request, wanted)
   if plain_journal.is_on(simulated) then
     local outcome, bytes = plain_journal.texts(jids)
-    plain_journal.enter('put_many', moment, request, args, 1, #args, store.text(store.seq), outcome, bytes, 0)
+    plain_journal.enter('put_many', moment, request, args, 1, #args, store.seq_text(), outcome, bytes, 0)
   end
   plain.answer = {'OK', jids}
   store.write_all_plain(texts)

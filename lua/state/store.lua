@@ -523,6 +523,11 @@ local function text_of(seq)
   return front .. digits
 end
 
+-- The sequence of the last event, as text.
+function store.seq_text()
+  return text_of(store.seq)
+end
+
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
 function store.next_ids(count_)
   local ids, seq = {}, store.seq

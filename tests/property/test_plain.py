@@ -246,6 +246,17 @@ def test_a_batch_after_the_step_of_another_server_knows_nothing_of_before(both: 
         alike((at, verbs), 10**12, op)
 
 
+def test_plain_calls_forget_the_oldest_remembered_request_as_the_verbs_do() -> None:
+    few = {"state/idempotency": bundle.read("state/idempotency").replace("KEPT = 1000", "KEPT = 3")}
+    both = LuaSubject(few), LuaSubject(few | VERBS_ALONE)
+    alike(both, 1, ops.RequestOpen("r", "q", 9))
+    for i in range(6):
+        alike(both, 2, ops.Put("q", f"j{i}", "K", "{}", request=f"p{i}", unique=f"u{i}"))
+        alike(both, 2, ops.RequestAdd("r", (ops.Put("q", f"s{i}", "K", "{}"),), f"a{i}"))
+    assert len(both[0].host.keyspace.dump()[b"ql:requests"][1]) == 3
+    assert alike(both, 3, ops.RequestAdd("r", (ops.Put("q", "s5", "K", "{}"),), "a5")) == 1
+
+
 def test_what_a_row_of_plain_calls_knows_ends_with_a_verb(both: tuple[LuaSubject, LuaSubject]) -> None:
     for subject in both:
         subject.reset()
