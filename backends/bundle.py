@@ -25,7 +25,7 @@ FILES = (
     "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
     "state/repair", "state/store", "state/epochs", "state/records", "state/plain_records", "state/budget",
     "state/config", "state/history",
-    "state/journal",
+    "state/journal", "state/plain_journal",
     "state/families",
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",

@@ -3,6 +3,7 @@
 local plain_complete = {}
 
 local SHORT = 999 -- the most bytes of a result
+local DONE = #'complete'
 local RETIRED = 100 -- the most jobs that one completion deletes
 
 -- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
@@ -139,6 +140,9 @@ function plain_complete.complete(now, moment, args, simulated)
 
   local id
   text, id = complete_one(now, moment, jid, text, result)
+  if plain_journal.is_on(simulated) then
+    plain_journal.enter('complete', moment, '', args, 1, #args, store.seq_text(), plain_journal.COMPLETE, 0, 0)
+  end
   plain.answer = 'complete'
   store.write_plain(key, text)
   let_go(moment, id, jid)
@@ -149,6 +153,14 @@ end
 local function is_known(request, jid, wanted, taker)
   local names = arguments.names
   return taker and names[wanted] and names[taker] and arguments.is_id(jid, 128) and arguments.is_id(request, 64)
+end
+
+-- Record a completion that has leased a job, if operations are recorded.
+local function record_both(moment, args, jid, text, simulated)
+  if plain_journal.is_on(simulated) then
+    local seq, outcome, units = store.seq_text(), plain_journal.complete_and_job(jid, text), plain_pop.units(text)
+    plain_journal.enter('complete_and_pop', moment, args[2], args, 1, #args, seq, outcome, DONE, units)
+  end
 end
 
 -- Complete a job, and lease the first job of a queue to its worker.
@@ -172,6 +184,7 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   local ends, id, last = store.text(expires), nil, nil
   text, id = complete_one(now, moment, jid, text, result)
   next_text, last = plain_pop.lease(now, moment, queue, taker, request, ends, next_jid, next_text)
+  record_both(moment, args, next_jid, next_text, simulated)
   plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
   store.save(next_key, next_text)
   store.write_plain(key, text)
@@ -232,7 +245,7 @@ local function fields_of(jids, all, count)
   return fields, size
 end
 
--- Complete the first `count` jobs; give the outcomes, and the keys and texts of the records.
+-- Complete the first `count` jobs; give the outcomes, the keys and texts of the records, and the ids of the events.
 local function complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
   local locks, runs, ended, outcomes, texts, ids, said = {}, {}, {}, {}, {}, store.next_ids(count), {}
   local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
@@ -259,7 +272,7 @@ local function complete_all(now, moment, name, worker, count, jids, wanted, foun
   writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
   writes.put_off_many('HDEL', keys.worker(worker), fields, size)
   writes.put_off_many('ZADD', keys.completed, ended, #ended)
-  return outcomes, texts
+  return outcomes, texts, ids
 end
 
 -- Complete jobs that one worker holds in one queue.
@@ -283,6 +296,10 @@ function plain_complete.complete_many(now, moment, args, simulated)
   local outcomes, texts = complete_all(now, moment, name, worker, #jids, jids, wanted, found, all, given)
   if sweep_seq then
     retire(moment, members, job_keys, sweep_seq, sweep_at)
+  end
+  if plain_journal.is_on(simulated) then
+    local outcome, bytes = plain_journal.texts(outcomes)
+    plain_journal.enter('complete_many', moment, '', args, 1, #args, store.seq_text(), outcome, bytes, 0)
   end
   plain.answer = {'OK', outcomes}
   store.write_all_plain(texts)
@@ -320,7 +337,10 @@ function plain_complete.group(now, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local outcomes, texts =
-    complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
+  local outcomes, texts, ids = complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
+  for i = 1, plain_journal.is_on(simulated) and count or 0 do
+    plain_journal.enter(
+      'complete', moment, '', args, places[i], sizes[i], plain_journal.seq_of(ids[i]), plain_journal.COMPLETE, 0, 0)
+  end
   return plain.answer_all(outcomes, texts, simulated)
 end

@@ -44,6 +44,11 @@ function plain_pop.take(queue)
   return jid, key, text
 end
 
+-- The units of the job that was taken, in an entry of the journal.
+function plain_pop.units(text)
+  return plain_journal.units(stages, more, text)
+end
+
 -- Lease the job that was taken to a worker; give its record, and the sequence of its lease as text.
 function plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
   local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
@@ -64,7 +69,7 @@ function plain_pop.enter(queue, worker, request, ends, jid, id)
 end
 
 -- Lease the first job of a queue to a worker.
-local function lease_one(now, moment, queue, worker, request, ends, simulated)
+local function lease_one(now, moment, args, queue, worker, request, ends, simulated)
   local jid, key, text = plain_pop.take(queue)
   if not jid then
     return nil
@@ -72,6 +77,10 @@ local function lease_one(now, moment, queue, worker, request, ends, simulated)
 
   local id
   text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
+  if plain_journal.is_on(simulated) then
+    local outcome = plain_journal.job(jid, text)
+    plain_journal.enter('pop', moment, request, args, 1, #args, id, outcome, 0, plain_pop.units(text))
+  end
   plain.answer = replies.job(jid, 'running', text)
   store.write_plain(key, text)
   plain_pop.enter(queue, worker, request, ends, jid, id)
@@ -114,7 +123,17 @@ local function fields_of(jids, ids, requests)
   return fields
 end
 
--- Lease jobs that were taken off a queue to a worker; give them for the reply. The requests are a list, or one for all.
+-- The units of leased jobs without a rare part, in an entry of the journal; of each is given what its record said.
+local function units_of(all)
+  local units = 0
+  for i = 1, #all do
+    units = units + plain_journal.units(all[i][1], '0')
+  end
+  return units
+end
+
+-- Lease jobs that were taken off a queue to a worker; give them for the reply, and for the records their keys and texts,
+-- and the ids of the events. The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
   workers.seen(now, worker)
   local name, locks, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, store.next_ids(#jids), {}
@@ -139,11 +158,11 @@ local function lease_all(now, moment, queue, worker, requests, ends, jids, job_k
   stats.waited_all(now, name, waits)
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
-  return shown, written
+  return shown, written, ids
 end
 
 -- Lease the first jobs of a queue to a worker.
-local function lease_many(now, moment, queue, worker, request, ends, simulated, count)
+local function lease_many(now, moment, args, queue, worker, request, ends, simulated, count)
   local jids, job_keys, texts, all = take_many(queue.work_key, count)
   if not jids then
     return nil
@@ -151,6 +170,10 @@ local function lease_many(now, moment, queue, worker, request, ends, simulated, 
 
   budget.spend(2 * #jids)
   local shown, written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
+  if plain_journal.is_on(simulated) then
+    local outcome = plain_journal.jobs(jids, written)
+    plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
+  end
   plain.answer = table.concat(shown)
   store.write_all_plain(written)
   store.end_plain(simulated)
@@ -188,7 +211,7 @@ function plain_pop.pop(now, moment, args, simulated)
     return nil
   end
   local way = count == 1 and lease_one or lease_many
-  way(now, moment, queue, worker, request, ends, simulated, count)
+  way(now, moment, args, queue, worker, request, ends, simulated, count)
 end
 
 -- The requests of pops of one job from a queue by a worker, of which each begins at a place among the arguments, up to the
@@ -228,6 +251,11 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local shown, written = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  local shown, written, ids = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  for i = 1, plain_journal.is_on(simulated) and #jids or 0 do
+    local outcome, units = plain_journal.job(jids[i], written[2 * i]), plain_journal.units(all[i][1], '0')
+    plain_journal.enter(
+      'pop', moment, requests[i], args, places[i], sizes[i], plain_journal.seq_of(ids[i]), outcome, 0, units)
+  end
   return plain.answer_all(shown, written, simulated)
 end

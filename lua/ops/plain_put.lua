@@ -28,15 +28,22 @@ end
 
 -- Whether the deduplication key of a put is free, and its request new.
 local function is_free(now, of, request)
-  return uniques.is_free(now, of) and (request == '' or idempotency.recall('put ' .. request) == nil)
+  return uniques.is_free(now, of) and (request == '' or idempotency.is_new('put ' .. request))
 end
 
--- Let a new job hold its deduplication key, and remember its request.
+-- Let a new job hold its deduplication key, and remember its request, after its record was written.
 local function hold(moment, jid, of, request)
   uniques.hold_plain(of, jid, moment)
   if request ~= '' then
-    idempotency.remember('put ' .. request, jid)
-    idempotency.flush()
+    idempotency.enter('put ' .. request, jid)
+  end
+end
+
+-- Enter a new job into the lists of its tags and its option, after its record was written.
+local function list(moment, id, jid, request, tags_, option, of)
+  tags.list_plain(tags_, id, jid)
+  if option == 'unique' then
+    hold(moment, jid, of, request)
   end
 end
 
@@ -62,6 +69,14 @@ local function extras(found, option, of)
   return plain_records.rare(table.concat(found, BETWEEN), option, of), fact
 end
 
+-- Record an operation with one event, if operations are recorded. It replies a text, or 1.
+local function record(operation, moment, args, seq, reply, simulated)
+  if plain_journal.is_on(simulated) then
+    local outcome = reply and plain_journal.text(reply) or plain_journal.ONE
+    plain_journal.enter(operation, moment, args[2], args, 1, #args, seq, outcome, 0, 0)
+  end
+end
+
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
@@ -75,23 +90,28 @@ function plain_put.put(now, moment, args, simulated)
   local key = keys.job(jid)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
-  if not quiet or found or not is_listed(queue)
-    or option == 'unique' and not is_free(now, of, request) then
+  if not quiet or found or not is_listed(queue) or option == 'unique' and not is_free(now, of, request) then
     return nil
   end
 
   local rare, fact = extras(tags_, option, of)
   local id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact)
-  if option == 'unique' then
-    hold(moment, jid, of, request)
+  if option == 'unique' and request ~= '' then
+    idempotency.make_room()
   end
+  record('put', moment, args, id, jid, simulated)
   plain.answer = jid
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'))
   writes.last('ZADD', queue.work_key, '0', keys.ready_member_of(moment, id, jid))
   if tags_ then
-    tags.list_plain(tags_, id, jid)
+    list(moment, id, jid, request, tags_, option, of)
   end
   store.end_plain(simulated)
+end
+
+-- Whether an open request takes a job, and the request of the addition is new.
+local function takes(now, id, jid, request)
+  return requests.takes_plain(now, id, jid) and (request == '' or idempotency.is_new('request_add ' .. request))
 end
 
 -- Add a new job to an open request that has a free slot.
@@ -105,23 +125,24 @@ function plain_put.request_add(now, moment, args, simulated)
   local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
   local queue = queues.begin(name, state)
   local grown, of, priority = requests.grown(text)
-  if not quiet or found or of ~= name or not is_listed(queue)
-    or not requests.takes_plain(now, id, jid)
-    or request ~= '' and idempotency.recall('request_add ' .. request) ~= nil then
+  if not quiet or found or of ~= name or not is_listed(queue) or not takes(now, id, jid, request) then
     return nil
   end
 
-  local rare = plain_records.rare('', 'line', store.text(store.seq) .. plain_records.OF_REQUEST .. id)
+  local rare = plain_records.rare('', 'line', store.seq_text() .. plain_records.OF_REQUEST .. id)
   local event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
-  requests.add_plain(id, jid)
   if request ~= '' then
-    idempotency.remember('request_add ' .. request, 1)
-    idempotency.flush()
+    idempotency.make_room()
   end
+  record('request_add', moment, args, event, false, simulated)
   plain.answer = 1
   store.save(request_key, grown)
   store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority))
   writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))
+  requests.add_plain(id, jid)
+  if request ~= '' then
+    idempotency.enter('request_add ' .. request, 1)
+  end
   store.end_plain(simulated)
 end
 
@@ -144,7 +165,7 @@ local function open(name, count, wanted, simulated)
   return queue, count
 end
 
--- Put `count` jobs into a queue. The positions of their ids among the arguments are given; a job type and data follow
+-- Put `count` jobs into a queue; give the keys and texts of their records, and the ids of the events. The positions of their ids among the arguments are given; a job type and data follow
 -- each. The requests are a list, or one for all.
 local function put_all(moment, queue, count, args, at_jids, requests, wanted)
   local name, head = queue.name, moment .. '\tput\t'
@@ -164,7 +185,7 @@ local function put_all(moment, queue, count, args, at_jids, requests, wanted)
   end
   store.tell_all(ids, said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
-  return texts
+  return texts, ids
 end
 
 -- The ids of the jobs of a batch, and where they stand; nil if they are not plain jobs for one queue. A job is `jobs 4
@@ -200,6 +221,10 @@ function plain_put.put_many(_, moment, args, simulated)
   end
 
   local texts = put_all(moment, queue, count, args, places, request, wanted)
+  if plain_journal.is_on(simulated) then
+    local outcome, bytes = plain_journal.texts(jids)
+    plain_journal.enter('put_many', moment, request, args, 1, #args, store.seq_text(), outcome, bytes, 0)
+  end
   plain.answer = {'OK', jids}
   store.write_all_plain(texts)
   store.end_plain(simulated)
@@ -237,9 +262,15 @@ function plain_put.group(_, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local texts, replies = put_all(moment, queue, count, args, at_jids, requests, wanted), {}
+  local texts, ids = put_all(moment, queue, count, args, at_jids, requests, wanted)
+  local replies, journals = {}, plain_journal.is_on(simulated)
   for i = 1, count do
-    replies[i] = args[at_jids[i]]
+    local jid = args[at_jids[i]]
+    replies[i] = jid
+    if journals then
+      plain_journal.enter(
+        'put', moment, requests[i], args, places[i], WORDS, plain_journal.seq_of(ids[i]), plain_journal.text(jid), 0, 0)
+    end
   end
   return plain.answer_all(replies, texts, simulated)
 end

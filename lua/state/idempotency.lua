@@ -85,3 +85,35 @@ function idempotency.flush()
   writes.put_off_many('ZADD', order, places, #places)
   store.replies = false
 end
+
+-- ---- a plain operation, which has one request (ops/plain.lua)
+
+local gone = false -- the request that is forgotten for the one of a plain operation
+
+-- Whether a request is new, and the order is not longer than it may be.
+function idempotency.is_new(request)
+  if idempotency.recall(request) ~= nil then
+    return false
+  end
+  know(keys['requests-order'])
+  return held <= KEPT
+end
+
+-- Take the oldest request off the order, if the new one needs its place.
+function idempotency.make_room()
+  gone = held == KEPT and writes.pop_first(keys['requests-order'])[1]
+end
+
+-- Remember the reply to the new request, after the texts were written.
+function idempotency.enter(request, reply)
+  local text = pack(reply, '\n')
+  if held == 0 then
+    text = text .. string.rep(' ', LONG - #text)
+  end
+  last, held = last + 1, math.min(held + 1, KEPT)
+  if gone then
+    writes.last('HDEL', keys.requests, gone)
+  end
+  writes.last('HSET', keys.requests, request, text)
+  writes.last('ZADD', keys['requests-order'], store.text(last), request)
+end

@@ -8,7 +8,7 @@
 
 local journal = {}
 
-local TRIM = 16 -- every 16th entry checks the number of entries
+journal.TRIM = 16 -- every 16th entry checks the number of entries
 
 -- Whether operations are recorded.
 function journal.is_on()
@@ -82,7 +82,7 @@ function journal.record(operation, args, outcome)
   if units > 0 then
     said[9], said[10] = 'u', store.text(units)
   end
-  if number % TRIM == 0 then
+  if number % journal.TRIM == 0 then
     writes.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), id, unpack(said)})
   else
     writes.put_off('XADD', keys.journal, {id, unpack(said)})

@@ -190,10 +190,10 @@ function requests.takes_plain(now, id, jid)
   return oldest > now - config.value('requests-history') and not writes.fetch('ZSCORE', keys.sub_requests(id), jid)
 end
 
--- Add a new sub-request with a slot.
+-- Add a new sub-request with a slot, after its record was written.
 function requests.add_plain(id, jid)
-  writes.put_off('ZADD', keys.sub_requests(id), '1', jid)
-  writes.put_off('ZADD', keys.concurrency_key('request:' .. id), '-inf', keys.member(0, jid))
+  writes.last('ZADD', keys.sub_requests(id), '1', jid)
+  writes.last('ZADD', keys.concurrency_key('request:' .. id), '-inf', keys.member(0, jid))
 end
 
 -- The key of a request, and its text with one sub-request more that is done; nil if there is more to do.

@@ -26,6 +26,7 @@ local known = 0
 
 local written, size = {}, 0 -- keys and texts to write, and how many these are
 local told, told_id = false, false -- the last event of a plain operation, and its sequence as text
+local entries, entered = false, false -- the journal's entries of a plain operation, and the number of the last one as text
 
 -- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
 -- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
@@ -44,7 +45,7 @@ function store.begin_plain()
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
   store.days = false -- day and queue -> whether it has statistics (state/stats.lua)
-  size, told = 0, false
+  size, told, entries = 0, false, false
   writes.begin()
 end
 
@@ -172,7 +173,7 @@ end
 -- Whether an operation has nothing to do but its own task.
 local function is_quiet(simulated)
   return not store.pending and not store.tracks and store.left == 0
-    and not (store.config and (journal.is_on() or config.value('stats-workers') > 0))
+    and not (store.config and config.value('stats-workers') > 0)
     and (simulated or not epochs.is_foreign())
 end
 
@@ -522,6 +523,11 @@ local function text_of(seq)
   return front .. digits
 end
 
+-- The sequence of the last event, as text.
+function store.seq_text()
+  return text_of(store.seq)
+end
+
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
 function store.next_ids(count_)
   local ids, seq = {}, store.seq
@@ -632,12 +638,21 @@ function store.flush()
   end
 end
 
+-- Append an entry of the journal to a plain operation, with its number as text.
+function store.record(words, number)
+  entries, entered = entries or {}, number
+  entries[#entries + 1] = words
+end
+
 -- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
 local tail, tail_suffix, tail_epoch, tail_bounds = false, false, false, false
 
 -- Write the record and the events of a plain operation, with the texts that were saved before. What follows are calls of
 -- writes.last, and then store.end_plain.
 function store.write_plain(key, text)
+  if entries then
+    store.save(keys.journaled, entered)
+  end
   if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
     follow_epoch()
     tail_bounds, tail_epoch, tail_suffix = store.bounds_text, store.epoch, suffix
@@ -657,6 +672,9 @@ end
 -- The same for several records: `texts` are keys and texts.
 function store.write_all_plain(texts)
   written, size = texts, #texts
+  if entries then
+    store.save(keys.journaled, entered)
+  end
   put_off_told()
   flush_counters()
   writes.begin_last(written, size)
@@ -664,6 +682,9 @@ end
 
 -- End a plain operation.
 function store.end_plain(simulated)
+  for i = 1, entries and #entries or 0 do
+    writes.last_many('XADD', keys.journal, entries[i])
+  end
   if writes.left then
     writes.end_(written, size)
   end

@@ -36,9 +36,9 @@ function uniques.is_free(now, key)
     and not writes.fetch('ZRANGEBYSCORE', keys['unique-ends'], '-inf', now, 'LIMIT', 0, 1)[1]
 end
 
--- Make a new job the only holder of a free key until it ends.
+-- Make a new job the only holder of a free key until it ends, after its record was written.
 function uniques.hold_plain(key, jid, moment)
-  writes.put_off('HSET', keys.uniques, key, 'pending\t' .. jid .. '\t' .. moment .. '\t0\t0\t')
+  writes.last('HSET', keys.uniques, key, 'pending\t' .. jid .. '\t' .. moment .. '\t0\t0\t')
 end
 
 -- Make a job the only holder of a key.

@@ -545,6 +545,15 @@ function writes.last(command, key, one, two, three, four)
   end
 end
 
+-- The same for a command with many values.
+function writes.last_many(command, key, values)
+  local reply = direct and redis.pcall(command, key, unpack(values))
+  if not reply or type(reply) == 'table' then
+    writes.put_off_many(command, key, values, #values)
+    fault, writes.left = fault or reply and reply.err, true
+  end
+end
+
 -- Do what was put off, or stop with the error of a write that has failed.
 function writes.end_(written, size)
   if direct then

@@ -34,6 +34,9 @@ OPTIONS = (
     ("requests-history", 50),
 )  # fmt: skip
 
+JOURNALED = ops.ConfigSet("journal", 1), ops.ConfigSet("max-journal", 30), ops.BeginEpoch(5)
+"""What makes the calls after it recorded, in an epoch that is not 0."""
+
 
 class Drawer:
     """Draws calls, of which most are plain; it knows from the replies what is leased."""
@@ -188,9 +191,18 @@ def test_plain_calls_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) ->
             alike(both, *step)
 
 
+def test_plain_calls_are_recorded_as_the_verbs_record_them(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for seed in range(share(HISTORIES)):
+        for subject in both:
+            subject.reset()
+        for step in drawn(seed, STEPS, JOURNALED):
+            alike(both, *step)
+
+
 def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
     for seed in range(0, share(HISTORIES), 4):
         assert runner.first_difference(drawn(seed, STEPS), both[0], 10) is None
+        assert runner.first_difference(drawn(seed, STEPS, JOURNALED), both[0], 10) is None
 
 
 def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
@@ -209,7 +221,7 @@ def test_a_server_that_takes_over_knows_nothing_of_what_another_one_wrote(both: 
             subject.reset()
         two.host.keyspace = one.host.keyspace
         chance = random.Random(f"turns.{seed}")
-        for step in drawn(seed, STEPS):
+        for step in drawn(seed, STEPS, JOURNALED if seed % 2 else ()):
             alike((one if chance.randrange(4) else two, verbs), *step)
 
 
@@ -232,6 +244,17 @@ def test_a_batch_after_the_step_of_another_server_knows_nothing_of_before(both: 
     ):
         at = two if isinstance(op, ops.Deregister) else one
         alike((at, verbs), 10**12, op)
+
+
+def test_plain_calls_forget_the_oldest_remembered_request_as_the_verbs_do() -> None:
+    few = {"state/idempotency": bundle.read("state/idempotency").replace("KEPT = 1000", "KEPT = 3")}
+    both = LuaSubject(few), LuaSubject(few | VERBS_ALONE)
+    alike(both, 1, ops.RequestOpen("r", "q", 9))
+    for i in range(6):
+        alike(both, 2, ops.Put("q", f"j{i}", "K", "{}", request=f"p{i}", unique=f"u{i}"))
+        alike(both, 2, ops.RequestAdd("r", (ops.Put("q", f"s{i}", "K", "{}"),), f"a{i}"))
+    assert len(both[0].host.keyspace.dump()[b"ql:requests"][1]) == 3
+    assert alike(both, 3, ops.RequestAdd("r", (ops.Put("q", "s5", "K", "{}"),), "a5")) == 1
 
 
 def test_what_a_row_of_plain_calls_knows_ends_with_a_verb(both: tuple[LuaSubject, LuaSubject]) -> None:
@@ -266,7 +289,7 @@ def test_what_a_row_of_plain_calls_knows_ends_with_a_verb(both: tuple[LuaSubject
     life("sixth")
 
 
-def steps_of_a_life(count: int) -> list[Step]:
+def steps_of_a_life(count: int, before: tuple[Operation, ...] = ()) -> list[Step]:
     """Plain calls for as many jobs, first one by one and then in batches; most completions delete jobs."""
     store, life = Store(), []
 
@@ -274,6 +297,8 @@ def steps_of_a_life(count: int) -> list[Step]:
         life.append(Step(10**12, op))
         return engine.step(store, *life[-1])
 
+    for op in before:
+        play(op)
     play(ops.ConfigSet("jobs-history-count", 100))
     play(ops.Put("q", "first", "K", "{}"))
     play(ops.Complete("first", play(ops.Pop("q", "w", request="first"))[0].token))
@@ -353,23 +378,27 @@ def test_a_call_without_a_job_is_refused_as_the_verbs_refuse_it(both: tuple[LuaS
             assert raw == [b"BAD_ARGUMENT", name.encode(), b"jid"]
 
 
-def test_a_plain_life_does_not_reach_the_verbs() -> None:
+@pytest.mark.parametrize("before", [(), JOURNALED])
+def test_a_plain_life_does_not_reach_the_verbs(before: tuple[Operation, ...]) -> None:
     subject = LuaSubject()
     text = bundle.library().split("\n")
     verbs = [
         next(i for i, line in enumerate(text, 1) if line.startswith(head))
         for head in ("function put.put_one(", "function pop.grant(", "function finish.complete(")
     ]
-    life = steps_of_a_life(200)
-    first = lines_of(subject, life[:4])
+    life, begun = steps_of_a_life(200, before), 4 + len(before)
+    first = lines_of(subject, life[:begun])
     assert all(first & set(range(at + 1, at + 9)) for at in verbs)
-    later = lines_of(subject, life[4:])
+    later = lines_of(subject, life[begun:])
     assert not any(later & set(range(at + 1, at + 9)) for at in verbs)
 
 
-def test_each_write_of_a_plain_step_that_fails_leaves_the_state_before_or_the_state_after() -> None:
+@pytest.mark.parametrize("before", [(), JOURNALED])
+def test_each_write_of_a_plain_step_that_fails_leaves_the_state_before_or_the_state_after(
+    before: tuple[Operation, ...],
+) -> None:
     ends: Counter[str] = Counter()
-    for trial in trials_of([drawn(seed) for seed in range(12)]):
+    for trial in trials_of([drawn(seed, 40, before) for seed in range(12)]):
         trial.run(whole := Denying())
         for nth in range(1, whole.writes + 1):
             error = trial.run(Denying(nth))
@@ -381,10 +410,11 @@ def test_each_write_of_a_plain_step_that_fails_leaves_the_state_before_or_the_st
     assert min(ends["before"], ends["after"]) > 50
 
 
-def drawn(seed: int, steps: int = 40) -> list[Step]:
-    """Draw a history in which most calls are plain."""
+def drawn(seed: int, steps: int = 40, before: tuple[Operation, ...] = ()) -> list[Step]:
+    """Draw a history in which most calls are plain, after some operations."""
     drawer, store = Drawer(seed), Store()
-    history = [Step(drawer.now, ops.Put(queue, f"first-{queue}", "K", "{}")) for queue in QUEUES]
+    history = [Step(drawer.now, op) for op in before]
+    history += [Step(drawer.now, ops.Put(queue, f"first-{queue}", "K", "{}")) for queue in QUEUES]
     history += [Step(drawer.now, ops.RequestOpen(one, "q", 3, i)) for i, one in enumerate(REQUESTS)]
     for step in history:
         drawer.hear(engine.step(store, *step))
