@@ -32,8 +32,10 @@ NAMES = (
     "audit",
     "live",
     "storm",
+    "storm-nodes",
     "worst",
     "shards",
+    "nodes",
 )
 
 
