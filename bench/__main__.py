@@ -36,6 +36,7 @@ NAMES = (
     "worst",
     "shards",
     "nodes",
+    "million",
 )
 
 
