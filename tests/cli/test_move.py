@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 import uuid
@@ -20,6 +19,7 @@ from qmodel import Client
 from qmodel.cli import cli
 from qmodel.cli.moved_jobs import SameNamespace, move
 from qmodel.contract import operations as ops
+from tests.processes import started
 from tests.servers import ROOT, Server
 
 COUNT = 12
@@ -190,7 +190,7 @@ def test_a_command_that_is_killed_is_begun_again(server: Server) -> None:
         kills = 0
         while there.queues["mails"].length() < len(jids) and kills < 4:
             before = there.queues["mails"].length()
-            with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+            with started(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
                 while there.queues["mails"].length() == before and process.poll() is None:
                     time.sleep(0.002)
                 process.send_signal(signal.SIGKILL)
