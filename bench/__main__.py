@@ -32,8 +32,11 @@ NAMES = (
     "audit",
     "live",
     "storm",
+    "storm-nodes",
     "worst",
     "shards",
+    "nodes",
+    "million",
 )
 
 

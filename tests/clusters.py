@@ -117,12 +117,12 @@ class Move(NamedTuple):
 
 
 class Cluster:
-    """Masters with a replica each."""
+    """Masters with a replica each, whose data are on disk; or masters alone, without any file."""
 
-    def __init__(self, program: str, folder: Path) -> None:
-        own = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(TIMEOUT_MS))
-        data = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
-        self.nodes = [Node(program, folder, *own, *data) for _ in range(2 * MASTERS)]
+    def __init__(self, program: str, folder: Path, timeout_ms: int = TIMEOUT_MS, replicas: int = MASTERS) -> None:
+        own = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(timeout_ms))
+        data = ("--appendonly", "yes" if replicas else "no", "--save", "", "--repl-diskless-sync-delay", "0")
+        self.nodes = [Node(program, folder, *own, *data) for _ in range(MASTERS + replicas)]
 
     def start(self) -> None:
         """Start the nodes, and wait until all of them serve."""
@@ -152,10 +152,22 @@ class Cluster:
         roles = [node.ask("ROLE") for node in self.nodes]
         masters = [role for role in roles if role[0] == "master"]
         joined = [role for role in roles if role[0] == "slave" and role[3] == "connected"]
+        if len(self.nodes) == MASTERS:
+            return len(masters) == MASTERS
         return len(masters) == len(joined) == MASTERS and all(role[2] for role in masters)
 
     def wait_until_whole(self) -> None:
         wait_until(self.is_whole)
+
+    def offsets(self) -> dict[int, int]:
+        """Give how much each master has written, by its port."""
+        roles = [(node.port, node.ask("ROLE")) for node in self.nodes]
+        return {port: int(role[1]) for port, role in roles if role[0] == "master"}
+
+    def have(self, offsets: dict[int, int]) -> bool:
+        """Whether the replicas have what their masters had written."""
+        roles = [node.ask("ROLE") for node in self.nodes]
+        return all(int(role[4]) >= offsets.get(int(role[2]), 0) for role in roles if role[0] == "slave")
 
     def owner(self, prefix: str) -> Node:
         """Find the master that serves a namespace, as most nodes see it."""
@@ -166,6 +178,14 @@ class Cluster:
                     if first <= slot <= last:
                         return next(one for one in self.nodes if one.port == master[1])
         raise AssertionError(f"nobody serves {prefix}")
+
+    def fail_over(self, prefix: str) -> None:
+        """Kill the master of a namespace; start it again, as a replica, when another node is the master."""
+        self.wait_until_whole()
+        dead = self.owner(prefix)
+        dead.kill()
+        wait_until(lambda: self.owner(prefix) is not dead)
+        dead.start()
 
     def masters(self) -> list[Node]:
         return [node for node in self.nodes if node.role() == "master"]
@@ -193,6 +213,25 @@ class Cluster:
             pass
         for node in (target, source, *self.masters()):
             node.ask("CLUSTER", "SETSLOT", move.slot, "NODE", there)
+
+    def move_at_once(self, prefix: str) -> bool:
+        """Move the slot of a namespace to another master in one step; False if the server cannot, or did not."""
+        source, slot = self.owner(prefix), key_slot(prefix.encode())
+        target = next(node for node in self.masters() if node is not source)
+        there = target.ask("CLUSTER", "MYID")
+        try:
+            source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", there)
+        except redis.ResponseError:
+            return False
+        wait_until(lambda: _newest_migration(source) in ("success", "failed", "canceled"))
+        return _newest_migration(source) == "success"
+
+
+def _newest_migration(node: Node) -> str:
+    """Give the state of the newest migration of slots of a node."""
+    newest = node.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
+    named = newest if isinstance(newest, dict) else dict(zip(newest[::2], newest[1::2], strict=True))
+    return str(named["state"])
 
 
 class Watched:

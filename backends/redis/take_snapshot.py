@@ -15,6 +15,7 @@ from qmodel.backends.redis import raw_keys
 from qmodel.errors import QmodelError
 from qmodel.model import restore, snapshot
 from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.store import Store
 
 MOST = 5_000_000
 """The most keys of a snapshot; with more keys none is taken."""
@@ -26,9 +27,15 @@ def taken(url: str) -> Snapshot:
         with contextlib.closing(open_backend(url)) as backend:
             assert isinstance(backend, MemoryBackend)
             with backend.namespace.lock:
-                found = snapshot.of(backend.store)
-    else:
-        found = _of_server(url)
+                return snapshot_in(backend.store)
+    found = _of_server(url)
+    found.journal = ()
+    return found
+
+
+def snapshot_in(store: Store) -> Snapshot:
+    """Take a snapshot of a store in memory."""
+    found = snapshot.of(store)
     found.journal = ()
     return found
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from bench.machine import candidates
 from bench.report import Report, Table
 from bench.report import Verdict as Target
 from bench.storm.evidence import Evidence
-from bench.storm.faults import KINDS, Fault, chosen
-from bench.storm.oracles import COUNTED, Verdict, judge
+from bench.storm.faults import DEPLOYMENTS, KINDS, Fault, chosen
+from bench.storm.oracles import COUNTED, Verdict, judge, stalls
 from bench.storm.rounds import SHOWN, Round, played
+from bench.storm.sharded import Sharded, Unconfirmed
 from tests.servers import Candidate
 
 JOBS, FAULTS = 100_000, 1_000
@@ -34,12 +35,16 @@ QUICK_JOBS, QUICK_FAULTS = 1_000, 30
 MOST_JOBS, MOST_FAULTS = 5_000, 60
 """The most of a round."""
 
+CLUSTERS = ("cluster", Sharded.kind, Unconfirmed.kind)
 CLUSTERED = 4
-"""Of so many rounds one has a cluster, if a kind needs one."""
+"""Of so many rounds one has a certain cluster, if a kind needs it."""
+
+MOST_BEYOND = 1.0
+"""The most seconds for which a put may wait beyond the time for which the servers of a deployment are away."""
 
 
-def run(options: Options) -> Report:
-    """Play all rounds, and report."""
+def run(options: Options, name: str = "storm") -> Report:
+    """Play all rounds, and report under a name."""
     jobs = options.jobs or (QUICK_JOBS if options.quick else JOBS)
     faults = options.faults or (QUICK_FAULTS if options.quick else FAULTS)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
@@ -49,6 +54,8 @@ def run(options: Options) -> Report:
         raise SystemExit(f"bench: there is no kind of fault {unknown}; there are: {', '.join(KINDS)}, or all") from None
     folder = Path(tempfile.mkdtemp(prefix="storm-"))
     verdict, struck, events = Verdict(), Counter[str](), Counter[str]()
+    longest: dict[str, tuple[float, float]] = {}
+    raised: Counter[str] = Counter()
     with (folder / "faults.jsonl").open("w") as log:
         for one in rounds(jobs, faults, seed, kinds, candidates(options.server)):
             began, where = time.monotonic(), folder / f"round-{one.number}"
@@ -56,16 +63,22 @@ def run(options: Options) -> Report:
             found = judge(evidence)
             struck += Counter(window.kind for window in evidence.windows)
             events += Counter(event.event for event in evidence.events)
+            raised += Counter(error.code for error in evidence.errors)
+            for kind, times in stalls(evidence).items():
+                before = longest.get(kind, times)
+                longest[kind] = max(before[0], times[0]), max(before[1], times[1])
             verdict.add(found, f"round {one.number}")
             _tell(one, found, evidence, time.monotonic() - began)
             if found.holds:
                 shutil.rmtree(where)
-    return _report(options, Storm(jobs, seed, folder, verdict, struck, events))
+    return _report(name, options, Storm(jobs, seed, folder, verdict, struck, events, longest, raised))
 
 
 @dataclass
 class Storm:
-    """A storm that is over: what the oracles found, the faults by kind, and the events by kind."""
+    """A storm that is over: what the oracles found, the faults by kind, the events by kind, for each kind of fault the
+    longest put and the most beyond the servers' own time in seconds, and how often clients raised which error.
+    """
 
     jobs: int
     seed: int
@@ -73,6 +86,8 @@ class Storm:
     verdict: Verdict
     struck: Counter[str]
     events: Counter[str]
+    longest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    raised: Counter[str] = field(default_factory=Counter)
 
     def line(self) -> str:
         """Say it all in one line."""
@@ -92,6 +107,8 @@ class Storm:
             "faults": dict(sorted(self.struck.items())),
             "events": dict(sorted(self.events.items())),
             "acknowledged": self.verdict.acknowledged,
+            "longest_puts": {kind: [round(one, 2) for one in times] for kind, times in sorted(self.longest.items())},
+            "raised": dict(sorted(self.raised.items())),
             **{name.replace(" ", "_"): len(found) for name, found in self.verdict.found.items()},
             "declared_lost": dict(sorted(self.verdict.declared.items())),
             "found": {name: found[:SHOWN] for name, found in self.verdict.found.items() if found},
@@ -117,11 +134,11 @@ def rounds(
 
 
 def _worlds(kinds: Sequence[type[Fault]]) -> list[str]:
-    """Give the worlds of successive rounds: a cluster only for kinds that need one."""
-    needed = {name for kind in kinds for name in kind.worlds if len(kind.worlds) == 1}
-    if "cluster" not in needed:
-        return ["pair"]
-    return ["cluster"] if all("cluster" in kind.worlds for kind in kinds) else ["cluster", *["pair"] * (CLUSTERED - 1)]
+    """Give the worlds of successive rounds: clusters and deployments only for kinds that need them."""
+    needed = [name for name in CLUSTERS if any(name in kind.worlds and "pair" not in kind.worlds for kind in kinds)]
+    if needed and all(name in kind.worlds for kind in kinds for name in needed):
+        return needed
+    return [*needed, *["pair"] * max((CLUSTERED - 1) * len(needed), 1)]
 
 
 def _tell(round: Round, found: Verdict, evidence: Evidence, seconds: float) -> None:
@@ -140,11 +157,13 @@ def _shown(sentence: str) -> str:
     return " ".join(sentence.partition(" [")[0].replace("|", "/").split())[:300]
 
 
-def _report(options: Options, storm: Storm) -> Report:
+def _report(called: str, options: Options, storm: Storm) -> Report:
     """Write the report: the counts, the faults by kind, and the first findings."""
-    tables = []
-    for name, counted in (("Faults", storm.struck), ("Events", storm.events)):
-        tables.append(Table(name, ["", name.lower()]))
+    tables = [Table("The longest puts", ["", "seconds", "beyond the servers' own time"])]
+    for kind, (longest, beyond) in sorted(storm.longest.items()):
+        tables[0].add(kind, f"{longest:.2f}", f"{beyond:.2f}")
+    for title, counted in (("Faults", storm.struck), ("Errors", storm.raised), ("Events", storm.events)):
+        tables.append(Table(title, ["", title.lower()]))
         for kind, count in sorted(counted.items()):
             tables[-1].add(kind, f"{count:,}")
     for name, found in storm.verdict.found.items():
@@ -155,6 +174,9 @@ def _report(options: Options, storm: Storm) -> Report:
             tables.append(table)
     targets = [Target(name, len(storm.verdict.found[name]), 0) for name in COUNTED]
     targets.append(Target("acknowledged", storm.verdict.acknowledged, storm.jobs, "jobs", at_least=True))
+    for kind, (_, beyond) in sorted(storm.longest.items()):
+        if KINDS[kind].worlds == DEPLOYMENTS:
+            targets.append(Target(f"{kind}: the longest put beyond the servers' time", beyond, MOST_BEYOND, "s"))
     if storm.verdict.holds:
         shutil.rmtree(storm.folder)
     else:
@@ -162,6 +184,6 @@ def _report(options: Options, storm: Storm) -> Report:
     method = " ".join(str(__doc__).split())
     versions = [one.name for one in candidates(options.server)]
     return Report(
-        "storm", f"python -m bench storm --seed {storm.seed}", method, tables, targets, versions,
+        called, f"python -m bench {called} --seed {storm.seed}", method, tables, targets, versions,
         last=storm.line(), data=storm.data(),
     )  # fmt: skip

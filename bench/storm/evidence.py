@@ -8,22 +8,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from qmodel.contract.events import Event
+from qmodel.contract.routing import Layout
 
 
 class Plan(NamedTuple):
-    """A job as it was drawn: its queue, its throttle and its concurrency key."""
+    """A job as it was drawn: its queue, its throttle, its concurrency key, and the job that it waits for."""
 
     queue: str
     throttle: str | None
     ordered: str | None
+    after: str | None = None
 
 
 class Acknowledged(NamedTuple):
-    """A put whose reply arrived: the job that the reply names, when, and whether replicas had confirmed it."""
+    """A put whose reply arrived: the job that the reply names, when, whether replicas had confirmed it, and the seconds
+    from the first time that it was sent.
+    """
 
     jid: str
     at: float
     confirmed: bool
+    took: float = 0.0
 
 
 class Error(NamedTuple):
@@ -57,6 +62,8 @@ class Window(NamedTuple):
     """Why what was acknowledged in this time may be lost; empty: it may not."""
     loses_confirmed: bool = False
     """Whether this holds for what replicas had confirmed."""
+    away: float = 0.0
+    """The seconds for which the servers themselves let calls wait: until another node is the master."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class Evidence:
     """Differences in the audit of the journal, and of the state after it."""
     crashes: Sequence[str] = field(default=())
     """Workers that ended by themselves, or logged a traceback; what did not come."""
+    layout: Layout | None = None
+    """The layout of the deployment; of one namespace there is none."""
 
 
 def read_notes(path: Path, confirmed: bool) -> Iterable[Note]:

@@ -14,12 +14,16 @@ import redis
 
 from bench.storm.evidence import Window
 from bench.storm.load import GRACE_MS, LEASE_MS, SORTS, Workers
+from bench.storm.sharded import SHARDS, Sharded
 from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, World, until
 
 EVERYSEC_SECONDS = 3.0
 """How much an `appendfsync everysec` may lose: a write waits for up to two seconds for the one before."""
 
 WITHOUT_CONFIRM = "failover without confirm"
+
+DEPLOYMENTS = frozenset(("deployment", "deployment-unconfirmed"))
+EVERYWHERE = frozenset(("pair", "cluster")) | DEPLOYMENTS
 
 UNCONFIRMED = frozenset(("NotConfirmed",))
 """What a client that asks for confirmation may hear at any fault: it is told the truth, and asks again."""
@@ -40,6 +44,7 @@ class Fault:
         self.details: dict[str, Any] = {}
         self.begins = self.ends = 0.0
         self.loses, self.loses_since, self.loses_confirmed = "", 0.0, False
+        self.away = 0.0
         self.draw()
 
     def draw(self) -> None:
@@ -67,7 +72,8 @@ class Fault:
     def window(self) -> Window:
         """Tell what it declares."""
         begins = min(self.begins, self.loses_since) if self.loses else self.begins
-        return Window(self.name, begins, self.ends, self.allowed | UNCONFIRMED, self.loses, self.loses_confirmed)
+        allowed = self.allowed | UNCONFIRMED
+        return Window(self.name, begins, self.ends, allowed, self.loses, self.loses_confirmed, self.away)
 
 
 # ---- the server's process
@@ -139,6 +145,7 @@ class WorkerKilled(Fault):
     """A worker is killed, and another one begins."""
 
     name = "worker-killed"
+    worlds = EVERYWHERE
 
     def draw(self) -> None:
         self.details["worker"] = self.chance.randrange(len(SORTS))
@@ -151,6 +158,7 @@ class WorkerStopped(Fault):
     """A worker stops for longer than its leases last, and then goes on with jobs that others may have."""
 
     name = "worker-stopped"
+    worlds = EVERYWHERE
 
     def draw(self) -> None:
         self.details["worker"] = self.chance.randrange(len(SORTS))
@@ -409,11 +417,52 @@ class SlotMoved(Fault):
             node.raw.execute_command("CLUSTER", "SETSLOT", slot, "NODE", world.id_of(target))
 
 
+# ---- the deployment
+
+
+class ShardMoved(Fault):
+    """The slot of a shard moves to another master: in one step where the server can (Valkey 9), or key by key."""
+
+    name = "shard-moved"
+    worlds = DEPLOYMENTS
+
+    def draw(self) -> None:
+        self.details["shard"] = self.chance.randrange(SHARDS)
+        self.details["atomic"] = self.chance.random() < 0.5
+
+    def strike(self) -> None:
+        world: Sharded = self.world
+        prefix, began = world.prefixes[self.details["shard"]], time.monotonic()
+        if not self.details["atomic"] or not world.cluster.move_at_once(prefix):
+            self.details["atomic"] = False
+            with world.cluster.moving(prefix):
+                pass
+        self.away = time.monotonic() - began
+
+
+class MasterKilled(Fault):
+    """A master is killed. The cluster promotes its replica; the old master comes back, and follows the new one."""
+
+    name = "master-killed"
+    worlds = DEPLOYMENTS
+
+    def draw(self) -> None:
+        self.details["shard"] = self.chance.randrange(SHARDS)
+
+    def before(self) -> None:
+        self.loses, self.loses_since = WITHOUT_CONFIRM, self.world.synced()
+
+    def strike(self) -> None:
+        world: Sharded = self.world
+        self.away = world.fail_over(world.prefixes[self.details["shard"]])
+
+
 KINDS: dict[str, type[Fault]] = {
     kind.name: kind
     for kind in (
         ServerKilled, ServerKilledEverysec, ServerStopped, FunctionsFlushed, WorkerKilled, WorkerStopped, Cut,
         RepliesLost, Delayed, ReadOnly, OutOfMemory, FullDisk, Denied, Switchover, Failover, ReplicaStopped, SlotMoved,
+        ShardMoved, MasterKilled,
     )
 }  # fmt: skip
 

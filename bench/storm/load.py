@@ -15,6 +15,7 @@ from bench.storm.evidence import Acknowledged, Error, Plan
 from bench.storm.world import PATIENCE, World, until
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
+from qmodel.contract.routing import Layout, tag
 from qmodel.errors import DependencyNotFound, QmodelError
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,7 @@ THROTTLES = {f"t{number}": number + 1 for number in range(3)}
 
 NARROW, NARROW_LIMIT = "narrow", 3
 QUEUES = ("plain", "async", NARROW)
-SCHEDULES = ("tick", "tock")
+SCHEDULES = ("{tick}", "{tock}")
 ORDERED, UNIQUE = 4, 10
 PAUSE = 0.05
 
@@ -48,8 +49,10 @@ def prepare(client: Client) -> None:
 class Producer:
     """Puts jobs with ids of its own until each is acknowledged, up to the quota that `allowed` gives."""
 
-    def __init__(self, name: str, url: str, confirm: bool, jobs: int, chance: random.Random) -> None:
-        self.name, self.url, self.confirm, self.jobs = name, url, confirm, jobs
+    def __init__(
+        self, name: str, url: str, confirm: bool, jobs: int, chance: random.Random, layout: Layout | None = None
+    ) -> None:
+        self.name, self.url, self.confirm, self.jobs, self.layout = name, url, confirm, jobs, layout
         self.plans: dict[str, Plan] = {}
         self.acknowledged: list[Acknowledged] = []
         self.errors: list[Error] = []
@@ -92,32 +95,40 @@ class Producer:
 
     def _put(self, client: Client, put: ops.Put) -> None:
         """Put a job until it is acknowledged: the same request, so that it is put once."""
+        began = time.time()
         while not self.over:
             try:
                 jid = str(client.execute(put))
             except DependencyNotFound as error:  # it was lost, or else the oracle will say that it should be there
                 self._failed(error)
                 put = ops.Put(**{name: getattr(put, name) for name in _FIELDS if name != "depends"})
+                self.plans[put.jid] = self.plans[put.jid]._replace(after=None)
             except Exception as error:
                 self._failed(error)
                 time.sleep(PAUSE)
             else:
                 self._last = jid
-                self.acknowledged.append(Acknowledged(jid, time.time(), self.confirm))
+                self.acknowledged.append(Acknowledged(jid, time.time(), self.confirm, time.time() - began))
                 return
 
     def _failed(self, error: Exception) -> None:
         code = str(getattr(error, "code", "")) or type(error).__name__
         self.errors.append(Error(time.time(), self.name, code, f"{type(error).__name__}: {error}"[:300]))
 
-    def _made(self, jid: str) -> ops.Put:
+    def _made(self, name: str) -> ops.Put:
         """Draw a job."""
         chance = self._chance
         sort = chance.choice(("plain", "plain", "async", "async", "depends", "unique", "throttled", "ordered", "late"))
         queue = chance.choice(("plain", "async")) if sort != "throttled" else chance.choice(QUEUES)
         throttle = chance.choice(tuple(THROTTLES)) if sort == "throttled" else None
         ordered = f"o{chance.randrange(ORDERED)}" if sort == "ordered" else None
-        self.plans[jid] = Plan(queue, throttle, ordered)
+        unique = f"u{chance.randrange(UNIQUE)}" if sort == "unique" else None
+        after = self._last if sort == "depends" and self._last else None
+        jid = name
+        if self.layout is not None:
+            throttle = None if queue == NARROW else throttle  # its own throttle has another home
+            jid = self._at_home(name, queue, throttle or ordered or unique, after)
+        self.plans[jid] = Plan(queue, throttle, ordered, after)
         fails = "true" if chance.random() < 0.05 else "false"
         return ops.Put(
             queue, jid, "awork" if queue == "async" else "work",
@@ -125,12 +136,19 @@ class Producer:
             priority=chance.choice((0, 0, 1)),
             delay_ms=chance.randrange(300) if sort == "late" else 0,
             retries=RETRIES,
-            depends=(self._last,) if sort == "depends" and self._last else None,
+            depends=(after,) if after else None,
             throttles=(throttle,) if throttle else None,
             ordered=ordered,
-            unique=f"u{chance.randrange(UNIQUE)}" if sort == "unique" else None,
-            request=jid,
+            unique=unique,
+            request=name,
         )  # fmt: skip
+
+    def _at_home(self, name: str, queue: str, key: str | None, after: str | None) -> str:
+        """Give a job an id with the home of its other names. If dependencies are relayed, they need not be there."""
+        assert self.layout is not None
+        near = tag(after) if after and not self.layout.relay else None
+        home = NARROW if queue == NARROW else key or near
+        return f"{name}{{{home}}}" if home else name
 
 
 _FIELDS = tuple(argument.name for argument in ops.Put.spec.arguments)
@@ -185,10 +203,10 @@ class Worker:
 class Workers:
     """The workers of a round: one of each sort at a time."""
 
-    def __init__(self, world: World, folder: Path, confirms: bool) -> None:
-        self._world, self._folder, self._confirms = world, folder, confirms
+    def __init__(self, world: World, folder: Path) -> None:
+        self._world, self._folder = world, folder
         self.all: list[Worker] = []
-        self.now = [self._begin(sort, confirms and place % 2 == 1) for place, sort in enumerate(SORTS)]
+        self.now = [self._begin(sort, world.confirms(place)) for place, sort in enumerate(SORTS)]
 
     def _begin(self, sort: Sort, confirm: bool) -> Worker:
         made = Worker(sort, self._world.url(confirm), self._folder, len(self.all) + 1, confirm)

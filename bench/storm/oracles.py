@@ -6,7 +6,7 @@ A loss is declared if the fault that was at work says that such a loss may happe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bench.storm.evidence import Acknowledged, Evidence, Note
@@ -17,6 +17,9 @@ COUNTED = ("lost", "ended twice", "limits exceeded", "invariants broken", "diffe
 
 SLACK = 2.0
 """How long after a fault a client may still raise its error, in seconds: the thread that saw it has to run."""
+
+CLOCKS = 0.01
+"""How far the clocks of servers and workers may be apart, in seconds: those of the servers are whole milliseconds."""
 
 FREES = frozenset(("completed", "advanced", "failed", "retried", "released", "lock_lost", "canceled"))
 """The events that end a lease."""
@@ -49,10 +52,24 @@ def judge(evidence: Evidence) -> Verdict:
     _lost(evidence, verdict)
     _ended_twice(evidence, verdict)
     verdict.found["limits exceeded"] += exceeded(evidence)
-    verdict.found["invariants broken"] += [*evidence.broken, *_tokens(evidence.notes)]
+    verdict.found["invariants broken"] += [*evidence.broken, *_tokens(evidence), *_too_early(evidence)]
     verdict.found["differences in the audit"] += evidence.differences
     verdict.found["errors"] += [*_not_allowed(evidence), *evidence.crashes]
     return verdict
+
+
+def stalls(evidence: Evidence) -> dict[str, tuple[float, float]]:
+    """Give for each kind of fault the longest put that it met, in seconds, and the most that one took beyond the time
+    for which the servers themselves were away. A put that met several faults counts for the one that lasted longest.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for put in evidence.acknowledged:
+        met = [one for one in evidence.windows if one.begins <= put.at <= one.ends + put.took]
+        if met:
+            window = max(met, key=lambda one: one.away)
+            longest, beyond = found.get(window.kind, (0.0, 0.0))
+            found[window.kind] = max(longest, put.took), max(beyond, put.took - window.away)
+    return found
 
 
 # ---- what is lost
@@ -106,15 +123,27 @@ def _ended_twice(evidence: Evidence, verdict: Verdict) -> None:
             twice.append(f"{jid}: acknowledged under the tokens {', '.join(note.token for note in kept)}")
 
 
-def _tokens(notes: Iterable[Note]) -> Iterator[str]:
-    """No token is given to two holders, whatever the server has lost."""
-    holders: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for note in notes:
-        holders[note.token].add((note.jid, note.pid))
-    for token, found in holders.items():
+def _tokens(evidence: Evidence) -> Iterator[str]:
+    """No token of a shard is given to two holders, whatever the server has lost."""
+    holders: dict[tuple[int, str], set[tuple[str, int]]] = defaultdict(set)
+    for note in evidence.notes:
+        shard = evidence.layout.home(note.jid) if evidence.layout is not None else 0
+        holders[shard, note.token].add((note.jid, note.pid))
+    for (_, token), found in holders.items():
         if len(found) > 1:
             shown = ", ".join(f"{jid} in process {pid}" for jid, pid in sorted(found))
             yield f"tokens are unique: {token} was given for {shown}"
+
+
+def _too_early(evidence: Evidence) -> Iterator[str]:
+    """A job begins only when the job that it waits for has ended, in its own shard or in another one."""
+    ended = {str(event.named["jid"]): event.at / 1000 for event in evidence.events if event.event == "completed"}
+    for note in evidence.notes:
+        plan = evidence.plans.get(note.jid)
+        if note.what != "started" or plan is None or plan.after is None or _excuse(evidence, note):
+            continue
+        if note.at < ended.get(plan.after, note.at) - CLOCKS:
+            yield f"jobs wait for others: {note.jid} began at {note.at:.3f}, and {plan.after} had not ended"
 
 
 # ---- limits

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import redis
 
@@ -33,7 +33,8 @@ from bench.storm.load import (
     drained,
     prepare,
 )
-from bench.storm.world import WORLDS, Stuck, World, until
+from bench.storm.sharded import Sharded, Unconfirmed
+from bench.storm.world import Cluster, Pair, Stuck, World, until
 from qmodel.backends.redis.take_snapshot import taken
 from qmodel.client.sync import Client
 from qmodel.contract.events import Event
@@ -43,6 +44,7 @@ from qmodel.model.snapshot import Snapshot
 from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 from qmodel.pipeline.journal.pages import entries
 
+WORLDS: dict[str, type[Pair | Cluster | Sharded]] = {one.kind: one for one in (Pair, Cluster, Sharded, Unconfirmed)}
 PRODUCERS = 3
 SHOWN = 20
 """The most findings of a sort that a round tells."""
@@ -58,6 +60,14 @@ class Round:
     jobs: int
     faults: int
     seed: str
+
+
+class Space(NamedTuple):
+    """What a namespace says at the end."""
+
+    events: list[Event]
+    broken: list[str]
+    differences: list[str]
 
 
 class Log:
@@ -92,19 +102,18 @@ class Play:
 
     def __init__(self, round: Round, world: World, folder: Path, chance: random.Random) -> None:
         self.round, self.world, self.folder, self.chance = round, world, folder, chance
-        self.confirms = world.kind == "pair"
         self.windows: list[Window] = []
         self.crashes: list[str] = []
         with Client(world.direct) as client:
             prepare(client)
-        self.workers = Workers(world, folder, self.confirms)
+        self.workers = Workers(world, folder)
         self.producers = [self._producer(number) for number in range(PRODUCERS)]
 
     def _producer(self, number: int) -> Producer:
         jobs = self.round.jobs // PRODUCERS + (number < self.round.jobs % PRODUCERS)
-        confirm = self.confirms and number % 2 == 1
+        confirm, name = self.world.confirms(number), f"r{self.round.number}p{number}"
         chance = random.Random(self.chance.random())
-        return Producer(f"r{self.round.number}p{number}", self.world.url(confirm), confirm, jobs, chance)
+        return Producer(name, self.world.url(confirm), confirm, jobs, chance, self.world.layout)
 
     def run(self, wanted: list[type[Fault]], log: Log) -> Evidence:
         """Put and perform jobs while faults strike; then let all end."""
@@ -158,44 +167,51 @@ class Play:
     # ---- what is known at the end
 
     def _evidence(self) -> Evidence:
-        limits = {**THROTTLES, f"queue/{NARROW}": NARROW_LIMIT}
-        snapshot, broken = self._snapshot()
-        events, differ, left = self._read(snapshot)
+        found = [self._space(number, url) for number, url in enumerate(self.world.spaces)]
         acknowledged = [one for producer in self.producers for one in producer.acknowledged]
         return Evidence(
             plans={jid: plan for one in self.producers for jid, plan in one.plans.items()},
-            limits=limits,
+            limits={**THROTTLES, f"queue/{NARROW}": NARROW_LIMIT},
             acknowledged=acknowledged,
             errors=[error for producer in self.producers for error in producer.errors],
             notes=list(self._notes()),
             windows=self.windows,
             jobs=frozenset(self._there([one.jid for one in acknowledged])),
-            events=events,
-            broken=broken,
-            differences=differ,
-            crashes=[*self.crashes, *left[:SHOWN], *self._crashes()],
+            events=[event for one in found for event in one.events],
+            broken=[sentence for one in found for sentence in one.broken],
+            differences=[sentence for one in found for sentence in one.differences],
+            crashes=[*self.crashes, *self._left(), *self._crashes()],
+            layout=self.world.layout,
         )
 
-    def _read(self, snapshot: Snapshot | None) -> tuple[list[Event], list[str], list[str]]:
-        """Read the events; audit the journal; look what is left in the queues."""
+    def _space(self, number: int, url: str) -> Space:
+        """Take the snapshot of a namespace; read its events; audit its journal."""
+        try:
+            snapshot = taken(url)
+            broken = [f"{one.name}: {one.detail}"[:500] for one in invariants.check(snapshot)]
+            broken += [f"a job in shard {number} is not at home: {jid}" for jid in self._astray(number, snapshot)]
+            with Client(f"{url}&connect_deadline=5") as client:
+                return Space(list(_events(client)), broken, list(_audited(client, snapshot)))
+        except (QmodelError, redis.RedisError) as error:
+            return Space([], [str(error)[:500]], [])
+
+    def _astray(self, number: int, snapshot: Snapshot) -> list[str]:
+        """List the jobs of a shard that belong to another one."""
+        layout = self.world.layout
+        return [jid for jid in snapshot.jobs if layout is not None and layout.home(jid) != number]
+
+    def _left(self) -> list[str]:
+        """Tell what is left in the queues."""
         try:
             with Client(f"{self.world.direct}&connect_deadline=5") as client:
-                left = [f"{one} is left in {name}" for name in QUEUES for one in _left(client, name)]
-                return list(_events(client)), list(_audited(client, snapshot)), left
+                return [f"{one} is left in {name}" for name in QUEUES for one in _left(client, name)][:SHOWN]
         except QmodelError as error:
-            return [], [], [str(error)[:500]]
+            return [str(error)[:500]]
 
     def _there(self, jids: Sequence[str]) -> Iterator[str]:
         """Ask the server which jobs it has."""
         with contextlib.suppress(QmodelError), Client(f"{self.world.direct}&connect_deadline=5") as client:
             yield from (job.jid for job in client.jobs.get_many(jids))
-
-    def _snapshot(self) -> tuple[Snapshot | None, list[str]]:
-        try:
-            found = taken(self.world.direct)
-        except (QmodelError, redis.RedisError) as error:
-            return None, [str(error)[:500]]
-        return found, [f"{one.name}: {one.detail}"[:500] for one in invariants.check(found)]
 
     def _notes(self) -> Iterator[Note]:
         for worker in self.workers.all:
@@ -226,7 +242,7 @@ def _left(client: Client, name: str) -> Sequence[str]:
     return [f"{getattr(counts, state)} {state}" for state in states if getattr(counts, state, 0)]
 
 
-def _audited(client: Client, snapshot: Snapshot | None) -> Iterator[str]:
+def _audited(client: Client, snapshot: Snapshot) -> Iterator[str]:
     """Execute the journal again on the model, and compare the state after it."""
     audit = Audit()
     with without_collection():
@@ -236,5 +252,4 @@ def _audited(client: Client, snapshot: Snapshot | None) -> Iterator[str]:
         except QmodelError as error:
             yield str(error)[:1500]
             return
-        if snapshot is not None:
-            yield from (path[:500] for path in differences(audit.state(), snapshot)[:SHOWN])
+        yield from (path[:500] for path in differences(audit.state(), snapshot)[:SHOWN])

@@ -19,6 +19,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bench.storm.line import Line, Network
+from qmodel.contract.routing import Layout
 
 PATIENCE = 120.0
 """Seconds after which a storm gives up waiting: what should come within a second or two does not come any more."""
@@ -130,6 +131,9 @@ class World:
     lines: list[Line]
     first: int
 
+    layout: Layout | None = None
+    """The layout of a deployment."""
+
     def __init__(self, program: str, folder: Path, network: Network, nodes: int) -> None:
         self.program, self.folder = program, folder
         self.lines = [Line(network) for _ in range(nodes)]
@@ -156,6 +160,15 @@ class World:
     def direct(self) -> str:
         """The URL for the storm itself, past the line."""
         return f"redis://127.0.0.1:{self.primary.port}/0?prefix={PREFIX}"
+
+    @property
+    def spaces(self) -> list[str]:
+        """The URL of each namespace, past the line."""
+        return [self.direct]
+
+    def confirms(self, number: int) -> bool:
+        """Whether a producer or worker of this number asks replicas for confirmation."""
+        return False
 
     def is_healthy(self) -> bool:
         """Whether all servers serve, and agree."""
@@ -203,6 +216,10 @@ class Pair(World):
     def replica(self) -> Node:
         """The server that is not the primary."""
         return self.nodes[1 - self.first]
+
+    def confirms(self, number: int) -> bool:
+        """Every second one confirms."""
+        return number % 2 == 1
 
     def follow(self) -> None:
         """Make the replica follow the primary."""
@@ -275,7 +292,5 @@ class Cluster(World):
                 return False
         return True
 
-
-WORLDS: dict[str, Callable[[str, Path, Network], World]] = {"pair": Pair, "cluster": Cluster}
 
 STOP, GO_ON = signal.SIGSTOP, signal.SIGCONT

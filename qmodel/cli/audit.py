@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -23,6 +23,7 @@ from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
+    from qmodel.client.sync import Client
     from qmodel.model.snapshot import Snapshot
     from qmodel.pipeline.audit.replay import Audit
 
@@ -60,6 +61,9 @@ def command(
     audit continues where the one before ended. Exit code 1 if something differs. With --follow it goes on with new
     entries as they come, and names a difference at once.
 
+    In a deployment each shard is audited by itself, and FILE stands for a file of each, FILE.0 and so on. The first
+    shard was in use when the deployment was created, so begin with --take there.
+
     The server keeps the last entries only. `qmodel archive run ARCHIVE --journal` keeps all; then ARCHIVE is audited:
     each namespace from its beginning, or from a state that `archive run --take` or --keep kept. The segments between
     states run side by side, in processes or on Spark; each must end with the state that begins the next.
@@ -71,15 +75,16 @@ def command(
         return
     refused(_OF_ARCHIVE, {"after": after, "keep": keep, "processes": processes, "on": on != "local"})
     if take:
-        from qmodel.backends.redis.take_snapshot import taken
-
-        found = taken(at.url)
-        _write(take, found)
-        told(at, {"entry": found.journaled, "file": take}, f"The state after entry {found.journaled} is in {take}.")
+        for space in _spaces(at):
+            found, file = space.state(), space.file(take)
+            _write(file, found)
+            told(at, {"entry": found.journaled, "file": file}, f"The state after entry {found.journaled} is in {file}.")
         return
     if follow:
         if state:
             raise click.UsageError("--state compares at one moment, and --follow goes on: leave out one of them.")
+        if at.client.shards:
+            raise click.UsageError("--follow is for one namespace: give the URL of a shard, with its prefix.")
         _follow(at, begin, save, most)
         return
     _audit(at, begin, save, state, most)
@@ -136,15 +141,63 @@ def _tell_lost(root: str) -> None:
             )
 
 
+class Space(NamedTuple):
+    """A namespace that is audited: its URL, its client, and the number of the shard that it is."""
+
+    url: str
+    client: Client
+    shard: int | None
+
+    def state(self) -> Snapshot:
+        """Take the state that it has now."""
+        from qmodel.backends.redis.take_snapshot import snapshot_in, taken
+
+        store = getattr(self.client.backend, "store", None)
+        return taken(self.url) if self.shard is None or store is None else snapshot_in(store)
+
+    def file(self, name: str) -> str:
+        """Give the name of its own file."""
+        return name if self.shard is None else f"{name}.{self.shard}"
+
+    def named(self) -> dict[str, str]:
+        """Give what its findings are named by."""
+        return {} if self.shard is None else {"namespace": f"shard {self.shard}"}
+
+
+def _spaces(at: Session) -> list[Space]:
+    """List the shards of a deployment, or the one namespace."""
+    from qmodel.backends.redis.namespaces import with_prefix
+    from qmodel.client.sync import Client
+
+    if not at.client.shards:
+        return [Space(at.url, at.client, None)]
+    made = [(shard, getattr(shard, "options", None)) for shard in at.client.shards]
+    urls = [at.url if options is None else with_prefix(at.url, options.prefix) for _, options in made]
+    return [Space(url, Client(shard), number) for number, (url, (shard, _)) in enumerate(zip(urls, made, strict=True))]
+
+
 def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: int) -> None:
-    from qmodel.backends.redis.take_snapshot import taken
+    began, rows = time.monotonic(), list[dict[str, Any]]()
+    for space in _spaces(at):
+        try:
+            found = _audited(space, begin and space.file(begin), save and space.file(save), state)
+        except QmodelError as error:
+            if space.shard is None:
+                raise
+            raise QmodelError(f"shard {space.shard}: {error}") from error
+        rows += [space.named() | row for row in found]
+    answer(at, rows, most, time.monotonic() - began)
+
+
+def _audited(space: Space, begin: str | None, save: str | None, state: bool) -> list[dict[str, Any]]:
+    """Audit one namespace; give the findings, and the end."""
     from qmodel.pipeline.audit.follow import history
     from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 
     audit = Audit(_read(begin) if begin else None)
-    now = taken(at.url) if state else None
-    pages = history(at.client, audit, None if now is None else now.journaled)
-    began, rows = time.monotonic(), list[dict[str, Any]]()
+    now = space.state() if state else None
+    pages = history(space.client, audit, None if now is None else now.journaled)
+    rows = list[dict[str, Any]]()
     with without_collection():
         rows += [
             {"kind": "reply", **difference._asdict()}
@@ -154,8 +207,7 @@ def _audit(at: Session, begin: str | None, save: str | None, state: bool, most: 
         rows += [{"kind": "state", "expected": path} for path in differences(audit.state(), now)]
     if save:
         _write(save, audit.state())
-    rows.append({"kind": "end", "number": audit.number, "entries": audit.entries})
-    answer(at, rows, most, time.monotonic() - began)
+    return [*rows, {"kind": "end", "number": audit.number, "entries": audit.entries}]
 
 
 def _follow(at: Session, begin: str | None, save: str | None, most: int) -> None:

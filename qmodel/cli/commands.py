@@ -73,6 +73,7 @@ MORE: Final[dict[str, str]] = {
     "exporter": "Export metrics of all queues to Prometheus.",
     "advance-schedules": "Compute the next moments of jobs that recur by cron.",
     "requests": "On Spark, enqueue the rows of a table as jobs, and collect their results.",
+    "move": "Move the jobs of a namespace or deployment into another one.",
     "qless-convert": "Put the jobs of the original qless or reqless into a namespace of qmodel.",
     "qless-lua": "Print the script that a qless binding loads in place of its own.",
 }

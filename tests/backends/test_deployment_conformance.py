@@ -1,4 +1,4 @@
-"""The deployment on a real cluster beside the model of a deployment, step by step, while slots move.
+"""The deployment on a real cluster beside the model of a deployment, step by step, while slots move and masters die.
 
 The same histories, with the same moments and the same turns, are executed by `qmodel.model.deployment` and by three
 nodes. Every reply of the deployment is compared, and at the end the whole state of every shard: what a deployment does
@@ -13,7 +13,10 @@ import os
 import random
 import secrets
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,7 +24,11 @@ import pytest
 from qmodel.backends.redis import dump, raw_keys
 from qmodel.backends.redis.connect import connect
 from qmodel.backends.redis.deployment import RedisDeployment, RedisShard
-from qmodel.backends.redis.shards import creation
+from qmodel.backends.redis.shards import creation, prefix_of
+from qmodel.conformance.concurrency import timeline
+from qmodel.conformance.concurrency.calls import Call
+from qmodel.conformance.concurrency.contention import ByBackend, Run, record, threads
+from qmodel.conformance.concurrency.linearizability import check
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import ROUTING_REASONS, Refusal
 from qmodel.contract.routing import shard_tag
@@ -36,7 +43,10 @@ from tests.property.test_deployments import LAYOUT, Drawer
 ALL = bool(os.environ.get("QMODEL_TEST_ALL"))
 SEEDS, STEPS = (range(40), 400) if ALL else (range(3), 150)
 EACH = 60
-"""After so many steps a shard moves."""
+"""After so many steps a shard moves, or its master is killed."""
+
+FAULTS = ("by keys", "at once", "killed")
+"""A slot moves key by key, or in one step where the server can; a master is killed, after all was confirmed."""
 
 STARTED = 10**12 - 10**6
 
@@ -44,10 +54,8 @@ STARTED = 10**12 - 10**6
 class Compared(NamedTuple):
     """What was compared."""
 
-    steps: int
     refused: int
-    moves: int
-    classic: int
+    struck: Counter[str]
 
 
 class Both:
@@ -57,7 +65,7 @@ class Both:
         self.nodes = nodes
         self.name = secrets.token_hex(6)
         options = f"shards={LAYOUT.shards}", f"single={','.join(LAYOUT.single)}", f"split={','.join(LAYOUT.split)}"
-        backend = connect(nodes.deployment(self.name, *options, "requests=given", "deadline=30"))
+        backend = connect(nodes.deployment(self.name, *options, "requests=given", "deadline=30", "confirm=1"))
         assert isinstance(backend, RedisDeployment)
         self.backend = backend
         self.model = Deployment(LAYOUT)
@@ -83,18 +91,27 @@ class Both:
             yield raw_keys.decode(dump.dump_of(raw), prefix), snapshot.of(store)
 
 
+def strike(nodes: Cluster, prefix: str, fault: str) -> str:
+    """Move a shard, or kill its master; say what was done."""
+    if fault == "killed":
+        nodes.fail_over(prefix)
+        return fault
+    if fault == "at once" and nodes.move_at_once(prefix):
+        return fault
+    with nodes.moving(prefix) as move:
+        return "by keys" if move.some() else "empty"
+
+
 def compared(nodes: Cluster, seed: int) -> Compared:
     """Compare a history."""
     both, drawer, chance = Both(nodes), Drawer(seed), random.Random(f"moves.{seed}")
-    refused = moves = classic = 0
+    refused, struck = 0, Counter[str]()
     try:
         for number in range(STEPS):
             now, op = drawer.draw()
             if number % EACH == EACH - 1:
-                shard = chance.randrange(LAYOUT.shards)
-                with nodes.moving(both.backend.shards[shard].options.prefix) as move:
-                    classic += move.some()
-                moves += 1
+                shard = both.backend.shards[chance.randrange(LAYOUT.shards)]
+                struck[strike(nodes, shard.options.prefix, FAULTS[(seed + struck.total()) % len(FAULTS)])] += 1
             expected = deployments.step(both.model, now, op)
             assert both.backend.execute(op, now) == expected, (seed, number, op)
             refused += isinstance(expected, Refusal) and expected.code in ROUTING_REASONS
@@ -103,15 +120,17 @@ def compared(nodes: Cluster, seed: int) -> Compared:
             assert there == model, seed
     finally:
         both.backend.close()
-    return Compared(STEPS, refused, moves, classic)
+    return Compared(refused, struck)
 
 
 @SERVER
 @CLUSTER
-def test_a_cluster_does_what_the_model_of_a_deployment_does_while_slots_move(nodes: Cluster) -> None:
+def test_a_cluster_does_what_the_model_of_a_deployment_does_while_slots_move_and_masters_die(nodes: Cluster) -> None:
     found = [compared(nodes, seed) for seed in SEEDS]
-    assert sum(one.refused for one in found) > 5 and all(one.moves >= STEPS // EACH for one in found)
-    assert any(one.classic for one in found), "a slot was moved key by key with keys in it"
+    assert sum(one.refused for one in found) > 5
+    struck = sum((one.struck for one in found), Counter[str]())
+    assert struck.total() >= len(SEEDS) * (STEPS // EACH)
+    assert struck["by keys"] and struck["killed"] >= 2
 
 
 @SERVER
@@ -154,3 +173,55 @@ def test_a_shard_that_does_something_else_is_found(nodes: Cluster, monkeypatch: 
     with pytest.raises(AssertionError):
         for seed in range(10):  # until a history puts a job there
             compared(nodes, seed)
+
+
+# ---- many clients at once
+
+CLIENTS, OPERATIONS = 3, 600 if ALL else 200
+PAUSE = 0.005
+"""Seconds between two operations of a client, so that they last as long as the faults."""
+
+
+class Paused(ByBackend):
+    """Executes operations on a shard, with a pause before each; what is away is waited for."""
+
+    def execute(self, op: Any, now: int) -> Any:
+        time.sleep(PAUSE)
+        return super().execute(op, now)
+
+
+def on_shard(url: str, run: Run) -> list[Call]:
+    """Let clients use a shard; give what they called, under its URL."""
+    watcher = ByBackend(url)
+    try:
+        calls = record(watcher, lambda begun: threads([lambda: Paused(url)] * CLIENTS, begun), run)
+    finally:
+        watcher.close()
+    return [call._replace(namespace=url) for call in calls]
+
+
+def while_faults_strike(nodes: Cluster, name: str) -> tuple[list[Call], Counter[str]]:
+    """Let clients use each shard while one moves key by key, one in one step, and the master of one is killed."""
+    connect(nodes.deployment(name, "shards=4")).close()
+    prefixes, struck = [prefix_of(name, shard, 4) for shard in range(1, 4)], Counter[str]()
+    urls = [nodes.url(prefix, "requests=given", "deadline=30", "confirm=1") for prefix in prefixes]
+    with ThreadPoolExecutor(len(urls)) as pool:
+        parts = [pool.submit(on_shard, url, Run(OPERATIONS, f"{name}.{at}")) for at, url in enumerate(urls)]
+        for prefix, fault in zip(prefixes, FAULTS, strict=True):
+            time.sleep(0.1)
+            struck[strike(nodes, prefix, fault)] += 1
+        assert not any(part.done() for part in parts[2:]), "the clients of the killed master went on"
+        return [call for part in parts for call in part.result()], struck
+
+
+@SERVER
+@CLUSTER
+def test_the_history_of_each_shard_is_linearizable_while_slots_move_and_masters_die(nodes: Cluster) -> None:
+    for _ in range(5 if ALL else 1):
+        calls, struck = while_faults_strike(nodes, secrets.token_hex(6))
+        assert struck["by keys"] and struck["killed"]
+        assert len({call.namespace for call in calls}) == 3 and not any(call.returned is None for call in calls)
+        verdict = check(calls)
+        assert verdict.answer == "linearizable", timeline.page(verdict)
+        lost = next(call for call in calls if isinstance(call.op, ops.Pop) and call.outcome)
+        assert check([call for call in calls if call is not lost]).answer == "violation"

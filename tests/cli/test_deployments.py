@@ -6,6 +6,7 @@ import asyncio
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -102,8 +103,28 @@ def test_the_doctor_names_a_damaged_shard(url: str, full: Client) -> None:
 
 
 def test_a_command_of_one_namespace_says_what_to_give(url: str, full: Client) -> None:
-    refused = run(url, "audit")
-    assert refused.exit_code != 0 and refused.output
+    refused = run(url, "audit", "--follow")
+    assert refused.exit_code == 2 and "give the URL of a shard" in refused.output
+
+
+def test_each_shard_is_audited_by_itself(url: str, client: Client, tmp_path: Path) -> None:
+    client.config["journal"] = 1
+    file = tmp_path / "state"
+    taken = run(url, "audit", "--take", str(file))
+    assert taken.exit_code == 0 and taken.stdout.count("The state after entry") == 4
+    queue = client.queues["emails"]
+    jobs = [queue.put("Send", {"n": number}) for number in range(20)]
+    while job := queue.pop():
+        job.complete()
+    done = run(url, "audit", "--from", str(file), "--state", "--save", str(file))
+    assert done.exit_code == 0 and ", 0 differ" in done.stdout, done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"state.{shard}" for shard in range(4)]
+
+    shard = client.backend.layout.home(jobs[0].jid)  # type: ignore[attr-defined]
+    (tmp_path / f"state.{shard}").rename(tmp_path / "kept")
+    (tmp_path / f"state.{shard}").write_bytes((tmp_path / f"state.{(shard + 1) % 4}").read_bytes())
+    wrong = run(url, "audit", "--from", str(file), "--state")
+    assert wrong.exit_code == 1 and f"shard {shard}: " in wrong.output
 
 
 def test_the_exporter_adds_up_all_shards(full: Client) -> None:

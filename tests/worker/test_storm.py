@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench import Options, storm
+from bench import Options, storm, storm_nodes
 from bench.machine import candidates
 from bench.storm.evidence import Acknowledged, Error, Evidence, Note, Plan, Window
 from bench.storm.faults import KINDS, WITHOUT_CONFIRM, chosen
-from bench.storm.oracles import COUNTED, Verdict, judge
+from bench.storm.oracles import COUNTED, Verdict, judge, stalls
+from bench.storm.rounds import WORLDS
 from qmodel import connect
 from qmodel.contract.events import Event
+from qmodel.contract.routing import Layout
 from tests.servers import NOTHING_FOUND
 
 NOTHING = dict.fromkeys(COUNTED, 0)
@@ -94,11 +96,19 @@ def tokened_alike(evidence: Evidence) -> Evidence:
     return replace(evidence, notes=[*evidence.notes, Note("started", "j9", token, 2, 1, False)])
 
 
+def begun_early(evidence: Evidence) -> Evidence:
+    """Let a job wait for the one before, which ends later."""
+    plans = {**evidence.plans, "j1": evidence.plans["j1"]._replace(after="j0")}
+    late = [one._replace(at=9000) if one.event == "completed" else one for one in evidence.events]
+    return replace(evidence, plans=plans, events=late)
+
+
 PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], dict[str, int]]] = {
     "a lost job and its completion": (lambda one: without(one, "j0"), {"lost": 2}),
     "a job that is completed twice": (completed_again, {"ended twice": 1}),
     "a limit that is exceeded": (claimed_at_once, {"limits exceeded": 1}),
     "a token that is given twice": (tokened_alike, {"invariants broken": 1}),
+    "a job that begins before the job that it waits for has ended": (begun_early, {"invariants broken": 1}),
     "a broken invariant": (lambda one: replace(one, broken=["x"]), {"invariants broken": 1}),
     "a difference in the audit": (lambda one: replace(one, differences=["x"]), {"differences in the audit": 1}),
     "a worker that crashed": (lambda one: replace(one, crashes=["x"]), {"errors": 1}),
@@ -146,13 +156,38 @@ def test_the_last_line_says_what_was_found(evidence: Evidence) -> None:
     )
 
 
+def of_a_deployment(evidence: Evidence) -> Evidence:
+    """Let the first two jobs, of two shards, have the same token."""
+    notes = [replace_token(note, "7") if note.jid in ("j0", "j1") else note for note in evidence.notes]
+    return replace(evidence, notes=notes, layout=Layout(8))
+
+
+def replace_token(note: Note, token: str) -> Note:
+    return note._replace(token=token)
+
+
+def test_two_shards_may_issue_the_same_token_and_one_shard_may_not(evidence: Evidence) -> None:
+    layout = Layout(8)
+    assert layout.home("j0") != layout.home("j1")
+    assert not any("tokens" in one for one in judge(of_a_deployment(evidence)).found["invariants broken"])
+    alone = replace(of_a_deployment(evidence), layout=Layout(1))
+    assert any("tokens" in one for one in judge(alone).found["invariants broken"])
+
+
+def test_a_put_that_waits_longer_than_the_servers_are_away_is_told(evidence: Evidence) -> None:
+    slow = [one._replace(at=2.5, took=1.5) for one in evidence.acknowledged]
+    window = Window("master-killed", 2, 3, away=0.5)
+    found = stalls(replace(evidence, acknowledged=slow, windows=[window]))
+    assert found == {"master-killed": (1.5, 1.0)}
+
+
 def test_a_seed_draws_the_same_rounds_and_kinds() -> None:
     found = candidates("all") or pytest.skip(NOTHING_FOUND)
     drawn = [list(storm.rounds(40_000, 100, 5, chosen("all"), found)) for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert (sum(one.jobs for one in drawn[0]), sum(one.faults for one in drawn[0])) == (40_000, 100)
-    servers = len({one.program for one in found if one.program})
-    assert len({(one.world, one.program) for one in drawn[0]}) == 2 * servers
+    assert {one.world for one in drawn[0]} == set(WORLDS)
+    assert {one.program for one in drawn[0]} == {one.program for one in found if one.program}
 
 
 def test_an_unknown_kind_is_refused_with_those_that_exist() -> None:
@@ -170,3 +205,16 @@ def test_a_short_storm_loses_nothing() -> None:
         "storm: 150 jobs, 8 faults (seed 20): acknowledged 150, lost 0, ended twice 0, limits exceeded 0, invariants "
         "broken 0, differences in the audit 0, errors 0; declared lost 0"
     ), report.data
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_shards_that_move_and_masters_that_die_lose_nothing() -> None:
+    found = candidates("all") or pytest.skip(NOTHING_FOUND)
+    options = Options(quick=True, server="redis" if "redis" in found[0].name else "valkey", jobs=200, faults=4, seed=20)
+    report = storm_nodes.run(replace(options, kinds="shard-moved,master-killed"))
+    assert report.last.startswith(
+        "storm: 200 jobs, 4 faults (seed 20): acknowledged 200, lost 0, ended twice 0, limits exceeded 0, invariants "
+        "broken 0, differences in the audit 0, errors 0; declared lost"
+    ), report.data
+    assert all(verdict.met for verdict in report.verdicts), report.data

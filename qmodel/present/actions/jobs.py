@@ -59,10 +59,11 @@ def _put(fields: Fields) -> list[ops.Operation]:
 def _moved(fields: Fields, known: Sequence[replies.Job]) -> list[ops.Operation]:
     """Move a job: a failed one by a retry, another one by a put with all that it has."""
     queue = fields.needed("queue")
-    return [ops.RetryMany(jids=(job.jid,), to=queue) if job.state == "failed" else _again(job, queue) for job in known]
+    return [ops.RetryMany(jids=(job.jid,), to=queue) if job.state == "failed" else again(job, queue) for job in known]
 
 
-def _again(job: replies.Job, queue: str) -> ops.Put:
+def again(job: replies.Job, queue: str) -> ops.Put:
+    """Make a put of a job as it is, into a queue: what an existing job keeps is left out."""
     given = {name: _argument(name, job.option(name)) for name in OF_PUT if job.option(name) is not None}
     return ops.Put(queue, job.jid, job.klass, job.data, **given)
 

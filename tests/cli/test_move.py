@@ -1,0 +1,202 @@
+"""`qmodel move`: jobs move between namespaces and deployments, whoever dies in the middle."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from qmodel import Client
+from qmodel.cli import cli
+from qmodel.cli.moved_jobs import SameNamespace, move
+from qmodel.contract import operations as ops
+from tests.processes import started
+from tests.servers import ROOT, Server
+
+COUNT = 12
+
+
+def names() -> tuple[str, str]:
+    """Give the URLs of a namespace and of a deployment."""
+    name = uuid.uuid4().hex
+    return f"memory://{name}", f"memory://{name}d?shards=4"
+
+
+def run(url: str, *arguments: str) -> Result:
+    result = CliRunner().invoke(cli, ["--url", url, *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def fill(client: Client) -> list[str]:
+    """Put jobs that can be moved, in all states in which they can."""
+    queue = client.queues["mails"]
+    client.throttles["t{k}"].set(concurrency=1)
+    jobs = [queue.put("Send", {"n": n}, priority=n % 3, tags=["red"], retries=7) for n in range(COUNT)]
+    jobs += [queue.put("Send", {"n": n}, delay=3600 + n) for n in range(COUNT)]
+    jobs += [queue.put("Send", jid=f"t{n}{{k}}", throttles=["t{k}"], unique=f"u{n}{{k}}") for n in range(3)]
+    held = client.queues["mails"].pop(worker="parks")  # so that others of its throttle are parked
+    while held is not None and held.raw.throttles == ():
+        held.release()
+        held = client.queues["mails"].pop(worker="parks")
+    return [job.jid for job in jobs if held is None or job.jid != held.jid]
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["to a deployment", "and back"])
+def test_jobs_move_with_all_that_they_have(back: bool) -> None:
+    one, many = names()
+    source, target = (many, one) if back else (one, many)
+    with Client(source) as here, Client(target) as there:
+        jids = fill(here)
+        before = {job.jid: job for job in here.jobs.get_many(jids)}
+        done = run(source, "move", target)
+        assert done.exit_code == 0 and f"moved: {len(jids)}" in done.stdout and "left, running: 1" in done.stdout
+        assert here.jobs.get_many(jids) == []
+        for job in there.jobs.get_many(jids):
+            old = before.pop(job.jid)
+            assert (job.queue, job.klass, job.data) == (old.queue, old.klass, old.data)
+            assert (job.raw.priority, job.raw.tags, job.raw.retries) == (
+                old.raw.priority,
+                old.raw.tags,
+                old.raw.retries,
+            )
+            assert (job.raw.throttles, job.raw.unique) == (old.raw.throttles, old.raw.unique)
+            if old.state == "scheduled":
+                assert job.state == "scheduled" and job.raw.ready_at == old.raw.ready_at
+        assert not before
+
+
+def test_what_the_engine_ties_to_other_jobs_stays_and_ends_where_it_is() -> None:
+    one, many = names()
+    with Client(one, worker="w") as here, Client(many) as there:
+        queue = here.queues["mails"]
+        parent = queue.put("Send", jid="parent")
+        queue.put("Send", jid="child", depends=["parent"])
+        queue.put("Send", jid="other")
+        done = run(one, "move", many)
+        assert "moved: 1" in done.stdout and "left, waiting: 1" in done.stdout and "left, depends: 1" in done.stdout
+        assert there.jobs.get("other") is not None and parent.refresh().state == "waiting"
+
+
+def test_a_job_that_the_target_refuses_stays_as_it_was() -> None:
+    one, many = names()
+    with Client(one) as here, Client(many) as there:
+        queue = here.queues["mails"]
+        queue.put("Send", jid="a", unique="b")
+        queue.put("Send", {"mine": 1}, jid="taken")
+        there.queues["mails"].put("Send", {"yours": 1}, jid="taken")
+        done = run(one, "move", many)
+        assert done.exit_code == 1
+        assert "not moved: a: " in done.stderr and "not moved: taken: its id is taken there" in done.stderr
+        assert {here.jobs[jid].state for jid in ("a", "taken")} == {"waiting"}
+        assert there.jobs["taken"].data == {"yours": 1}
+
+
+def test_a_namespace_is_not_moved_into_itself() -> None:
+    one, _ = names()
+    assert run(one, "move", one).exit_code == 2
+    with Client(one) as here, Client(one) as again:
+        here.queues["mails"].put("Send", jid="a")
+        with pytest.raises(SameNamespace):
+            move(here, again)
+        assert here.jobs["a"].state == "waiting"
+
+
+# ---- deaths
+
+
+class Killed(Exception):
+    pass
+
+
+class Dies:
+    """A backend that dies before or after one of its calls."""
+
+    def __init__(self, backend: Any, lives: list[float]) -> None:
+        self._backend, self._lives = backend, lives
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def _call(self, call: Any, *given: Any) -> Any:
+        self._lives[0] -= 0.5
+        if self._lives[0] == 0:
+            raise Killed
+        found = call(*given)
+        self._lives[0] -= 0.5
+        if self._lives[0] == 0:
+            raise Killed
+        return found
+
+    def execute(self, *given: Any) -> Any:
+        return self._call(self._backend.execute, *given)
+
+    def execute_many(self, ops: Sequence[Any], *given: Any) -> list[Any]:
+        """Execute a part of them, one by one, before it dies."""
+        return [self.execute(op, *given) for op in ops]
+
+
+def perform(client: Client, done: Counter[str]) -> None:
+    """Do the next job."""
+    if job := client.queues["mails"].pop(worker="w"):
+        done[job.jid] += 1
+        job.complete()
+
+
+def test_whoever_dies_at_any_step_loses_no_job_and_doubles_none() -> None:
+    chance, deaths = random.Random(1), 0
+    for step in range(1, 90):
+        one, many = names()
+        done: Counter[str] = Counter()
+        with Client(one) as here, Client(many) as there:
+            jids = [here.queues["mails"].put("Send", delay=n % 2 * 3600).jid for n in range(8)]
+            lives = [step / 2]
+            for client in (here, there):
+                client.backend = Dies(client.backend, lives)
+            try:
+                move(here, there)
+            except Killed:
+                deaths += 1
+            for client in (here, there):
+                client.backend = client.backend._backend
+            perform(chance.choice((here, there)), done)
+            move(here, there)
+            assert here.execute(ops.Length("mails")) == 0
+            for job in there.jobs.get_many([jid for jid in jids if not done[jid]]):
+                job.promote()
+            while there.queues["mails"].counts.waiting:
+                perform(there, done)
+        assert done == Counter(jids), step
+    assert deaths > 40
+
+
+@pytest.mark.server
+def test_a_command_that_is_killed_is_begun_again(server: Server) -> None:
+    name = uuid.uuid4().hex
+    one, many = f"{server.url}?prefix={name}:", f"{server.url}?name={name}&shards=4"
+    with Client(one) as here, Client(many) as there:
+        queue = here.queues["mails"]
+        jids = [job.jid for job in queue.put_many([("Send", number) for number in range(1000)])]
+        command = [sys.executable, "-m", "qmodel", "--url", one, "move", many]
+        kills = 0
+        while there.queues["mails"].length() < len(jids) and kills < 4:
+            before = there.queues["mails"].length()
+            with started(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+                while there.queues["mails"].length() == before and process.poll() is None:
+                    time.sleep(0.002)
+                process.send_signal(signal.SIGKILL)
+            kills += process.returncode == -signal.SIGKILL
+        assert kills
+        assert run(one, "move", many, "--wait").exit_code == 0
+        assert here.queues["mails"].length() == 0
+        assert {job.jid for job in there.jobs.get_many(jids)} == set(jids)
+        assert there.queues["mails"].counts.waiting == len(jids)
