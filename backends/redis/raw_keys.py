@@ -281,7 +281,9 @@ class _Reader:
         return {
             "moment": moment,
             "parked": tuple((int(priority), int(member[:14]), member[14:]) for priority, member in parked),
-            "let": tuple((int(priority), int(member[:7]), member[7:]) for priority, member in let),
+            "let": tuple(
+                (int(priority), int(member[:14]), int(member[14:21]), member[21:]) for priority, member in let
+            ),
         }
 
     def throttles(self, owners: set[str]) -> dict[str, Record]:

@@ -83,7 +83,7 @@ function admission.passes(now, job, passed, holds)
   for _, name in ipairs(named) do
     local before = passed[name] or NONE
     if not holds and throttle ~= name then
-      before = sum(before, parked.admitted(job.queue, name, job.priority))
+      before = sum(before, parked.admitted(job.queue, name, job.priority, parked.turn(job)))
     end
     local opens = throttles.opens_at(now, name, cost, before, holds)
     if not holds and throttle ~= name and parked.is_behind(job, name) then
@@ -171,7 +171,7 @@ end
 
 -- Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room.
 local function admit_from(now, queue, name, passed, most, kept)
-  local waiting = parked.admitted(queue, name, '+inf')
+  local waiting = parked.admitted(queue, name, '+inf', throttles.NEVER)
   local before = sum(passed[name] or NONE, waiting)
   local through, opens = 0, 0
   for _, job in ipairs(parked.parked(queue, name, math.min(most, CHUNK))) do

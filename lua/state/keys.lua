@@ -33,7 +33,7 @@
 --   <p>q:<queue>-gates           zset: throttles with parked or admitted jobs, score when a pop checks (state/parked.lua)
 --   <p>q:<queue>-wake            list: one element for each wake-up not yet used; idle workers block on it
 --   <p>g:<queue>TAB<throttle>-parked   zset: jobs parked there; score priority, member <parked at sequence:14><jid>
---   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <cost:7><jid>
+--   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <since:14><cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
 --   <p>families                  text: the families of throttles (state/families.lua)

@@ -162,13 +162,19 @@ local function changed(queue, name)
   end
 end
 
+-- The turn of a job within its priority; a job that was not parked comes last.
+function parked.turn(job)
+  return tonumber(options.get(job, 'parked')) or throttles.NEVER
+end
+
 -- The position of a job among those parked.
 local function parked_at(job)
   return keys.member(options.get(job, 'parked'), job.jid)
 end
 
-local function let_at(job)
-  return string.sub('000000' .. throttles.cost(job), -7) .. job.jid
+-- The position of a job among those admitted, with its cost.
+local function admitted_at(job)
+  return keys.member(options.get(job, 'parked'), string.sub('000000' .. throttles.cost(job), -7) .. job.jid)
 end
 
 -- Park a job at the throttle that its option `gate` names, if it has one.
@@ -203,7 +209,7 @@ function parked.reserve(job)
   local name = options.get(job, 'gate')
   if name then
     entry(job.queue, name)
-    writes.put_off('ZADD', keys.parked(job.queue, name, '-let'), job.priority, let_at(job))
+    writes.put_off('ZADD', keys.parked(job.queue, name, '-let'), job.priority, admitted_at(job))
   end
 end
 
@@ -211,7 +217,7 @@ end
 function parked.unreserve(job)
   local name = options.get(job, 'gate')
   if name then
-    writes.put_off('ZREM', keys.parked(job.queue, name, '-let'), let_at(job))
+    writes.put_off('ZREM', keys.parked(job.queue, name, '-let'), admitted_at(job))
     changed(job.queue, name)
   end
 end
@@ -246,24 +252,35 @@ function parked.waiting(name, most)
   return found
 end
 
--- How many jobs of a queue a throttle has admitted that still wait, up to a priority, and their cost.
-function parked.admitted(queue, name, priority)
+-- How many admitted jobs of a queue still wait at a throttle, and their cost: those of a better priority, or with an
+-- earlier turn. All of them, if the turn is NEVER and the priority '+inf'.
+function parked.admitted(queue, name, priority, before)
   if not queues.has_parked(queue) then
     return {0, 0}
   end
-  local found =
-    writes.fetch('ZRANGEBYSCORE', keys.parked(queue, name, '-let'), '-inf', priority, 'LIMIT', 0, catalogue.most)
-  local spent = 0
-  for _, member in ipairs(found) do
-    spent = spent + tonumber(string.sub(member, 1, 7))
+  local key = keys.parked(queue, name, '-let')
+  local found = writes.fetch('ZRANGEBYSCORE', key, '-inf', priority, 'WITHSCORES', 'LIMIT', 0, catalogue.most)
+  local count, spent = 0, 0
+  for i = 1, #found, 2 do
+    if tonumber(string.sub(found[i], 1, 14)) < before or tonumber(found[i + 1]) < tonumber(priority) then
+      count = count + 1
+      spent = spent + tonumber(string.sub(found[i], 15, 21))
+    end
   end
-  return {#found, spent}
+  return {count, spent}
 end
 
--- Whether jobs of its queue, of the same priority or a better one, are parked at a throttle.
+-- Whether another job of its queue is parked at a throttle, with a better priority or an earlier turn.
 function parked.is_behind(job, name)
-  return queues.has_parked(job.queue)
-    and writes.fetch('ZCOUNT', keys.parked(job.queue, name, '-parked'), '-inf', job.priority) > 0
+  if not queues.has_parked(job.queue) then
+    return false
+  end
+  local first = writes.fetch('ZRANGE', keys.parked(job.queue, name, '-parked'), 0, 0, 'WITHSCORES')
+  if not first[1] then
+    return false
+  end
+  local ahead = tonumber(first[2]) - tonumber(job.priority)
+  return ahead < 0 or (ahead == 0 and tonumber(string.sub(first[1], 1, 14)) < parked.turn(job))
 end
 
 -- How many jobs of its queue come before a job that is parked at a throttle.

@@ -461,7 +461,8 @@ def each_throttle_knows_its_parked_jobs(s: Snapshot) -> Iterator[str]:
             throttled = job["state"] == "throttled"
             if not throttled and job["state"] != "waiting":
                 yield f"{jid} is {job['state']}, and at the throttle {options['gate']}"
-            place = (job["priority"], int(options["parked"] if throttled else options.get("cost", 1)), jid)
+            spent = () if throttled else (int(options.get("cost", 1)),)
+            place = (job["priority"], int(options["parked"]), *spent, jid)
             wanted[job["queue"], options["gate"], "parked" if throttled else "let", place] += 1
     found = Counter(
         (queue, name, which, place)

@@ -6,24 +6,26 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from qmodel.backends.bundle import FILES, read
 from qmodel.conformance.graph.alphabet import families
-from qmodel.conformance.graph.plan import ONE, TWO
+from qmodel.conformance.graph.plan import ONE, TWO, Run
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE
 from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
 from qmodel.model.state import completed
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import distil, graph, lua, model, python, readers, replay, suite
+from tools.mutation import distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
@@ -225,6 +227,26 @@ def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(on_lua: replay.Re
     assert text != read("state/failures")
     verdict = on_lua.judge_texts({"state/failures": text})
     assert not verdict.kills and "ql:failures" in verdict.silent
+
+
+def test_histories_of_shapes_are_kept_for_the_code_and_the_family_that_they_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Named("graph metadata 1x1 0", [Step(7, ops.Put("q", "a", "k", "", throttles=("t",)))])]
+    one, other = [Run(families()["metadata"], ONE)], [Run(families()["metadata"], TWO)]
+    assert kept.histories(one, lambda: found, tmp_path) == found
+    assert kept.histories(one, lambda: [], tmp_path) == found
+    assert kept.histories(other, lambda: [], tmp_path) == []
+    monkeypatch.setattr(kept, "_code", lambda: "changed")
+    assert kept.histories(one, lambda: [], tmp_path) == []
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_histories_that_json_does_not_hold_are_not_kept(tmp_path: Path) -> None:
+    found = [Named("graph metadata 1x1 0", [Step(7, ops.Put("q", "a", "k", "", tags=["list"]))])]  # type: ignore[arg-type]
+    run = [Run(families()["metadata"], ONE)]
+    assert kept.histories(run, lambda: found, tmp_path) == found
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])

@@ -6,6 +6,7 @@ Every scene is played on the model and, if lupa is installed, on the Lua library
 from __future__ import annotations
 
 import importlib.util
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -201,6 +202,55 @@ def test_a_parked_job_is_not_overtaken_by_a_later_one(scene: Throttled) -> None:
     for now, then in zip("bcd", "cde", strict=True):
         scene.finish(now)
         assert scene.given() == then
+
+
+def test_jobs_with_two_throttles_never_wait_for_each_other(scene: Throttled) -> None:
+    """Each was admitted by one throttle and met the room that the other throttle had reserved for the other job."""
+    scene.limit("x", concurrency=1)
+    scene.limit("y", concurrency=1)
+    scene.jobs("ab", throttles=("x", "y"))
+    scene.jobs("c", throttles=("y", "x"))
+    assert scene.given(2) == "a"
+    scene.jobs("d", throttles=("x", "y"))
+    for jid in "abc":
+        scene.finish(jid)
+        assert scene.given(1) == chr(ord(jid) + 1)
+
+
+def test_no_turn_at_another_throttle_is_lost(scene: Throttled) -> None:
+    """A job that was parked first is claimed first, wherever it and the others are parked."""
+    for name in "xy":
+        scene.limit(name, concurrency=1)
+    scene.put("h", throttles=("x",))
+    scene.put("i", throttles=("y",))
+    assert scene.given(2) == "hi"
+    scene.put("a", throttles=("x", "y"))
+    scene.put("b", throttles=("y",))
+    scene.put("c", throttles=("y",), priority=-1)
+    assert scene.given(3) == ""
+    scene.finish("h")
+    scene.finish("i")
+    assert scene.given(1) == "c"
+    scene.finish("c")
+    assert scene.given(2) == "a"
+    scene.finish("a")
+    assert scene.given(2) == "b"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_queue_without_running_jobs_hands_out_one_that_waits_at_open_throttles(scene: Throttled, seed: int) -> None:
+    drawn = random.Random(seed)
+    for name in "xy":
+        scene.limit(name, concurrency=1)
+    held = ""
+    for jid in "abcdefghijklmnopqrstuvwxyz":
+        scene.put(jid, throttles=drawn.choice((("x", "y"), ("y", "x"), ("x",), ("y",))))
+        if held and drawn.random() < 0.7:
+            scene.finish(held[0])
+            held = held[1:]
+        given = scene.given(drawn.choice((1, 2)))
+        assert held or given
+        held += given
 
 
 def test_a_job_of_high_cost_is_not_starved_by_cheap_ones(scene: Throttled) -> None:

@@ -103,7 +103,7 @@ def distilled(jobs: int, budget: int, seconds: float = 1e9) -> str:
     recorded = replay.Recording(named)
     kills = _learn(there, recorded, learnt, jobs, seconds)
     chosen = distil.choose(named, kills | distil.lines(recorded), budget - len(there.steps), distil.lines(there))
-    found += distil.vectors(named, chosen)
+    found += [one for one in distil.vectors(named, chosen) if one.id not in ids]
     about = {"learnt_from": len(kills), **_power(_recorded(found), recorded, held_out, jobs)}
     distil.FILE.write_text(vectors.dumps(found, "core", power=about), encoding="utf-8")
     return f"{distil.FILE}: {about}"

@@ -32,7 +32,7 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.replay import GENERATED, Kill, Recording, Verdict
 
 FILE = path_of("core")
-OPERATIONS = 5500
+OPERATIONS = 6500
 """About how many operations all vectors may have."""
 
 LEARNT = 2500

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qmodel.conformance.compare.runner import draw
 from qmodel.conformance.graph import plan
 from qmodel.conformance.graph.alphabet import explored
@@ -11,6 +13,7 @@ from qmodel.conformance.graph.shapes import Shapes
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
+from tools.mutation import kept
 
 HISTORIES = 300
 STEPS = 60
@@ -33,9 +36,10 @@ def quick() -> list[Named]:
 
 
 def shapes() -> list[Named]:
-    """Search each family with one job, and for a while with two; give a history for each shape of edge. Takes minutes.
+    """Search each family with one job, and for a while with two; give a history for each shape of edge.
 
-    A family with a budget of its own has no histories: elsewhere its operations would have the usual one.
+    Takes minutes, or seconds when the code is that of the last time (`kept.py`). A family with a budget of its own has
+    no histories: elsewhere its operations would have the usual one.
     """
     found: list[Named] = []
     for name, family in explored().items():
@@ -46,11 +50,16 @@ def shapes() -> list[Named]:
 
 def shapes_of(name: str) -> list[Named]:
     """Do the same for one family."""
-    family, seen = explored()[name], Shapes()
-    found: list[Named] = []
-    for scope in (plan.ONE, plan.TWO):
-        if scope.jobs <= max(family.scope.jobs, 1):
-            search = Search(family, scope, LuaCorner(), shapes=seen, edges=SHAPE_EDGES)
-            search.run()
-            found += [Named(f"graph {name} {scope} {n}", steps) for n, steps in enumerate(search.histories())]
+    family = explored()[name]
+    scopes = [scope for scope in (plan.ONE, plan.TWO) if scope.jobs <= max(family.scope.jobs, 1)]
+    runs = [plan.Run(family, scope, SHAPE_EDGES) for scope in scopes]
+    return kept.histories(runs, lambda: _searched(runs))
+
+
+def _searched(runs: Sequence[plan.Run]) -> list[Named]:
+    seen, found = Shapes(), list[Named]()
+    for family, scope, edges, _ in runs:
+        search = Search(family, scope, LuaCorner(), shapes=seen, edges=edges)
+        search.run()
+        found += [Named(f"graph {family.name} {scope} {n}", steps) for n, steps in enumerate(search.histories())]
     return found

@@ -236,14 +236,21 @@ def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:
 
 
 def parked(value: dict[str, ParkedJobs], queue: Queue, form: Form) -> list[Any]:
-    """Write the throttles of a queue with parked jobs, and the order in which a pop looks at several that are due."""
+    """Write the throttles of a queue with parked jobs; of several also the order in which a pop looks at those that are
+    due, and the order of the turns of their jobs.
+    """
     since = sorted({entry.moment for entry in value.values() if entry.moment <= form.now} - {0})
     ordered = [
         (name, since.index(entry.moment) if entry.moment else -1)
         for name, entry in value.items()
         if entry.moment <= form.now
     ]
-    return [*each(value, queue, form), *(sorted(ordered) if len(ordered) > 1 else ())]
+    turns = sorted((since, jid) for one in value.values() for _, since, *_, jid in (*one.parked, *one.admitted))
+    return [
+        *each(value, queue, form),
+        *(sorted(ordered) if len(ordered) > 1 else ()),
+        *([jid for _, jid in turns] if len(value) > 1 else ()),
+    ]
 
 
 def due(value: int, _parked: ParkedJobs, form: Form) -> str:

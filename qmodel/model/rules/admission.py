@@ -2,7 +2,7 @@
 
 All throttles of a job are checked before any is charged, so a closed throttle costs the others nothing. A job that
 meets a closed throttle is parked there, behind the parked jobs of its queue and priority. A parked job keeps its turn:
-later jobs queue behind it, even after it was admitted and waits for its claim.
+later jobs queue behind it, even after it was admitted and waits for its claim. It has the same turn at all throttles.
 
 Pops of a queue admit its parked jobs; a job that frees capacity does not. So a queue that is paused, or has no worker,
 reserves nothing, and a throttle that opens with time needs no one to open it.
@@ -76,7 +76,7 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
     for name in named:
         before = passed.get(name, NONE)
         if not holds and throttle != name:
-            before = _sum(before, parked.admitted(store, job.queue, name, job.priority))
+            before = _sum(before, parked.admitted(store, job.queue, name, job.priority, parked.turn(job)))
         opens = throttles.opens_at(store, now, name, cost, before, holds)
         if not holds and throttle != name and parked.is_behind(store, job, name):
             opens = NEVER
@@ -170,7 +170,7 @@ def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) 
 
 def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, most: int, kept: int) -> int:
     """Admit the first jobs parked at a throttle, as far as it has room; then note when there may be more room."""
-    waiting = parked.admitted(store, queue, name, float("inf"))
+    waiting = parked.admitted(store, queue, name, float("inf"), NEVER)
     before = _sum(passed.get(name, NONE), waiting)
     through, opens = 0, 0
     for job in parked.parked(store, queue, name, min(most, CHUNK)):

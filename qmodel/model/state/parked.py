@@ -7,6 +7,10 @@ changed.
 An admitted job is in its queue's order like any other. It is remembered here until it is claimed, or leaves the order,
 for two reasons: what it will take is not given to others, and later jobs do not overtake it.
 
+A job has one turn at all throttles that it names: its priority, then the sequence at which it was first parked. Others
+come before it only by an earlier turn. Otherwise two jobs with two throttles could each wait for the room that the
+other's throttle has reserved, for ever.
+
 The option `gate` of a job names the throttle at which it is parked, or that has admitted it; the options and the keys
 in Redis keep that name.
 """
@@ -132,9 +136,19 @@ def _changed(store: Store, queue: str, name: str) -> None:
             del store.queues[queue].parked[name]
 
 
+def turn(job: Job) -> int:
+    """The turn of a job within its priority; a job that was not parked comes last."""
+    return int(options.get(job, "parked") or NEVER)
+
+
 def _parked_at(job: Job) -> tuple[int, int, str]:
     """The position of a job among those parked."""
-    return job.priority, int(options.get(job, "parked") or 0), job.jid
+    return job.priority, turn(job), job.jid
+
+
+def _admitted_at(job: Job) -> tuple[int, int, int, str]:
+    """The position of a job among those admitted, with its cost."""
+    return job.priority, turn(job), cost(job), job.jid
 
 
 def park(store: Store, job: Job) -> None:
@@ -164,14 +178,14 @@ def reserve(store: Store, job: Job) -> None:
     """Remember that a throttle has admitted a ready job, if one has."""
     name = options.get(job, "gate")
     if name is not None:
-        _entry(store, job.queue, name).admitted.add((job.priority, cost(job), job.jid))
+        _entry(store, job.queue, name).admitted.add(_admitted_at(job))
 
 
 def unreserve(store: Store, job: Job) -> None:
     """Forget that a throttle has admitted a job."""
     name = options.get(job, "gate")
     if name is not None:
-        store.queues[job.queue].parked[name].admitted.remove((job.priority, cost(job), job.jid))
+        store.queues[job.queue].parked[name].admitted.remove(_admitted_at(job))
         _changed(store, job.queue, name)
 
 
@@ -195,17 +209,20 @@ def waiting(store: Store, name: str, most: int) -> list[tuple[int, str]]:
     return found
 
 
-def admitted(store: Store, queue: str, name: str, priority: float) -> Before:
-    """How many jobs of a queue a throttle has admitted that still wait, up to a priority, and their cost."""
+def admitted(store: Store, queue: str, name: str, priority: float, before: int) -> Before:
+    """How many admitted jobs of a queue still wait at a throttle, and their cost, if their priority is better or their
+    turn earlier.
+    """
     entry = queues.of(store, queue).parked.get(name)
     found = entry.admitted.until(priority, MOST) if entry is not None else []
-    return len(found), sum(spent for _, spent, _ in found)
+    costs = [spent for other, since, spent, _ in found if since < before or other < priority]
+    return len(costs), sum(costs)
 
 
 def is_behind(store: Store, job: Job, name: str) -> bool:
-    """Whether jobs of its queue, of the same priority or a better one, are parked at a throttle."""
+    """Whether another job of its queue is parked at a throttle, with a better priority or an earlier turn."""
     entry = queues.of(store, job.queue).parked.get(name)
-    return entry is not None and entry.parked.count_until(job.priority) > 0
+    return entry is not None and bool(entry.parked) and entry.parked[0][:2] < (job.priority, turn(job))
 
 
 def ahead(store: Store, job: Job) -> int:

@@ -63,8 +63,8 @@ class Job:
 class ParkedJobs:
     """The jobs of a queue that are parked at a throttle, and the admitted ones that still wait for their claim.
 
-    Parked jobs are ordered by priority, then by the sequence at which each was first parked. Admitted jobs are ordered
-    by priority, and have their cost.
+    Both are ordered by priority, then by the sequence at which each job was first parked. Admitted jobs have their
+    cost.
     """
 
     __slots__ = ("admitted", "moment", "parked")
@@ -72,7 +72,7 @@ class ParkedJobs:
     def __init__(self) -> None:
         self.moment = NEVER
         self.parked: Ordered[tuple[int, int, str]] = Ordered()
-        self.admitted: Ordered[tuple[int, int, str]] = Ordered()
+        self.admitted: Ordered[tuple[int, int, int, str]] = Ordered()
 
 
 class Queue:
