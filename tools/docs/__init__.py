@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tools import lua_catalogue, sync_client
 from tools.architecture.picture import svg as architecture_picture
-from tools.docs import kit, overview, proof, violation
+from tools.docs import http, kit, overview, proof, violation
 from tools.docs.architecture import markdown as architecture_page
 from tools.docs.client import markdown as client_page
 from tools.docs.reference import as_json
@@ -39,6 +39,7 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/catalogue.json": as_json,
     "docs/wire.md": wire_page,
     "docs/reference/client.md": client_page,
+    "docs/reference/http.md": http.markdown,
     "docs/states.md": states_page,
     "docs/states.svg": svg,
     "docs/overview.svg": overview.svg,
