@@ -67,6 +67,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 """The commands that `qmodel --help` explains, each with a sentence."""
 
 MORE: Final[dict[str, str]] = {
+    "types": "Show counts, waits, runs and failures by job type.",
     "flow": "Show a job's flow, with the dependencies between its jobs, as text or as a picture.",
     "run": "Execute a history: JSON lines, one operation each.",
     "outbox": "Put the jobs that transactions have written into a table of a database.",

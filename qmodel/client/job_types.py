@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from qmodel.contract.events import Event
 
@@ -147,3 +147,12 @@ def _figures(klass: str, one: _Seen, minutes: float) -> TypeFigures:
         groups=tuple(groups),
         **counts,
     )
+
+
+def as_json(found: JobTypes) -> dict[str, Any]:
+    """Write the figures as JSON's types, as HTTP and the command line show them."""
+    types = [
+        {**one._asdict(), "wait": one.wait._asdict(), "run": one.run._asdict(), "groups": dict(one.groups)}
+        for one in found.types
+    ]
+    return {**found._asdict(), "types": types}

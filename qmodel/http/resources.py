@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from qmodel.client import job_types
 from qmodel.client.convert import encode
-from qmodel.client.job_types import JobTypes
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
@@ -223,16 +222,7 @@ async def types(call: Call) -> Any:
     if given or not text.isdecimal() or not 1 <= int(text) <= MOST_EVENTS:
         sentence = f"The only argument is events, a whole number from 1 to {MOST_EVENTS}."
         raise Problem("UNKNOWN_ARGUMENT", sentence, "Leave it out, or give another number.")
-    return of_types(await call.client.job_types(int(text)))
-
-
-def of_types(found: JobTypes) -> dict[str, Any]:
-    """Write the figures of job types as JSON."""
-    types = [
-        {**one._asdict(), "wait": one.wait._asdict(), "run": one.run._asdict(), "groups": dict(one.groups)}
-        for one in found.types
-    ]
-    return {**found._asdict(), "types": types}
+    return job_types.as_json(await call.client.job_types(int(text)))
 
 
 # ---- queues
