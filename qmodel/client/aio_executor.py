@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, open_async_backend
-from qmodel.client.cursor import Cursor, cursor_of, merged
+from qmodel.client.cursor import Cursor, Place, cursor_of, merged, number_of
 from qmodel.client.homes import Homes, homes_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -106,9 +106,7 @@ class AsyncExecutor:
             async for event in self._events_of_shards(cursor_of(after)):
                 yield event
             return
-        if isinstance(after, Cursor):
-            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
-        seq = after
+        seq = number_of(after)
         while page := await self.execute(ops.Events(seq, MOST, epoch)):
             for event in page:
                 seq, epoch = event.seq, event.epoch
@@ -140,6 +138,26 @@ class AsyncExecutor:
             for shard, event in merged(pages):
                 cursor.move(shard, event)
                 yield event
+
+    async def _journal_of_shards(self, cursor: Cursor, page: int) -> AsyncIterator[replies.Recorded]:
+        cursor.begin(len(self.shards))
+        more = True
+        while more:
+            calls = [Call(at, ops.Journal(place.seq, page, place.epoch)) for at, place in enumerate(cursor.places)]
+            pages = await self._execute_calls(calls)
+            more = any(pages)
+            for shard, found in enumerate(pages):
+                for entry in found:
+                    cursor.places[shard] = Place(entry.number, entry.epoch)
+                    yield entry
+
+    async def _messages_of_shards(self, cursor: Cursor, count: int) -> list[replies.Message]:
+        cursor.begin(len(self.shards))
+        calls = [Call(at, ops.Messages(place.seq, count)) for at, place in enumerate(cursor.places)]
+        found = merged(await self._execute_calls(calls))[:count]
+        for shard, message in found:
+            cursor.places[shard] = Place(message.seq)
+        return [message for _, message in found]
 
     async def _execute_calls(self, calls: list[Call]) -> list[Any]:
         """Execute operations in given shards; raise the first refusal."""

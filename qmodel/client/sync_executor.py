@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from qmodel import runtime
 from qmodel.backends import Backend, open_backend
-from qmodel.client.cursor import Cursor, cursor_of, merged
+from qmodel.client.cursor import Cursor, Place, cursor_of, merged, number_of
 from qmodel.client.homes import Homes, homes_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -109,9 +109,7 @@ class Executor:
             for event in self._events_of_shards(cursor_of(after)):
                 yield event
             return
-        if isinstance(after, Cursor):
-            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
-        seq = after
+        seq = number_of(after)
         while page := self.execute(ops.Events(seq, MOST, epoch)):
             for event in page:
                 seq, epoch = event.seq, event.epoch
@@ -143,6 +141,26 @@ class Executor:
             for shard, event in merged(pages):
                 cursor.move(shard, event)
                 yield event
+
+    def _journal_of_shards(self, cursor: Cursor, page: int) -> Iterator[replies.Recorded]:
+        cursor.begin(len(self.shards))
+        more = True
+        while more:
+            calls = [Call(at, ops.Journal(place.seq, page, place.epoch)) for at, place in enumerate(cursor.places)]
+            pages = self._execute_calls(calls)
+            more = any(pages)
+            for shard, found in enumerate(pages):
+                for entry in found:
+                    cursor.places[shard] = Place(entry.number, entry.epoch)
+                    yield entry
+
+    def _messages_of_shards(self, cursor: Cursor, count: int) -> list[replies.Message]:
+        cursor.begin(len(self.shards))
+        calls = [Call(at, ops.Messages(place.seq, count)) for at, place in enumerate(cursor.places)]
+        found = merged(self._execute_calls(calls))[:count]
+        for shard, message in found:
+            cursor.places[shard] = Place(message.seq)
+        return [message for _, message in found]
 
     def _execute_calls(self, calls: list[Call]) -> list[Any]:
         """Execute operations in given shards; raise the first refusal."""
