@@ -128,12 +128,16 @@ class AsyncExecutor:
                 break
         return found[-count:]
 
+    async def pages_of_events(self, cursor: Cursor) -> list[Any]:
+        """Read a page of the events of each shard, from a place on. A shard gives the refusal `FORKED` in its place."""
+        calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
+        return await self._replies_of(calls)
+
     async def _events_of_shards(self, cursor: Cursor) -> AsyncIterator[Event]:
         cursor.begin(len(self.shards))
         more = True
         while more:
-            calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
-            pages = await self._execute_calls(calls)
+            pages = _accepted(await self.pages_of_events(cursor))
             more = any(len(page) == MOST for page in pages)
             for shard, event in merged(pages):
                 cursor.move(shard, event)
@@ -161,12 +165,12 @@ class AsyncExecutor:
 
     async def _execute_calls(self, calls: list[Call]) -> list[Any]:
         """Execute operations in given shards; raise the first refusal."""
+        return _accepted(await self._replies_of(calls))
+
+    async def _replies_of(self, calls: list[Call]) -> list[Any]:
         backend: Any = getattr(self.backend, "backend", self.backend)  # reads need no confirmation
-        replies: list[Any] = await backend.execute_calls(calls)
-        for reply in replies:
-            if type(reply) is Refusal:
-                raise error_of(reply)
-        return replies
+        found: list[Any] = await backend.execute_calls(calls)
+        return found
 
     async def cursor(self) -> Cursor:
         """Give the place of the newest event of each shard. `follow` from there gives only later events."""
@@ -206,3 +210,11 @@ class AsyncExecutor:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {type(self.backend).__name__}>"
+
+
+def _accepted(replies: list[Any]) -> list[Any]:
+    """Give replies; raise the first refusal."""
+    for reply in replies:
+        if type(reply) is Refusal:
+            raise error_of(reply)
+    return replies

@@ -131,12 +131,16 @@ class Executor:
                 break
         return found[-count:]
 
+    def pages_of_events(self, cursor: Cursor) -> list[Any]:
+        """Read a page of the events of each shard, from a place on. A shard gives the refusal `FORKED` in its place."""
+        calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
+        return self._replies_of(calls)
+
     def _events_of_shards(self, cursor: Cursor) -> Iterator[Event]:
         cursor.begin(len(self.shards))
         more = True
         while more:
-            calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
-            pages = self._execute_calls(calls)
+            pages = _accepted(self.pages_of_events(cursor))
             more = any(len(page) == MOST for page in pages)
             for shard, event in merged(pages):
                 cursor.move(shard, event)
@@ -164,12 +168,12 @@ class Executor:
 
     def _execute_calls(self, calls: list[Call]) -> list[Any]:
         """Execute operations in given shards; raise the first refusal."""
+        return _accepted(self._replies_of(calls))
+
+    def _replies_of(self, calls: list[Call]) -> list[Any]:
         backend: Any = getattr(self.backend, "backend", self.backend)  # reads need no confirmation
-        replies: list[Any] = backend.execute_calls(calls)
-        for reply in replies:
-            if type(reply) is Refusal:
-                raise error_of(reply)
-        return replies
+        found: list[Any] = backend.execute_calls(calls)
+        return found
 
     def cursor(self) -> Cursor:
         """Give the place of the newest event of each shard. `follow` from there gives only later events."""
@@ -209,3 +213,11 @@ class Executor:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {type(self.backend).__name__}>"
+
+
+def _accepted(replies: list[Any]) -> list[Any]:
+    """Give replies; raise the first refusal."""
+    for reply in replies:
+        if type(reply) is Refusal:
+            raise error_of(reply)
+    return replies

@@ -15,14 +15,12 @@ from typing import Any
 from qmodel.client.aio import AsyncClient
 from qmodel.client.cursor import Cursor, merged
 from qmodel.client.spans import Spans
-from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError, Forked, RefusedError, error_of
 from qmodel.http.api import Api
 from qmodel.http.event_texts import RETRY_MS, Wanted, line, not_an_id, sleep, trimmed
-from qmodel.model.deployment.plans import Call
 from qmodel.wire.plain import plain
 
 
@@ -44,7 +42,7 @@ async def shard_messages(api: Api, places: Places, wanted: Wanted) -> AsyncItera
     while not api.closing.is_set():
         try:
             async with asyncio.timeout(api.limits.answer_seconds):
-                pages = await places.pages(api.client)
+                pages = await api.client.pages_of_events(places.cursor)
                 quiet = not any(pages) and places.patience(api.limits.alive_seconds) <= 0
                 newest = await api.client.cursor() if quiet else None
         except (ConnectError, TimeoutError):
@@ -68,23 +66,22 @@ class Places:
         self._since = time.monotonic()
 
     @property
+    def cursor(self) -> Cursor:
+        """The places."""
+        return Cursor((one.after, one.epoch) for one in self._read)
+
+    @property
     def id(self) -> str:
         """The id of the last message."""
-        return str(Cursor((one.after, one.epoch) for one in self._read))
+        return str(self.cursor)
 
     @property
     def count(self) -> int:
         """The number of events up to here, in all shards."""
         return sum(one.after for one in self._read)
 
-    async def pages(self, client: AsyncClient) -> list[Any]:
-        """Read the next events of each shard; a shard that has forked gives a refusal."""
-        backend: Any = client.backend
-        calls = [Call(shard, ops.Events(one.after, MOST, one.epoch)) for shard, one in enumerate(self._read)]
-        return list(await backend.execute_calls(calls))
-
     def read(self, pages: list[Any], wanted: Wanted) -> str:
-        """Advance past pages of events; give the messages of those that the filter takes, and of what was lost."""
+        """Advance past pages of events; give the messages that the filter takes, and those about lost events."""
         text = ""
         for shard, page in enumerate(pages):
             if type(page) is Refusal:
