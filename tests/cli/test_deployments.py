@@ -103,8 +103,9 @@ def test_the_doctor_names_a_damaged_shard(url: str, full: Client) -> None:
 
 
 def test_a_command_of_one_namespace_says_what_to_give(url: str, full: Client) -> None:
-    refused = run(url, "audit", "--follow")
-    assert refused.exit_code == 2 and "give the URL of a shard" in refused.output
+    for command in (("audit", "--follow"), ("reconcile", "archive")):
+        refused = run(url, *command)
+        assert refused.exit_code == 2 and "give the URL of a shard" in refused.output
 
 
 def test_each_shard_is_audited_by_itself(url: str, client: Client, tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_each_shard_is_audited_by_itself(url: str, client: Client, tmp_path: Pat
     (tmp_path / f"state.{shard}").rename(tmp_path / "kept")
     (tmp_path / f"state.{shard}").write_bytes((tmp_path / f"state.{(shard + 1) % 4}").read_bytes())
     wrong = run(url, "audit", "--from", str(file), "--state")
-    assert wrong.exit_code == 1 and f"shard {shard}: " in wrong.output
+    assert wrong.exit_code == 1 and f"shard {shard}: " in wrong.output and "up to" in wrong.output
 
 
 def test_the_exporter_adds_up_all_shards(full: Client) -> None:
