@@ -24,9 +24,11 @@ from bench.machine import candidates
 from bench.report import Report, Table
 from bench.report import Verdict as Target
 from bench.storm.evidence import Evidence
-from bench.storm.faults import DEPLOYMENTS, KINDS, Fault, chosen
+from bench.storm.faults import Fault
+from bench.storm.kinds import KINDS, chosen
 from bench.storm.oracles import COUNTED, Verdict, judge, stalls
 from bench.storm.rounds import SHOWN, Round, played
+from bench.storm.shard_faults import DEPLOYMENTS
 from bench.storm.sharded import Sharded, Unconfirmed
 from tests.servers import Candidate
 
@@ -163,6 +165,8 @@ def _report(called: str, options: Options, storm: Storm) -> Report:
     for kind, (longest, beyond) in sorted(storm.longest.items()):
         tables[0].add(kind, f"{longest:.2f}", f"{beyond:.2f}")
     for title, counted in (("Faults", storm.struck), ("Errors", storm.raised), ("Events", storm.events)):
+        if not counted:
+            continue
         tables.append(Table(title, ["", title.lower()]))
         for kind, count in sorted(counted.items()):
             tables[-1].add(kind, f"{count:,}")

@@ -14,16 +14,14 @@ import redis
 
 from bench.storm.evidence import Window
 from bench.storm.load import GRACE_MS, LEASE_MS, SORTS, Workers
-from bench.storm.sharded import SHARDS, Sharded
-from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, World, until
+from bench.storm.world import GO_ON, STOP, Cluster, Node, Pair, until
 
 EVERYSEC_SECONDS = 3.0
 """How much an `appendfsync everysec` may lose: a write waits for up to two seconds for the one before."""
 
 WITHOUT_CONFIRM = "failover without confirm"
 
-DEPLOYMENTS = frozenset(("deployment", "deployment-unconfirmed"))
-EVERYWHERE = frozenset(("pair", "cluster")) | DEPLOYMENTS
+EVERYWHERE = frozenset(("pair", "cluster", "deployment", "deployment-unconfirmed"))
 
 UNCONFIRMED = frozenset(("NotConfirmed",))
 """What a client that asks for confirmation may hear at any fault: it is told the truth, and asks again."""
@@ -415,69 +413,3 @@ class SlotMoved(Fault):
             source.raw.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 20_000, "KEYS", *keys)
         for node in (target, source, *(one for one in world.nodes if one not in (source, target))):
             node.raw.execute_command("CLUSTER", "SETSLOT", slot, "NODE", world.id_of(target))
-
-
-# ---- the deployment
-
-
-class ShardMoved(Fault):
-    """The slot of a shard moves to another master: in one step where the server can (Valkey 9), or key by key."""
-
-    name = "shard-moved"
-    worlds = DEPLOYMENTS
-
-    def draw(self) -> None:
-        self.details["shard"] = self.chance.randrange(SHARDS)
-        self.details["atomic"] = self.chance.random() < 0.5
-
-    def strike(self) -> None:
-        world: Sharded = self.world
-        prefix, began = world.prefixes[self.details["shard"]], time.monotonic()
-        if not self.details["atomic"] or not world.cluster.move_at_once(prefix):
-            self.details["atomic"] = False
-            with world.cluster.moving(prefix):
-                pass
-        self.away = time.monotonic() - began
-
-
-class MasterKilled(Fault):
-    """A master is killed. The cluster promotes its replica; the old master comes back, and follows the new one."""
-
-    name = "master-killed"
-    worlds = DEPLOYMENTS
-
-    def draw(self) -> None:
-        self.details["shard"] = self.chance.randrange(SHARDS)
-
-    def before(self) -> None:
-        self.loses, self.loses_since = WITHOUT_CONFIRM, self.world.synced()
-
-    def strike(self) -> None:
-        world: Sharded = self.world
-        self.away = world.fail_over(world.prefixes[self.details["shard"]])
-
-
-KINDS: dict[str, type[Fault]] = {
-    kind.name: kind
-    for kind in (
-        ServerKilled, ServerKilledEverysec, ServerStopped, FunctionsFlushed, WorkerKilled, WorkerStopped, Cut,
-        RepliesLost, Delayed, ReadOnly, OutOfMemory, FullDisk, Denied, Switchover, Failover, ReplicaStopped, SlotMoved,
-        ShardMoved, MasterKilled,
-    )
-}  # fmt: skip
-
-
-def chosen(wanted: str) -> list[type[Fault]]:
-    """Give the kinds of a list with commas; nothing and `all` mean all. Raises KeyError for an unknown kind."""
-    if wanted in ("", "all"):
-        return list(KINDS.values())
-    return [KINDS[name] for name in wanted.split(",")]
-
-
-def deck(kinds: list[type[Fault]], world: type[World] | Any, count: int, chance: random.Random) -> list[type[Fault]]:
-    """Draw kinds for a world, each about equally often."""
-    fit = [kind for kind in kinds if world.kind in kind.worlds]
-    found: list[type[Fault]] = []
-    while len(found) < count:
-        found += chance.sample(fit, len(fit))
-    return found[:count]

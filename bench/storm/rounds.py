@@ -18,7 +18,7 @@ from typing import NamedTuple, TextIO
 
 import redis
 
-from bench.storm import faults as kinds
+from bench.storm import kinds
 from bench.storm.evidence import Evidence, Note, Window, read_notes
 from bench.storm.faults import Fault
 from bench.storm.line import Network

@@ -40,6 +40,8 @@ def _answer(engine: OrderedEngine, root: str, namespace: str | None) -> None:
     from qmodel.pipeline.statistics.reconcile import kept_since, reconcile
 
     at = session()
+    if at.client.shards:
+        raise click.UsageError("This compares one namespace: give the URL of a shard, with its prefix.")
     archive, name = opened(root, EVENTS), namespace or namespace_of(at.client)
     fold = fold_of(engine, archive, name, kept_since(at.client))
     try:

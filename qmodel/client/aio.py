@@ -35,7 +35,7 @@ from qmodel.client.convert import (
     names_of,
     seconds_of,
 )
-from qmodel.client.cursor import Cursor, cursor_of
+from qmodel.client.cursor import Cursor, cursor_of, number_of
 from qmodel.client.defaults import BY_HAND, KEEP, LONGEST_SLEEP, SEARCH_PAGE
 from qmodel.client.failure import failure_of, note_lost
 from qmodel.client.fields import AsyncJobFields
@@ -131,9 +131,14 @@ class AsyncClient(AsyncExecutor):
         """
         return int(await self.execute(new_message(subject, data, text=text, delay=delay)))
 
-    async def messages(self, after: int = 0, count: int = 25) -> list[replies.Message]:
-        """List the kept messages after a number, oldest first."""
-        return list(await self.execute(ops.Messages(after, count)))
+    async def messages(self, after: int | Cursor = 0, count: int = 25) -> list[replies.Message]:
+        """List the kept messages after a number, oldest first.
+
+        In a deployment each shard numbers its messages: pass a Cursor, which moves with what is listed.
+        """
+        if self.shards:
+            return await self._messages_of_shards(cursor_of(after), count)
+        return list(await self.execute(ops.Messages(number_of(after), count)))
 
     async def trim(self, count: int = MOST) -> int:
         """Delete up to `count` (at most 1000) of the oldest kept messages; give the number deleted.
@@ -330,7 +335,7 @@ class AsyncClient(AsyncExecutor):
             job._ended(state, result=op.result)
 
     async def journal(
-        self, after: int = 0, page: int = MOST, *, epoch: int | None = None
+        self, after: int | Cursor = 0, page: int = MOST, *, epoch: int | None = None
     ) -> AsyncIterator[replies.Recorded]:
         """Iterate over the journal's entries after a number, oldest first, up to the newest; `page` per round trip.
 
@@ -338,10 +343,18 @@ class AsyncClient(AsyncExecutor):
         no longer kept (option max-journal). To go on later, pass the number and the epoch of the last entry seen. Of
         heavy entries fewer come in a round trip. Raises Forked if that entry is not part of the server's history any
         more, because the server lost the end of its log.
+
+        In a deployment each shard has a journal: pass a Cursor, which moves with each entry. The entries of a shard
+        come in their order, those of all shards page by page.
         """
-        while found := await self.execute(ops.Journal(after, page, epoch)):
+        if self.shards:
+            async for entry in self._journal_of_shards(cursor_of(after), page):
+                yield entry
+            return
+        number = number_of(after)
+        while found := await self.execute(ops.Journal(number, page, epoch)):
             for entry in found:
-                after, epoch = entry.number, entry.epoch
+                number, epoch = entry.number, entry.epoch
                 yield entry
 
     async def advance_schedules(self, ahead: Duration = 3600) -> int:
@@ -383,10 +396,8 @@ class AsyncClient(AsyncExecutor):
             async for event in self._follow_shards(cursor_of(after), patience):
                 yield event
             return
-        if isinstance(after, Cursor):
-            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
+        read = Spans(number_of(after), epoch)
         until = runtime.monotonic() + patience
-        read = Spans(after, epoch)
         while True:
             try:
                 async for event in self.events(read.after, epoch=read.epoch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from qmodel.contract.events import Event
 
@@ -55,7 +55,17 @@ class Cursor:
         self.places[shard] = Place(event.seq, event.epoch)
 
 
-def merged(pages: Iterable[Iterable[Event]]) -> list[tuple[int, Event]]:
+class Timed(Protocol):
+    """What has a moment: an event, or a message."""
+
+    @property
+    def at(self) -> int: ...
+
+
+T = TypeVar("T", bound=Timed)
+
+
+def merged(pages: Iterable[Iterable[T]]) -> list[tuple[int, T]]:
     """Merge the events of shards by moment, then by shard; the events of a shard keep their order."""
     every = [(shard, event) for shard, page in enumerate(pages) for event in page]
     latest = dict.fromkeys((shard for shard, _ in every), 0)
@@ -73,3 +83,10 @@ def cursor_of(after: int | Cursor) -> Cursor:
     if after:
         raise TypeError("Each shard of a deployment numbers its own events: pass a Cursor in place of a number.")
     return Cursor()
+
+
+def number_of(after: int | Cursor) -> int:
+    """Give the number that a reader of one namespace begins with."""
+    if isinstance(after, Cursor):
+        raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
+    return after

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from qmodel import runtime
 from qmodel.backends import Backend, open_backend
-from qmodel.client.cursor import Cursor, cursor_of, merged
+from qmodel.client.cursor import Cursor, Place, cursor_of, merged, number_of
 from qmodel.client.homes import Homes, homes_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.worker_name import default_worker
@@ -109,9 +109,7 @@ class Executor:
             for event in self._events_of_shards(cursor_of(after)):
                 yield event
             return
-        if isinstance(after, Cursor):
-            raise TypeError("A Cursor is for a deployment; a namespace has one sequence: pass a number.")
-        seq = after
+        seq = number_of(after)
         while page := self.execute(ops.Events(seq, MOST, epoch)):
             for event in page:
                 seq, epoch = event.seq, event.epoch
@@ -133,25 +131,49 @@ class Executor:
                 break
         return found[-count:]
 
+    def pages_of_events(self, cursor: Cursor) -> list[Any]:
+        """Read a page of the events of each shard, from a place on. A shard gives the refusal `FORKED` in its place."""
+        calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
+        return self._replies_of(calls)
+
     def _events_of_shards(self, cursor: Cursor) -> Iterator[Event]:
         cursor.begin(len(self.shards))
         more = True
         while more:
-            calls = [Call(at, ops.Events(place.seq, MOST, place.epoch)) for at, place in enumerate(cursor.places)]
-            pages = self._execute_calls(calls)
+            pages = _accepted(self.pages_of_events(cursor))
             more = any(len(page) == MOST for page in pages)
             for shard, event in merged(pages):
                 cursor.move(shard, event)
                 yield event
 
+    def _journal_of_shards(self, cursor: Cursor, page: int) -> Iterator[replies.Recorded]:
+        cursor.begin(len(self.shards))
+        more = True
+        while more:
+            calls = [Call(at, ops.Journal(place.seq, page, place.epoch)) for at, place in enumerate(cursor.places)]
+            pages = self._execute_calls(calls)
+            more = any(pages)
+            for shard, found in enumerate(pages):
+                for entry in found:
+                    cursor.places[shard] = Place(entry.number, entry.epoch)
+                    yield entry
+
+    def _messages_of_shards(self, cursor: Cursor, count: int) -> list[replies.Message]:
+        cursor.begin(len(self.shards))
+        calls = [Call(at, ops.Messages(place.seq, count)) for at, place in enumerate(cursor.places)]
+        found = merged(self._execute_calls(calls))[:count]
+        for shard, message in found:
+            cursor.places[shard] = Place(message.seq)
+        return [message for _, message in found]
+
     def _execute_calls(self, calls: list[Call]) -> list[Any]:
         """Execute operations in given shards; raise the first refusal."""
+        return _accepted(self._replies_of(calls))
+
+    def _replies_of(self, calls: list[Call]) -> list[Any]:
         backend: Any = getattr(self.backend, "backend", self.backend)  # reads need no confirmation
-        replies: list[Any] = backend.execute_calls(calls)
-        for reply in replies:
-            if type(reply) is Refusal:
-                raise error_of(reply)
-        return replies
+        found: list[Any] = backend.execute_calls(calls)
+        return found
 
     def cursor(self) -> Cursor:
         """Give the place of the newest event of each shard. `follow` from there gives only later events."""
@@ -191,3 +213,11 @@ class Executor:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {type(self.backend).__name__}>"
+
+
+def _accepted(replies: list[Any]) -> list[Any]:
+    """Give replies; raise the first refusal."""
+    for reply in replies:
+        if type(reply) is Refusal:
+            raise error_of(reply)
+    return replies

@@ -202,6 +202,15 @@ _NESTED = {
 }
 """The operations that are an argument of another one."""
 
+_REQUIRED = {
+    name: tuple(one.name for one in spec.arguments if one.name in ROUTES[name].names and not one.optional)
+    for name, spec in CATALOGUE.items()
+}
+"""The arguments with names that every call of an operation gives. Most calls give no others."""
+
+_PLAIN = frozenset(("jid", "id", "unique", "ordered", "klass", "subject"))
+"""The arguments that are one name each, without a rule of their own."""
+
 
 def tag(name: str) -> str:
     """Give the part of a name that decides where it belongs.
@@ -219,7 +228,12 @@ def slot(name: str) -> int:
     >>> slot("order-7{cust-1}") == slot("cust-1"), slot("123456789")
     (True, 12739)
     """
-    return crc_hqx(tag(name).encode(), 0) % SLOTS
+    return _slot_of_tag(tag(name))
+
+
+@lru_cache(maxsize=4096)
+def _slot_of_tag(text: str) -> int:
+    return crc_hqx(text.encode(), 0) % SLOTS
 
 
 @lru_cache(maxsize=4096)
@@ -257,9 +271,11 @@ class Layout(NamedTuple):
     def names(self, op: Operation) -> Iterator[str]:
         """List the names with a home that an operation gives."""
         route = ROUTES[op.spec.name]
-        for argument in route.names:
+        for argument in route.names if op.named else _REQUIRED[op.spec.name]:
             value = getattr(op, argument)
-            if (op.spec.name, argument) in _NESTED:
+            if type(value) is str and argument in _PLAIN:
+                yield value
+            elif (op.spec.name, argument) in _NESTED:
                 for one in value:
                     yield from self.names(one)
             elif argument in ("throttle", "throttles"):
@@ -269,26 +285,27 @@ class Layout(NamedTuple):
                 yield from (Edge.parse(one).jid for one in value or ())
             else:
                 yield from _several(value)
-        for argument in route.queues:
+        for argument in route.queues if self.single else ():
             yield from (queue for queue in _several(getattr(op, argument)) if queue in self.single)
 
     def route(self, op: Operation) -> int | Otherwise | Refusal:
         """Find the shard that executes an operation; or what happens with one that names none, or a refusal."""
         route = ROUTES[op.spec.name]
         first: str | None = None
+        home = 0
         for name in self.names(op):
             if first is None:
-                first = name
-            elif self.home(name) != self.home(first):
+                first, home = name, self.home(name)
+            elif self.home(name) != home:
                 if self.relay and type(op) is Put and op.depends and type(self.route(alone(op))) is int:
                     return "relay"
-                facts = first, str(self.home(first)), name, str(self.home(name))
+                facts = first, str(home), name, str(self.home(name))
                 return Refusal("CROSS_SHARD", facts)
         if first is None:
             return route.otherwise if route.otherwise != "shard" else Refusal("BY_SHARD", (op.spec.name,))
         if route.makes and not _BRACES.search(first, 0, LONGEST):
             return Refusal("UNTAGGED", (op.spec.name, first))
-        return self.home(first)
+        return home
 
 
 def alone(op: Put) -> Put:

@@ -13,11 +13,9 @@ same epoch, as that of a replica may be, the message is `restarted`, and all eve
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -29,29 +27,12 @@ from qmodel.contract.events import EVENTS, Event
 from qmodel.contract.operations import CATALOGUE
 from qmodel.errors import ConnectError, Forked
 from qmodel.http.api import Api, Call
+from qmodel.http.event_texts import RETRY_MS, Wanted, line, not_an_id, sleep, trimmed
 from qmodel.http.problems import Problem, meant
+from qmodel.http.shard_events import places_after, shard_messages
 from qmodel.wire.plain import plain
 
 AFTER, EPOCH = CATALOGUE["events"].arguments[0].kind, CATALOGUE["events"].arguments[2].kind
-RETRY_MS = 1000
-"""The milliseconds that a client waits before it reconnects."""
-
-
-class Wanted(NamedTuple):
-    """A filter of events: by kinds, queues and jobs; an empty one takes all."""
-
-    kinds: frozenset[str]
-    queues: frozenset[str]
-    jids: frozenset[str]
-
-    def has(self, event: Event) -> bool:
-        """Say whether the filter takes an event."""
-        if self.kinds and event.event not in self.kinds:
-            return False
-        facts = event.named
-        return (not self.queues or facts.get("queue") in self.queues) and (
-            not self.jids or facts.get("jid") in self.jids
-        )
 
 
 async def follow(call: Call) -> Response:
@@ -60,21 +41,19 @@ async def follow(call: Call) -> Response:
     wanted = Wanted(*(frozenset(query.getlist(name)) for name in ("event", "queue", "jid")))
     for kind in wanted.kinds - EVENTS.keys():
         raise Problem("BAD_JSON", f"There is no event {kind!r}.", meant(kind, EVENTS), {"argument": "event"})
-    if call.client.shards:
-        raise Problem(
-            "BY_SHARD",
-            "The events of a deployment cannot be streamed: each shard numbers its own.",
-            "Serve one shard: its URL has its prefix in place of the name; `qmodel doctor` lists the prefixes.",
-            {"operation": "events"},
-        )
-    after, epoch = _after(call.request.headers.get("last-event-id") or query.get("after"))
-    newest = await call.client.position()
+    text = call.request.headers.get("last-event-id") or query.get("after")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    if call.client.shards:
+        messages = shard_messages(call.api, await places_after(call.client, text), wanted)
+    else:
+        after, epoch = _after(text)
+        newest = await call.client.position()
+        place = Place(newest.seq, newest.epoch) if after is None else Place(after, epoch)
+        messages = _messages(call.api, place, newest.seq, wanted)
     if call.request.method == "HEAD":
         return Response(None, 200, headers, media_type="text/event-stream")
     call.api.check_room(call.who)
-    place = Place(newest.seq, newest.epoch) if after is None else Place(after, epoch)
-    return _Following(call, headers, _messages(call.api, place, newest.seq, wanted))
+    return _Following(call, headers, messages)
 
 
 class _Following(StreamingResponse):
@@ -96,12 +75,7 @@ def _after(text: str | None) -> tuple[int | None, int | None]:
     one, dash, other = text.partition("-")
     number, epoch = _whole(one), _whole(other) if dash else None
     if not AFTER.accepts(number) or (epoch is not None and not EPOCH.accepts(epoch)):
-        raise Problem(
-            "BAD_JSON",
-            f"{text[:100]!r} is not the id of an event.",
-            "Give the id of the last event that was seen, or 0 for all that are kept.",
-            {"argument": "after"},
-        )
+        raise not_an_id(text)
     return number, epoch
 
 
@@ -126,7 +100,7 @@ async def _messages(api: Api, place: Place, newest: int, wanted: Wanted) -> Asyn
         except (ConnectError, TimeoutError):
             yield ": the jobs cannot be reached\n\n"
             place.doubt()
-            await _sleep(api, asyncio.sleep(RETRY_MS / 1000))
+            await sleep(api, asyncio.sleep(RETRY_MS / 1000))
             continue
         behind = False
         if quiet:
@@ -134,7 +108,7 @@ async def _messages(api: Api, place: Place, newest: int, wanted: Wanted) -> Asyn
         if text := place.read(page, wanted):
             yield text
         if len(page) < MOST:
-            await _sleep(api, api.feed.sleep(place.after, place.patience(api.limits.alive_seconds)))
+            await sleep(api, api.feed.sleep(place.after, place.patience(api.limits.alive_seconds)))
 
 
 class Place:
@@ -164,7 +138,7 @@ class Place:
         """Advance past a page of events; give the messages of the events that the filter takes."""
         if not page:
             return ""
-        gap = _trimmed(self.after, page[0].seq) if page[0].seq > self.after + 1 else ""
+        gap = trimmed(self.after, page[0].seq) if page[0].seq > self.after + 1 else ""
         text = gap + "".join(_message(event) for event in page if wanted.has(event))
         for event in page:
             self._read.add(event)
@@ -188,7 +162,7 @@ class Place:
         """Make a keep-alive with the last sequence number read; go back if the server has lost events."""
         self._since = time.monotonic()
         if newest < self.after:
-            text = f"id: 0\nevent: restarted\ndata: {_line({'after': self.after, 'newest': newest})}\n\n"
+            text = f"id: 0\nevent: restarted\ndata: {line({'after': self.after, 'newest': newest})}\n\n"
             self._read, self._told = Spans(0, None), 0
             return text
         text = ": alive\n\n" if self._told == self.after else f"id: {self.id}\n\n"
@@ -200,29 +174,8 @@ class Place:
         facts = {name: int(getattr(fork, name)) for name in ("after", "epoch", "current", "common")}
         self._read.take_back(facts["common"])
         self._told, self._since = self.after, time.monotonic()
-        return f"id: {self.id}\nevent: forked\ndata: {_line(facts)}\n\n"
-
-
-async def _sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:
-    """Sleep, or until the server stops."""
-    sleeping = asyncio.ensure_future(sleep)
-    closing = asyncio.ensure_future(api.closing.wait())
-    try:
-        await asyncio.wait((sleeping, closing), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        sleeping.cancel()
-        closing.cancel()
-        await asyncio.gather(sleeping, closing, return_exceptions=True)
+        return f"id: {self.id}\nevent: forked\ndata: {line(facts)}\n\n"
 
 
 def _message(event: Event) -> str:
-    return f"id: {event.seq}-{event.epoch}\nevent: {event.event}\ndata: {_line(plain(event))}\n\n"
-
-
-def _trimmed(after: int, first: int) -> str:
-    facts = {"after": after, "first": first, "missed": first - after - 1}
-    return f"event: trimmed\ndata: {_line(facts)}\n\n"
-
-
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"id: {event.seq}-{event.epoch}\nevent: {event.event}\ndata: {line(plain(event))}\n\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import uuid
 from collections.abc import Iterator
@@ -155,7 +156,7 @@ def test_the_runs_of_a_recurring_job_are_at_home_with_it(client: Client) -> None
 
 def test_what_each_shard_has_of_its_own_is_refused(client: Client) -> None:
     with pytest.raises(ByShard, match="messages"):
-        client.messages()
+        client.execute(ops.Messages())
 
 
 def test_a_limit_below_the_number_of_shards_is_refused(client: Client) -> None:
@@ -283,6 +284,25 @@ def test_a_cursor_is_a_place_in_each_shard(client: Client) -> None:
     assert [event.at for event in second] == sorted(event.at for event in second)
     assert [place.seq for place in client.cursor().places] == [place.seq for place in cursor.places]
     assert list(client.events(client.cursor())) == []
+
+
+def test_a_cursor_is_a_place_in_the_journal_and_the_messages_of_each_shard(client: Client) -> None:
+    client.config["journal"] = 1
+    for number in range(12):
+        client.queues["q"].put("K", jid=f"a{number}")
+        client.publish(f"news.{number}", {"n": number})
+    cursor = Cursor()
+    entries = list(client.journal(cursor, 2))
+    calls = [json.loads(entry.call) for entry in entries]
+    assert sorted(call["jid"] for call in calls if call["op"] == "put") == sorted(f"a{number}" for number in range(12))
+    client.queues["q"].put("K", jid="later")
+    assert [json.loads(entry.call)["jid"] for entry in client.journal(Cursor.read(str(cursor)))] == ["later"]
+
+    cursor, found = Cursor(), list[str]()
+    while page := client.messages(cursor, 5):
+        assert len(page) <= 5
+        found += [message.subject for message in page]
+    assert sorted(found) == sorted(f"news.{number}" for number in range(12))
 
 
 def test_who_follows_is_woken_by_any_shard(client: Client, url: str) -> None:

@@ -125,6 +125,7 @@ def compared(nodes: Cluster, seed: int) -> Compared:
 
 @SERVER
 @CLUSTER
+@pytest.mark.timeout(1200)
 def test_a_cluster_does_what_the_model_of_a_deployment_does_while_slots_move_and_masters_die(nodes: Cluster) -> None:
     found = [compared(nodes, seed) for seed in SEEDS]
     assert sum(one.refused for one in found) > 5

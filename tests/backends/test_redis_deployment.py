@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from click.testing import CliRunner
 from redis.crc import key_slot
 
 from qmodel.backends.redis.backend import settings_of_master
@@ -17,14 +20,16 @@ from qmodel.backends.redis.connect import connect
 from qmodel.backends.redis.deployment import RedisDeployment
 from qmodel.backends.redis.shards import prefix_of
 from qmodel.backends.redis.url import options_of
+from qmodel.cli import cli
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.routing import SLOTS, shard_tag
-from qmodel.errors import ConnectError
+from qmodel.errors import ConnectError, RefusedError
 from qmodel.model.deployment.plans import Call
+from tests.backends.conftest import PROGRAMS
 from tests.backends.test_routes import CLUSTER, SERVER
-from tests.clusters import Cluster, Node, wait_until
-from tests.servers import Server
+from tests.clusters import Cluster, Node, cluster, wait_until
+from tests.servers import NOTHING_FOUND, Server
 
 N = 6
 
@@ -267,3 +272,40 @@ def test_a_node_that_hangs_holds_up_only_calls_for_its_shards(nodes: Cluster) ->
         wait_until(lambda: backend.execute(ops.Length("q")) == 0)
         backend.close()
         nodes.wait_until_whole()
+
+
+@SERVER
+@CLUSTER
+def test_a_backup_of_nodes_that_serve_is_restored(tmp_path: Path) -> None:
+    """The folders of all nodes are copied, one after the other, and put back when the nodes are gone."""
+    program = next((one.program for one in PROGRAMS if one.program), None) or pytest.skip(NOTHING_FOUND)
+    with cluster(program) as nodes:
+        url = nodes.deployment("shop", "shards=8")
+        with Client(url, worker="w") as client:
+            queue = client.queues["q"]
+            jids = [queue.put("K", number).jid for number in range(40)]
+            kept = queue.pop()
+            assert kept is not None
+            before = {one.raw.token for one in (kept,)}
+            with Spread(url):
+                for node in nodes.nodes:
+                    shutil.copytree(node.folder, tmp_path / str(node.port))
+            lost = [queue.put("K", number).jid for number in range(40)]
+            late = queue.pop(20)
+            before |= {job.raw.token for job in late}
+        nodes.stop()
+        for node in nodes.nodes:
+            shutil.rmtree(node.folder)
+            shutil.copytree(tmp_path / str(node.port), node.folder)
+        for node in nodes.nodes:
+            node.start()
+        nodes.wait_until_whole()
+        with Client(url, worker="w") as client:
+            assert {job.jid for job in client.jobs.get_many(jids)} == set(jids)
+            assert client.jobs.get_many(lost) == []
+            with pytest.raises(RefusedError):
+                client.execute(ops.Complete(late[0].jid, late[0].raw.token))
+            again = [job for job in client.queues["q"].pop(100) if job.jid != kept.jid]
+            assert again and not before & {job.raw.token for job in again}
+        done = CliRunner().invoke(cli, ["--url", url, "doctor"])
+        assert "FAIL" not in done.output, done.output

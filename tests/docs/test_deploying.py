@@ -12,11 +12,14 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from qmodel.backends.redis.url import options_of
+from tests.clusters import Node, wait_until
 from tests.processes import started
-from tests.servers import ROOT, Server
+from tests.servers import NOTHING_FOUND, ROOT, Server, chosen_servers
 from tests.worker.support import free_port, until
 
 PAGE = (ROOT / "docs/operations/deploying.md").read_text(encoding="utf-8")
@@ -104,3 +107,65 @@ def answers(where: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+# ---- six nodes
+
+NODES = (ROOT / "docs/operations/six-nodes.md").read_text(encoding="utf-8")
+
+
+def of_nodes(title: str) -> list[Any]:
+    """Return the documents of a file that the page about six nodes shows."""
+    found = re.search(rf'^```yaml title="{re.escape(title)}"\n(.*?)^```', NODES, re.M | re.S)
+    assert found is not None
+    yaml = pytest.importorskip("yaml", reason="pyyaml is not installed")
+    return list(yaml.safe_load_all(found[1]))
+
+
+def servers() -> dict[str, list[str]]:
+    """Return the command of a node in each file."""
+    (compose,), manifest = of_nodes("compose.yaml"), of_nodes("queue.yaml")
+    (container,) = manifest[2]["spec"]["template"]["spec"]["containers"]
+    return {"compose": compose["services"]["node-1"]["command"], "kubernetes": container["command"]}
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("file", ["compose", "kubernetes"])
+def test_a_server_accepts_the_options_of_a_node(file: str, tmp_path: Path) -> None:
+    program = next((one.program for one in chosen_servers() if one.program), None)
+    if program is None:
+        pytest.skip(NOTHING_FOUND)
+    words = [word.replace("$(POD)", "queue-0").replace("$(IP)", "127.0.0.1") for word in servers()[file]]
+    given = dict(zip(words[1::2], words[2::2], strict=True)) | {"--port": "0", "--dir": str(tmp_path)}
+    node = Node(program, tmp_path, *(word for name, value in given.items() for word in (name, value)))
+    try:
+        node.start()
+        wrong = qmodel_findings(node)
+    finally:
+        node.kill()
+    assert not [line for line in wrong if "appendonly" in line or "maxmemory" in line]
+
+
+def qmodel_findings(node: Node) -> list[str]:
+    """Return what the doctor says against the settings of a server."""
+    node.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    wait_until(lambda: node.ask("CLUSTER INFO")["cluster_state"] == "ok")
+    command = [sys.executable, "-m", "qmodel", "--url", f"redis://{node.address}/0?prefix={{a}}:", "doctor"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    return [line for line in done.stdout.splitlines() if line.lstrip().startswith(("WARN", "FAIL"))]
+
+
+def test_the_two_files_run_the_same_nodes_and_the_urls_lead_to_them() -> None:
+    announced = {"--cluster-announce-hostname", "--cluster-announce-ip", "--cluster-preferred-endpoint-type"}
+    found = [dict(zip(words[1::2], words[2::2], strict=True)) for words in servers().values()]
+    alike = [{name: value for name, value in one.items() if name not in announced} for one in found]
+    assert alike[0] == alike[1]
+    (compose,), manifest = of_nodes("compose.yaml"), of_nodes("queue.yaml")
+    services = compose["services"]
+    hosts = [services[f"node-{n}"]["networks"]["queue"]["ipv4_address"] for n in range(1, 7)]
+    url = services["worker"]["environment"]["QMODEL_URL"]
+    assert [one.host for one in options_of(url).seeds] == hosts[:3]
+    assert all(f"{host}:6379" in services["create"]["command"][2] for host in hosts)
+    name = manifest[2]["metadata"]["name"]
+    assert manifest[2]["spec"]["replicas"] == len(hosts)
+    assert f"redis+cluster://{name}-0.{name},{name}-1.{name},{name}-2.{name}/0?name=shop" in NODES

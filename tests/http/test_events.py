@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from redis import Redis
 
 from qmodel.client.sync import Client
+from qmodel.contract.routing import shard_tag
 from tests.http.conftest import served
 from tests.pipeline.forks import restored
 from tests.servers import Server, chosen_servers, running
@@ -190,3 +192,56 @@ def test_a_malformed_id_is_refused(api: str, id: str) -> None:
     response = connection.getresponse()
     assert response.status == 400 and b"is not the id of an event" in response.read()
     connection.close()
+
+
+# ---- of a deployment
+
+
+@pytest.fixture(scope="module")
+def deployed(server_url: str) -> str:
+    """A deployment on the same server."""
+    return f"{server_url}?name={uuid.uuid4().hex}&shards=4"
+
+
+@pytest.fixture(scope="module")
+def all_shards(deployed: str) -> Iterator[str]:
+    """Where the API of the deployment is."""
+    with served("--url", deployed, "--writable") as where:
+        yield where
+
+
+def test_events_of_all_shards_come_as_they_happen_and_each_once(all_shards: str, deployed: str) -> None:
+    with Client(deployed) as client:
+        first = [client.queues["q"].put("K").jid for _ in range(8)]
+        stream = Stream(all_shards, "?after=0&event=put")
+        found = [next(stream) for _ in range(8)]
+        assert {one["data"]["facts"]["jid"] for one in found} == set(first)
+        assert len({one["data"]["shard"] for one in found}) > 1
+        stream.close()
+
+        more = [client.queues["q"].put("K").jid for _ in range(4)]
+        again = Stream(all_shards, "?event=put", **{"Last-Event-ID": found[5]["id"]})
+        resumed = [next(again)["data"]["facts"]["jid"] for _ in range(6)]
+        assert resumed == [one["data"]["facts"]["jid"] for one in found[6:]] + more
+        last = client.queues["q"].put("K").jid
+        assert next(again)["data"]["facts"]["jid"] == last
+        again.close()
+
+
+def test_a_shard_that_has_lost_events_is_named(all_shards: str, deployed: str) -> None:
+    with Client(deployed) as client:
+        raw, shard = Redis.from_url(deployed.partition("?")[0]), client.backend.shards[2]  # type: ignore[attr-defined]
+        prefix, jid = shard.options.prefix, f"j{{{shard_tag(2, 4)}}}"
+        client.queues["q"].put("K", jid=jid)
+        kept = {key: raw.dump(key) for key in raw.scan_iter(f"{prefix}*")}
+        client.queues["q"].put("K", jid=f"lost{jid}")
+        stream = Stream(all_shards, f"?after={client.cursor()}&jid={jid}")
+        raw.delete(*raw.keys(f"{prefix}*"))
+        for key, value in kept.items():
+            raw.restore(key, 0, value)
+        client.jobs[jid].promote()
+        client.jobs[jid].track()
+        told = next(stream)
+        assert (told["event"], told["data"]["shard"]) == ("forked", 2)
+        assert [next(stream)["event"] for _ in range(1)] == ["tracked"]
+        stream.close()

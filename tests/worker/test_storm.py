@@ -13,7 +13,8 @@ import pytest
 from bench import Options, storm, storm_nodes
 from bench.machine import candidates
 from bench.storm.evidence import Acknowledged, Error, Evidence, Note, Plan, Window
-from bench.storm.faults import KINDS, WITHOUT_CONFIRM, chosen
+from bench.storm.faults import WITHOUT_CONFIRM
+from bench.storm.kinds import KINDS, chosen
 from bench.storm.oracles import COUNTED, Verdict, judge, stalls
 from bench.storm.rounds import WORLDS
 from qmodel import connect
