@@ -77,7 +77,7 @@ local function lease_one(now, moment, args, queue, worker, request, ends, simula
 
   local id
   text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.job(jid, text)
     plain_journal.enter('pop', moment, request, args, 1, #args, id, outcome, 0, plain_pop.units(text))
   end
@@ -167,7 +167,7 @@ local function lease_many(now, moment, args, queue, worker, request, ends, simul
 
   budget.spend(2 * #jids)
   local written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
     plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
   end

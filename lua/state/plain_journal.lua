@@ -26,7 +26,7 @@ end
 
 -- Whether operations are recorded. If so, the number of the last entry is known afterwards.
 function plain_journal.is_on(simulated)
-  if not store.config or not journal.is_on() then
+  if not journal.is_on() then
     return false
   end
   local key = keys.journaled
