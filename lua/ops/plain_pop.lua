@@ -228,6 +228,12 @@ local function asked(args, places, sizes, name, worker)
   return requests
 end
 
+-- Record one pop of several that share a call.
+local function record_one(moment, request, args, at, size, id, jid, text, one)
+  local outcome, units = plain_journal.job(jid, text), plain_journal.units(one[1], '0')
+  plain_journal.enter('pop', moment, request, args, at, size, plain_journal.seq_of(id), outcome, 0, units)
+end
+
 -- Lease the first jobs of a queue to a worker, each by an operation of its own; give how many.
 function plain_pop.group(now, moment, args, places, sizes, simulated)
   local name, worker, names = args[places[1] + 2], args[places[1] + 3], arguments.names
@@ -249,14 +255,12 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   end
 
   local written, ids = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
-  local shown = {}
+  local shown, journals = {}, plain_journal.is_on(simulated)
   for i = 1, #jids do
     shown[i] = replies.job(jids[i], 'running', written[2 * i])
-  end
-  for i = 1, plain_journal.is_on(simulated) and #jids or 0 do
-    local outcome, units = plain_journal.job(jids[i], written[2 * i]), plain_journal.units(all[i][1], '0')
-    plain_journal.enter(
-      'pop', moment, requests[i], args, places[i], sizes[i], plain_journal.seq_of(ids[i]), outcome, 0, units)
+    if journals then
+      record_one(moment, requests[i], args, places[i], sizes[i], ids[i], jids[i], written[2 * i], all[i])
+    end
   end
   return plain.answer_all(shown, written, simulated)
 end
