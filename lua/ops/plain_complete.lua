@@ -140,7 +140,7 @@ function plain_complete.complete(now, moment, args, simulated)
 
   local id
   text, id = complete_one(now, moment, jid, text, result)
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     plain_journal.enter('complete', moment, '', args, 1, #args, store.seq_text(), plain_journal.COMPLETE, 0, 0)
   end
   plain.answer = 'complete'
@@ -157,7 +157,7 @@ end
 
 -- Record a completion that has leased a job, if operations are recorded.
 local function record_both(moment, args, jid, text, simulated)
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     local seq, outcome, units = store.seq_text(), plain_journal.complete_and_job(jid, text), plain_pop.units(text)
     plain_journal.enter('complete_and_pop', moment, args[2], args, 1, #args, seq, outcome, DONE, units)
   end
@@ -297,7 +297,7 @@ function plain_complete.complete_many(now, moment, args, simulated)
   if sweep_seq then
     retire(moment, members, job_keys, sweep_seq, sweep_at)
   end
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     local outcome, bytes = plain_journal.texts(outcomes)
     plain_journal.enter('complete_many', moment, '', args, 1, #args, store.seq_text(), outcome, bytes, 0)
   end

@@ -77,7 +77,7 @@ local function lease_one(now, moment, args, queue, worker, request, ends, simula
 
   local id
   text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
-  if plain_journal.is_on(simulated) then
+  if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.job(jid, text)
     plain_journal.enter('pop', moment, request, args, 1, #args, id, outcome, 0, plain_pop.units(text))
   end
@@ -132,11 +132,10 @@ local function units_of(all)
   return units
 end
 
--- Lease jobs that were taken off a queue to a worker; give them for the reply, and for the records their keys and texts,
--- and the ids of the events. The requests are a list, or one for all.
+-- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events. The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
   workers.seen(now, worker)
-  local name, locks, waits, shown, written, ids, said = queue.name, {}, {}, {}, {}, store.next_ids(#jids), {}
+  local name, locks, waits, written, ids, said = queue.name, {}, {}, {}, store.next_ids(#jids), {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
   local each, request = type(requests) == 'table', requests
   local before, by, times, last = plain_records.running_parts(name, worker, moment, ends)
@@ -149,16 +148,14 @@ local function lease_all(now, moment, queue, worker, requests, ends, jids, job_k
     waits[i] = store.text(plain_records.since(now, one[4]))
     said[i] = head .. jid .. facts .. waits[i]
     locks[at - 1], locks[at] = ends, keys.lease_member_of(id, jid)
-    local text = plain_records.running_all(
+    written[at - 1], written[at] = job_keys[i], plain_records.running_all(
       id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
-    written[at - 1], written[at] = job_keys[i], text
-    shown[i] = replies.job(jid, 'running', text)
   end
   store.tell_all(ids, said)
   stats.waited_all(now, name, waits)
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
-  return shown, written, ids
+  return written, ids
 end
 
 -- Lease the first jobs of a queue to a worker.
@@ -169,12 +166,12 @@ local function lease_many(now, moment, args, queue, worker, request, ends, simul
   end
 
   budget.spend(2 * #jids)
-  local shown, written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
-  if plain_journal.is_on(simulated) then
+  local written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
+  if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
     plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
   end
-  plain.answer = table.concat(shown)
+  plain.answer = replies.leased(jids, written)
   store.write_all_plain(written)
   store.end_plain(simulated)
 end
@@ -231,6 +228,12 @@ local function asked(args, places, sizes, name, worker)
   return requests
 end
 
+-- Record one pop of several that share a call.
+local function record_one(moment, request, args, at, size, id, jid, text, one)
+  local outcome, units = plain_journal.job(jid, text), plain_journal.units(one[1], '0')
+  plain_journal.enter('pop', moment, request, args, at, size, plain_journal.seq_of(id), outcome, 0, units)
+end
+
 -- Lease the first jobs of a queue to a worker, each by an operation of its own; give how many.
 function plain_pop.group(now, moment, args, places, sizes, simulated)
   local name, worker, names = args[places[1] + 2], args[places[1] + 3], arguments.names
@@ -251,11 +254,13 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local shown, written, ids = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
-  for i = 1, plain_journal.is_on(simulated) and #jids or 0 do
-    local outcome, units = plain_journal.job(jids[i], written[2 * i]), plain_journal.units(all[i][1], '0')
-    plain_journal.enter(
-      'pop', moment, requests[i], args, places[i], sizes[i], plain_journal.seq_of(ids[i]), outcome, 0, units)
+  local written, ids = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  local shown, journals = {}, plain_journal.is_on(simulated)
+  for i = 1, #jids do
+    shown[i] = replies.job(jids[i], 'running', written[2 * i])
+    if journals then
+      record_one(moment, requests[i], args, places[i], sizes[i], ids[i], jids[i], written[2 * i], all[i])
+    end
   end
   return plain.answer_all(shown, written, simulated)
 end

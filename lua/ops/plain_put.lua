@@ -69,12 +69,13 @@ local function extras(found, option, of)
   return plain_records.rare(table.concat(found, BETWEEN), option, of), fact
 end
 
--- Record an operation with one event, if operations are recorded. It replies a text, or 1.
-local function record(operation, moment, args, seq, reply, simulated)
+-- Record an operation with one event, if operations are recorded; give its reply, which is a text or 1.
+local function recorded(operation, moment, args, seq, reply, simulated)
   if plain_journal.is_on(simulated) then
-    local outcome = reply and plain_journal.text(reply) or plain_journal.ONE
+    local outcome = reply == 1 and plain_journal.ONE or plain_journal.text(reply)
     plain_journal.enter(operation, moment, args[2], args, 1, #args, seq, outcome, 0, 0)
   end
+  return reply
 end
 
 -- Put a new job into a listed queue for which no worker waits.
@@ -99,8 +100,7 @@ function plain_put.put(now, moment, args, simulated)
   if option == 'unique' and request ~= '' then
     idempotency.make_room()
   end
-  record('put', moment, args, id, jid, simulated)
-  plain.answer = jid
+  plain.answer = store.config and recorded('put', moment, args, id, jid, simulated) or jid
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'))
   writes.last('ZADD', queue.work_key, '0', keys.ready_member_of(moment, id, jid))
   if tags_ then
@@ -134,8 +134,7 @@ function plain_put.request_add(now, moment, args, simulated)
   if request ~= '' then
     idempotency.make_room()
   end
-  record('request_add', moment, args, event, false, simulated)
-  plain.answer = 1
+  plain.answer = store.config and recorded('request_add', moment, args, event, 1, simulated) or 1
   store.save(request_key, grown)
   store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority))
   writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))

@@ -26,7 +26,7 @@ end
 
 -- Whether operations are recorded. If so, the number of the last entry is known afterwards.
 function plain_journal.is_on(simulated)
-  if not store.config or not journal.is_on() then
+  if not journal.is_on() then
     return false
   end
   local key = keys.journaled
@@ -40,7 +40,7 @@ end
 -- ---- outcomes
 
 function plain_journal.text(value)
-  return OK .. (heads[#value] or head(#value)) .. value .. '\r\n'
+  return OK .. head(#value) .. value .. '\r\n'
 end
 
 -- A list of texts as part of an outcome, and their bytes.
@@ -96,7 +96,7 @@ local function rest_of(args, from, to)
   local parts, count, bytes = {}, 0, 0
   for i = from, to do
     local value = args[i]
-    parts[count + 1], parts[count + 2], count = heads[#value] or head(#value), value, count + 2
+    parts[count + 1], parts[count + 2], count = head(#value), value, count + 2
     bytes = bytes + #value
   end
   return table.concat(parts), bytes
@@ -109,14 +109,14 @@ local function call_of(moment, request, args, at, size)
   local text, bytes = '\r\n', #moment + #request + #one + #two
   if size == 6 then
     local three, four = args[at + 4], args[at + 5]
-    text = (heads[#three] or head(#three)) .. three .. (heads[#four] or head(#four)) .. four .. text
+    text = head(#three) .. three .. head(#four) .. four .. text
     bytes = bytes + #three + #four
   elseif size > 4 then
     local rest, more = rest_of(args, at + 4, at + size - 1)
     text, bytes = rest .. text, bytes + more
   end
-  return '*' .. store.text(size) .. (heads[#moment] or head(#moment)) .. moment .. (heads[#request] or head(#request)) .. request
-    .. (heads[#one] or head(#one)) .. one .. (heads[#two] or head(#two)) .. two .. text, bytes
+  return '*' .. store.text(size) .. head(#moment) .. moment .. head(#request) .. request .. head(#one) .. one
+    .. head(#two) .. two .. text, bytes
 end
 
 -- The sequence of an event as text, from its id.

@@ -94,13 +94,16 @@ local function decode(text)
   return sample
 end
 
--- Read pending durations as numbers; and, for runs, the minute of each.
+-- Read pending durations as numbers; and, for runs, the minute of each, which is mostly that of the run before.
 local function taken_apart(kind, pending)
-  local durations, minutes = {}, {}
+  local durations, minutes, tail, minute = {}, {}, ' ', ''
   for i = 1, #pending do
     local duration = pending[i]
     if kind == 'run' then
-      duration, minutes[i] = string.match(duration, '^(%d+) (%d+)$')
+      if string.sub(duration, -#tail) ~= tail then
+        tail, minute = string.match(duration, '( (%d+))$')
+      end
+      duration, minutes[i] = string.sub(duration, 1, -1 - #tail), minute
     end
     durations[i] = duration + 0
   end

@@ -680,10 +680,16 @@ function store.write_all_plain(texts)
   writes.begin_last(written, size)
 end
 
+local function write_entries()
+  for i = 1, #entries do
+    writes.last_many('XADD', keys.journal, entries[i])
+  end
+end
+
 -- End a plain operation.
 function store.end_plain(simulated)
-  for i = 1, entries and #entries or 0 do
-    writes.last_many('XADD', keys.journal, entries[i])
+  if entries then
+    write_entries()
   end
   if writes.left then
     writes.end_(written, size)

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from qmodel.backends import bundle
+from qmodel.backends.embedded.host import ReplyError
 from qmodel.conformance.compare import runner
 from qmodel.conformance.subjects.base import Step
-from qmodel.conformance.subjects.lua import LuaSubject
+from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.contract.replies import CompletedAndPopped
 from qmodel.model import engine
 from qmodel.model.state.store import Store
+from qmodel.wire import codec
 from tests.property.support import VERBS_ALONE, bulk
 from tests.property.test_inner_errors import Denying, trials_of
 from tests.tester import share
@@ -197,6 +199,36 @@ def test_plain_calls_are_recorded_as_the_verbs_record_them(both: tuple[LuaSubjec
             subject.reset()
         for step in drawn(seed, STEPS, JOURNALED):
             alike(both, *step)
+
+
+def test_the_entries_of_calls_without_moments_are_numbered_without_gaps() -> None:
+    subject = LuaSubject()
+
+    def call(op: Operation) -> Any:
+        return subject.host.fcall(bundle.function_name(op.spec.name), (PREFIX,), codec.encode(op))
+
+    def numbers() -> list[int]:
+        return [entry.number for entry in subject.step(10**12, ops.Journal(0, 100))]
+
+    call(ops.ConfigSet("journal", 1))
+    for i in range(3):
+        call(ops.Put("q", f"a{i}", "K", "{}"))
+    call(ops.Complete("nobody", 1))
+    call(ops.Put("q", "b", "K", "{}"))
+    call(ops.Put("q", "c", "K", "{}"))
+    subject.host.keyspace.failing = Denying(-1, "MSET")
+    with pytest.raises(ReplyError, match="NOPERM"):
+        call(ops.Put("q", "undone", "K", "{}"))
+    subject.host.keyspace.failing = None
+    call(ops.Put("q", "d", "K", "{}"))
+    assert numbers() == list(range(1, 9))
+    subject.reset()
+    for _ in range(2):
+        call(ops.ConfigSet("journal", 1))
+        call(ops.Put("q", "first", "K", "{}"))
+        call(ops.Put("q", "second", "K", "{}"))
+        assert numbers() == [1, 2, 3]
+        subject.reset()
 
 
 def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
