@@ -260,8 +260,8 @@ def parked_jobs_are_let_through_in_their_turn(m: Moment) -> Iterator[str]:
 
 @law
 def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
-    """Later jobs of the same queue and priority do not overtake a parked job while its throttle has limits, even if the
-    throttle closes again before its claim.
+    """Later jobs of the same queue and priority do not overtake a parked job, even if the throttle closes again before
+    its claim. Once it was admitted, one that was ready before may go first, if the throttle has room for both.
     """
     for one in m.told("popped"):
         was = one.was
@@ -274,9 +274,11 @@ def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
                 continue
             mine = dict(m.before.jobs[one.jid]["options"]) if one.jid in m.before.jobs else {}
             late = gate in names(was, own=False) and "gate" not in mine and _is_limited(m, gate)
+            admitted = job["state"] == "waiting" and _has_room(m, gate, cost(job))
             if (
                 late
                 and job["state"] in ("throttled", "waiting")
+                and not admitted
                 and jid not in m.becomes
                 and not m.after.jobs[jid]["worker"]
             ):
@@ -315,6 +317,17 @@ def rule_of(throttles: dict[str, Record], name: str) -> str:
 def _is_limited(m: Moment, name: str) -> bool:
     """Whether a throttle has limits, of its own or of its family."""
     return any(m.before.throttles.get(rule_of(m.before.throttles, name), {}).get(limit) for limit in Limits._fields)
+
+
+def _has_room(m: Moment, name: str, price: int) -> bool:
+    """Whether a throttle has room for one more claim after a step that claimed a job of it."""
+    rule, one = m.after.throttles[rule_of(m.after.throttles, name)], m.after.throttles[name]
+    claims = sum(at > m.now - rule["rate_ms"] for at, _ in one["claims"])
+    return (
+        (not rule["concurrency"] or len(one["held"]) < rule["concurrency"])
+        and (not rule["rate"] or claims < rule["rate"])
+        and (not rule["capacity"] or one["level"] >= min(price, rule["capacity"]) * rule["refill_ms"])
+    )
 
 
 @law

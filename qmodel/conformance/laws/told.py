@@ -192,9 +192,8 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
             job["priority"] = put.priority
         elif m.name in ("request_add", "request_put"):
             job["priority"] = m.before.requested.get(m.op.id, {"priority": getattr(m.op, "priority", 0)})["priority"]
-        if put.retries is not None:
-            job["retries"] = put.retries
-        job.update(data=put.data, source="put")
+        retries = job["retries"] if put.retries is None else put.retries
+        job.update(data=put.data, retries=retries, source="put")
         at = ready_at(put, at)
     elif m.name == "replay":
         letter = m.before.jobs[m.op.jid]
