@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -240,6 +242,14 @@ def test_histories_of_shapes_are_kept_for_the_code_and_the_family_that_they_are_
     monkeypatch.setattr(kept, "_code", lambda: "changed")
     assert kept.histories(one, lambda: [], tmp_path) == []
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_digest_of_kept_histories_covers_all_that_a_search_imports() -> None:
+    code = "import sys, qmodel.conformance.graph.plan; print(*sorted(m.__file__ for n, m in sys.modules.items() if n[:6] == 'qmodel'))"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    covered = {path.resolve() for pattern in kept.CODE for path in kept.ROOT.glob(pattern)}
+    left = {path for path in map(Path, said.split()) if path.resolve() not in covered}
+    assert left and {path.parent.name for path in left} == {"laws"}
 
 
 def test_histories_that_json_does_not_hold_are_not_kept(tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def a_dropped_put_changes_the_holder_only_as_its_mode_says(m: Moment) -> Iterato
         puts = [put for put in m.puts.values() if put.unique == one.facts["unique"]]
         if before is None or after is None or len(puts) != 1 or one.becomes is None or after["seq"] > one.event.seq:
             continue
+        if any(other.jid == one.jid and other is not one for other in m.tale):
+            continue  # something else happened to it too
         fixed = (
             "klass",
             "queue",

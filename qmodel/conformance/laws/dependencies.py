@@ -197,8 +197,8 @@ def a_failure_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]
         for jid in m.before.jobs[one.jid]["dependents"]:
             before, after = m.before.jobs[jid], m.after.jobs.get(jid)
             policy = _edges(before).get(one.jid, ("", False))[0]
-            if dict(before["options"]).get("holder") == one.jid:
-                continue  # it waits for the key alone
+            if dict(before["options"]).get("holder") == one.jid or jid in m.puts:
+                continue  # it waits for the key alone, or is put anew in this step
             if before["state"] != "depends" or is_expiring(m, before) or any(e.jid == jid for e in m.told("revoked")):
                 continue
             if after is not None:

@@ -96,6 +96,10 @@ def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
             yield f"{key['parked'][0][-1]} is parked, and only {len(key['active'])} of {limit} of {name} go on"
 
 
+ADDS = ("request_add", "request_put")
+"""The operations that add sub-requests to a request."""
+
+
 @law
 def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
     """A sub-request ends as done, failed or canceled, and is counted once, in the step in which it ends; an ended
@@ -112,7 +116,7 @@ def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
         counts = {"done": 0, "failed": 0, "canceled": 0}
         left = set(before["unfinished"])
         for one in m.tale:
-            if one.event.event == "put" and one.jid in m.puts and m.name == "request_add" and m.op.id == id:
+            if one.event.event == "put" and one.jid in m.puts and m.name in ADDS and m.op.id == id:
                 left.add(one.jid)
             elif one.jid not in left:
                 continue

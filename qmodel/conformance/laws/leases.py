@@ -139,9 +139,9 @@ def a_timeout_makes_the_jobs_the_next_to_be_handed_out(m: Moment) -> Iterator[st
     if m.name != "timeout" or m.refused:
         return
     for jid in m.outcome:
-        before, after = m.before.jobs[jid], m.after.jobs.get(jid)
         if not any(one.jid == jid for one in m.told("lock_lost")):
             continue  # a resend
+        before, after = m.before.jobs[jid], m.after.jobs.get(jid)
         wanted = "failed" if "revoked" in dict(before["options"]) else "stalled"
         if after is not None and after["state"] not in (wanted, "waiting", "depends"):
             yield f"{jid} is {after['state']}, not {wanted}"

@@ -32,8 +32,9 @@ def a_message_becomes_one_job_for_each_matching_subscription(m: Moment) -> Itera
         for name, one in m.before.subscriptions.items()
         if one["position"] is None and any(matches(pattern, m.op.subject) for pattern in one["patterns"])
     }
-    made = {one.jid for one in m.told("put") if one.jid.endswith(f":{number}")}
-    passed = {str(event.facts[1]) for event in m.events if event.event == "passed_over"}
+    behind = {f"{name}:{number}" for name, one in m.before.subscriptions.items() if one["position"] is not None}
+    made = {one.jid for one in m.told("put") if one.jid.endswith(f":{number}")} - behind
+    passed = {str(event.facts[1]) for event in m.events if event.event == "passed_over"} - behind
     if made | {jid for jid in passed if jid.endswith(f":{number}")} != wanted or m.outcome != number:
         yield f"{sorted(made)} are made, and {sorted(wanted)} wanted; {m.outcome} is replied"
     if m.events[0].facts != (m.op.subject, len(wanted)):

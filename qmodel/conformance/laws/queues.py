@@ -160,7 +160,7 @@ def a_worker_is_seen_when_it_pops_or_renews(m: Moment) -> Iterator[str]:
             continue
         told = any(event.event == "deregistered" and event.facts[0] == name for event in m.events)
         held = [jid for jid in before["held"] if jid not in m.becomes]
-        if not told and (before["seen_at"] > m.now - m.option("max-worker-age") or held):
+        if not told and (min(before["seen_at"], m.now) > m.now - m.option("max-worker-age") or held):
             yield f"{name} was seen at {before['seen_at']}, and is off the list"
 
 

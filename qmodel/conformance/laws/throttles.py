@@ -171,7 +171,7 @@ def no_claim_passes_a_closed_throttle(m: Moment, ghost: Ghost) -> Iterator[str]:
         if one is None:
             continue
         if event.event == "popped" and one.was is not None:
-            again = one.was["state"] in ("stalled", "taken")
+            again = one.was["state"] in HOLDING
             for name in names(one.was):
                 places = 0 if again else _places(records, name, one.jid)
                 reason = _shut(ghost, name, cost(one.was), m.now, places)
@@ -261,7 +261,7 @@ def parked_jobs_are_let_through_in_their_turn(m: Moment) -> Iterator[str]:
 @law
 def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
     """Later jobs of the same queue and priority do not overtake a parked job, even if the throttle closes again before
-    its claim.
+    its claim. Once it was admitted, one that was ready before may go first, if the throttle has room for both.
     """
     for one in m.told("popped"):
         was = one.was
@@ -273,10 +273,12 @@ def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
             if jid == one.jid or gate is None or job["queue"] != was["queue"] or job["priority"] != was["priority"]:
                 continue
             mine = dict(m.before.jobs[one.jid]["options"]) if one.jid in m.before.jobs else {}
-            late = gate in names(was, own=False) and "gate" not in mine
+            late = gate in names(was, own=False) and "gate" not in mine and _is_limited(m, gate)
+            admitted = job["state"] == "waiting" and _has_room(m, gate, cost(job))
             if (
                 late
                 and job["state"] in ("throttled", "waiting")
+                and not admitted
                 and jid not in m.becomes
                 and not m.after.jobs[jid]["worker"]
             ):
@@ -310,6 +312,22 @@ def rule_of(throttles: dict[str, Record], name: str) -> str:
     """The name of the throttle that limits this one: itself, or its family."""
     limited = [one for one, record in throttles.items() if any(record[limit] for limit in Limits._fields)]
     return family_of(limited, name) or name
+
+
+def _is_limited(m: Moment, name: str) -> bool:
+    """Whether a throttle has limits, of its own or of its family."""
+    return any(m.before.throttles.get(rule_of(m.before.throttles, name), {}).get(limit) for limit in Limits._fields)
+
+
+def _has_room(m: Moment, name: str, price: int) -> bool:
+    """Whether a throttle has room for one more claim after a step that claimed a job of it."""
+    rule, one = m.after.throttles[rule_of(m.after.throttles, name)], m.after.throttles[name]
+    claims = sum(at > m.now - rule["rate_ms"] for at, _ in one["claims"])
+    return (
+        (not rule["concurrency"] or len(one["held"]) < rule["concurrency"])
+        and (not rule["rate"] or claims < rule["rate"])
+        and (not rule["capacity"] or one["level"] >= min(price, rule["capacity"]) * rule["refill_ms"])
+    )
 
 
 @law

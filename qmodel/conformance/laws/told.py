@@ -190,9 +190,10 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
         options |= {name: text(value) for name in OF_PUT if _is_given(value := getattr(put, name))}
         if put.priority is not None:
             job["priority"] = put.priority
-        if put.retries is not None:
-            job["retries"] = put.retries
-        job.update(data=put.data, source="put")
+        elif m.name in ("request_add", "request_put"):
+            job["priority"] = m.before.requested.get(m.op.id, {"priority": getattr(m.op, "priority", 0)})["priority"]
+        retries = job["retries"] if put.retries is None else put.retries
+        job.update(data=put.data, retries=retries, source="put")
         at = ready_at(put, at)
     elif m.name == "replay":
         letter = m.before.jobs[m.op.jid]
