@@ -239,6 +239,9 @@ UNREACHED = {
         ),
         DIALECT,
     ),
+    ("state/idempotency", "writes.last('HDEL', keys.requests, gone)"): (
+        "a plain call after a thousand remembered requests: tests/property/test_plain.py runs it"
+    ),
 }
 
 
@@ -251,6 +254,7 @@ UNREACHED_FILES = {
     "ops/plain_pop": "calls that are nearly plain: tests/property/test_plain.py runs them",
     "ops/plain_put": "calls that are nearly plain: tests/property/test_plain.py runs them",
     "wire/calls": CALLS,
+    "state/plain_journal": "calls that share a call: tests/property/test_calls.py runs them",
     "state/plain_records": "records that are nearly plain: tests/property/test_plain.py runs them",
     "state/budget": "what is cut by a budget: tests/conformance/test_budget.py runs it",
 }
