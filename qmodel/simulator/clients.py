@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 QUEUES = ("first", "second")
 KLASS = "work"
+LONGEST_PAUSE = 12.0
+"""The most seconds between two puts of a producer."""
 
 
 class Trouble(Exception):
@@ -119,7 +121,7 @@ class Clients:
         client = AsyncClient(Observed(scene, connect_async(self._server.url)))
         number = 0
         while self.producing:
-            await asyncio.sleep(scene.chance.expovariate(scene.settings.rate))
+            await asyncio.sleep(self._pause())
             number += 1
             queue, how, options = self._drawn()
             try:
@@ -129,6 +131,10 @@ class Clients:
             if scene.chance.random() < 0.1:
                 await self._ask(client, f"{name}-{number}")
         await client.close()
+
+    def _pause(self) -> float:
+        """Draw the seconds until the next put: few enough that a producer ends before connections are counted."""
+        return min(self._scene.chance.expovariate(self._scene.settings.rate), LONGEST_PAUSE)
 
     async def _ask(self, client: AsyncClient, jid: str) -> None:
         """Read a queue; or a job, where no server answers for a whole queue."""
@@ -141,7 +147,7 @@ class Clients:
         app = self.app()
         kind = app.jobs[KLASS]
         while self.producing:
-            runtime.sleep(scene.chance.expovariate(scene.settings.rate))
+            runtime.sleep(self._pause())
             queue, how, options = self._drawn()
             called = runtime.monotonic()
             try:
