@@ -77,7 +77,7 @@ def test_replies_to_many_clients_are_linearizable(url: str) -> None:
 def test_histories_with_lost_replies_are_linearizable(url: str) -> None:
     with LossyLine(url, 0.02, "lost") as line:
         openers = [lambda: ByBackend(on(line.url), 20)] * 6
-        calls = recorded(url, openers, Run(COUNT // 12, "lost"))
+        calls = recorded(url, openers, Run(COUNT // 20, "lost"))  # what is lost is concurrent with all that follows
     lost = [call for call in calls if isinstance(call.outcome, Lost)]
     assert len(lost) > 3
     assert all(call.returned is None for call in lost)
