@@ -257,7 +257,7 @@ def test_the_shorter_way_of_completing_is_taken_once_another_job_was_completed()
 
 
 def test_a_fault_that_only_two_operations_in_one_call_show_is_found() -> None:
-    right, text = "    replies[i] = args[at_jids[i]]\n", read("ops/plain_put")
+    right, text = "    replies[i] = jid\n", read("ops/plain_put")
     assert right in text
     corner = LuaCorner({"ops/plain_put": text.replace(right, "    replies[i] = ''\n")})
     family = explored()["calls"]

@@ -24,6 +24,8 @@ from qmodel.wire import codec
 
 PREFIX = "ql:"
 PAGE = 1000
+PATIENCE = 120.0
+"""Seconds that a server has for what was sent: a busy machine may run it late, and a history is one round trip."""
 
 
 def _unencodable(now: Any, op: Operation) -> Refusal:
@@ -120,7 +122,8 @@ class ServerSubject:
         self._prefix = f"{options.prefix}conformance-{secrets.token_hex(4)}:"
         self._backend = RedisBackend(options)  # loads the library
         self._script = None if self._backend._dialect.functions else script_digest()
-        self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**options.connection))
+        patient = {**options.connection, "socket_timeout": PATIENCE}
+        self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**patient))
         self._dump = dump.dump_command(self._prefix)
         self._delete: tuple[str, ...] = ("EVAL", _DELETE, "1", self._prefix)
         self._dump_of = dump.dump_of
