@@ -5,7 +5,8 @@ One that reaches a worker without a free slot is kept for `HELD` seconds, in whi
 for another worker. A worker that is quiet or stops pushes it back at once.
 
 Another thread looks at shards for what wakes nobody (shard_looks.py). And it looks whether nodes that were away answer
-again, so that the worker itself never waits for one.
+again, so that the worker itself never waits for one. That goes on while a worker that stops finishes its jobs: a report
+that a node did not answer is sent again when the node is back.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ShardWakeUps:
         on_rested: Callable[[int], None],
         is_busy: Callable[[], bool],
     ) -> None:
-        self.closed = self.paused = False
+        self.closed = self.paused = self._over = False
         self._is_busy = is_busy
         self._backend, self._queues = backend, tuple(queues)
         self._looks = ShardLooks(backend, queues, shards, worker)
@@ -104,7 +105,7 @@ class ShardWakeUps:
         self._poke.set()
 
     def close(self) -> None:
-        """Stop waiting, and push back wake-ups that come."""
+        """Stop waiting, and push back wake-ups that come. Nodes that are away are still looked at."""
         self.closed = True
         self._poke.set()
         self._stir()
@@ -120,6 +121,8 @@ class ShardWakeUps:
         self._wait_for_threads()
 
     def _wait_for_threads(self) -> None:
+        self._over = True
+        self._poke.set()
         for thread in self._threads:
             if thread is not runtime.current_thread() and thread.is_alive():
                 thread.join(_JOIN)
@@ -181,21 +184,24 @@ class ShardWakeUps:
     # ---- looks
 
     def _run_looks(self) -> None:
-        while not self.closed:
+        while not self._over:
             self._poke.wait(self._until_next_look())
             self._poke.clear()
-            if self.closed:
+            if self._over:
                 return
             try:
                 self._look()
             except Exception:
-                if not self.closed:
+                if not self._over:
                     log.exception("Looking at the shards failed; it will be repeated.")
                     runtime.sleep(_AWAY)
 
-    def _until_next_look(self) -> float:
-        at = min(self._looks.until_next(), self._tried_at + _AWAY if self._away else float("inf"))
-        return max(at - runtime.monotonic(), 0.001)
+    def _until_next_look(self) -> float | None:
+        """Compute the seconds until the next look; None if there is none before `watch` or the end."""
+        moments = [self._tried_at + _AWAY] if self._away else []
+        if not self.closed:
+            moments.append(self._looks.until_next())
+        return max(min(moments) - runtime.monotonic(), 0.001) if moments else None
 
     def _look(self) -> None:
         now = runtime.monotonic()
@@ -204,7 +210,7 @@ class ShardWakeUps:
         if now - self._tried_at >= _AWAY:
             self._look_at_nodes()
             self._tried_at = runtime.monotonic()
-        if self.paused:
+        if self.paused or self.closed:
             return
         if self._looks.meeting not in self._away and self._looks.meet(now):
             self._open(self._looks.meeting)

@@ -147,7 +147,7 @@ def app_of(url: str, perform: Any) -> App:
 @contextmanager
 def at_work(app: App, **options: Any) -> Iterator[Worker]:
     worker = Worker(app, **options)
-    thread = threading.Thread(target=worker.run)
+    thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()
     try:
         yield worker
@@ -340,6 +340,18 @@ def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) 
     assert woken == [5]
 
 
+def test_nodes_that_are_away_are_looked_at_until_a_worker_that_stops_has_finished_its_jobs(client: Client) -> None:
+    back: list[int] = []
+    wake_ups = ShardWakeUps(client.backend, ["q"], range(N), "w", back.append, back.append, back.append, lambda: False)
+    wake_ups.start()
+    wake_ups.close()
+    for shard in (2, 5):
+        wake_ups.watch(shard)
+    wait_until(lambda: sorted(back) == [2, 5])
+    wake_ups.finish()
+    assert not any(thread.is_alive() for thread in wake_ups._threads)
+
+
 def test_one_worker_of_all_looks_after_each_shard() -> None:
     names = ("one", "two", "three")
     mine: dict[str, set[int]] = {}
@@ -452,3 +464,27 @@ def test_a_worker_goes_on_with_other_shards_while_a_node_hangs(two_nodes: tuple[
         client.queues["default"].put("work", {"n": 9}, jid=jid(there, 9))
         wait_until(lambda: 9 in done)
     assert sorted(done) == [0, 1, 2, 3, 4, 5, 9]
+
+
+@pytest.mark.server
+def test_a_job_that_ends_while_its_node_hangs_and_its_worker_stops_is_reported(
+    two_nodes: tuple[str, list[Any]],
+) -> None:
+    url, nodes = two_nodes
+    begun, end = threading.Event(), threading.Event()
+
+    def long(n: int) -> bool:
+        begun.set()
+        return end.wait(60)
+
+    with Client(url) as client:
+        backend: Any = client.backend
+        there = next(shard for shard in range(N) if backend.shards[shard].at["port"] == nodes[1].port)
+        with at_work(app_of(url, long)) as worker:
+            job = client.queues["default"].put("work", {"n": 0}, jid=jid(there))
+            assert begun.wait(30)
+            worker.stop()
+            with nodes[1].stopped():
+                end.set()
+                wait_until(lambda: worker._trips.unanswered)
+        assert client.jobs[job.jid].state == "complete"
