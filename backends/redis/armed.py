@@ -92,20 +92,22 @@ class Armed:
         try:
             reply = connection.read_response()
         except raised.ResponseError as error:
-            self._keep(line, connection)
+            self._keep(shard, line, connection)
             self._recover(shard, error)
             return error
         except FAILURES as error:
             connection.disconnect()
             self._recover(shard, error)
             return error
-        self._keep(line, connection)
+        self._keep(shard, line, connection)
         return reply
 
-    def _keep(self, line: Any, connection: Any) -> None:
+    def _keep(self, shard: int, line: Any, connection: Any) -> None:
+        """Keep a connection for the next wait, unless its line has ended or the backend was closed meanwhile."""
         line.waiting.append(connection)
-        if line.over:
-            line.waiting.remove(connection)
+        if line.over or self._shards[shard]._closed.is_set():
+            with contextlib.suppress(ValueError):  # who ended the line, or closed, may have taken it
+                line.waiting.remove(connection)
             connection.disconnect()
 
     def _recover(self, shard: int, error: BaseException) -> None:

@@ -325,6 +325,19 @@ def test_what_is_awaited_from_a_node_that_failed_is_given_up(client: Client) -> 
     armed.disarm()
 
 
+def test_a_connection_on_which_a_shard_was_awaited_is_not_kept_after_the_end(client: Client, url: str) -> None:
+    with Client(url) as other:
+        backend: Any = other.backend
+        armed = backend.armed()
+        assert armed.arm(2, backend.wake_command(2, ["q"]))
+        line, (connection,) = backend.shards[2]._line, armed.connections
+        backend.execute_calls([Call(2, ops.Pop("q", "w", 1, True))])
+    client.backend.execute(ops.Put("q", jid(2), "K", "{}"))
+    assert [shard for shard, _ in armed.ring(30)] == [2]
+    assert line.waiting == [] and connection._sock is None
+    armed.disarm()
+
+
 def test_a_worker_looks_after_a_shard_in_which_nothing_wakes_it(client: Client) -> None:
     backend: Any = client.backend
     woken: list[int] = []
