@@ -245,10 +245,10 @@ def test_histories_of_shapes_are_kept_for_the_code_and_the_family_that_they_are_
 
 
 def test_the_digest_of_kept_histories_covers_all_that_a_search_imports() -> None:
-    code = "import sys, qmodel.conformance.graph.plan; print(*sorted(m.__file__ for n, m in sys.modules.items() if n[:6] == 'qmodel'))"
+    code = "import sys, qmodel.conformance.graph.plan; [print(m.__file__) for n, m in sys.modules.items() if n[:6] == 'qmodel']"
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     covered = {path.resolve() for pattern in kept.CODE for path in kept.ROOT.glob(pattern)}
-    left = {path for path in map(Path, said.split()) if path.resolve() not in covered}
+    left = {path for path in map(Path, said.splitlines()) if path.resolve() not in covered}
     assert left and {path.parent.name for path in left} == {"laws"}
 
 
@@ -352,7 +352,7 @@ VECTORS = vectors.loads(distil.FILE.read_text(encoding="utf-8"))
 
 def test_the_vectors_state_their_power() -> None:
     about, found = VECTORS
-    assert about["operations"] == sum(len(vector.steps) for vector in found) < 6000
+    assert about["operations"] == sum(len(vector.steps) for vector in found) < 6500
     assert about["power"]["held_out_killed_by_state_percent"] > 90
 
 
