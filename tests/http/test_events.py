@@ -222,7 +222,8 @@ def test_events_of_all_shards_come_as_they_happen_and_each_once(all_shards: str,
         more = [client.queues["q"].put("K").jid for _ in range(4)]
         again = Stream(all_shards, "?event=put", **{"Last-Event-ID": found[5]["id"]})
         resumed = [next(again)["data"]["facts"]["jid"] for _ in range(6)]
-        assert resumed == [one["data"]["facts"]["jid"] for one in found[6:]] + more
+        assert resumed[:2] == [one["data"]["facts"]["jid"] for one in found[6:]]
+        assert sorted(resumed[2:]) == sorted(more)  # events of one moment in several shards have no order
         last = client.queues["q"].put("K").jid
         assert next(again)["data"]["facts"]["jid"] == last
         again.close()

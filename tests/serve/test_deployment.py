@@ -26,6 +26,7 @@ OTHERS = {
     "test_a_shard_that_moves_and_a_node_that_dies_lose_nothing_and_raise_nothing",
     "test_a_node_that_hangs_holds_up_only_calls_for_its_shards",
     "test_a_worker_goes_on_with_other_shards_while_a_node_hangs",
+    "test_a_job_that_ends_while_its_node_hangs_and_its_worker_stops_is_reported",
     "test_no_wake_up_is_lost_and_the_calls_of_a_job_do_not_grow_with_the_shards",
     "test_an_error_of_one_shard_is_raised_and_others_work",
 }

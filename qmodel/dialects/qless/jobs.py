@@ -57,11 +57,11 @@ def put(
     given = options_of("Put", options)
     retries = whole_of("Put", "retries", given["retries"]) if "retries" in given else None
     tags = strings_of("Put", "tags", given["tags"]) if "tags" in given else None
-    tids = strings_of("Put", "throttles", given["throttles"]) if session.reqless and "throttles" in given else ()
     priority = session.sign * _priority_of(given["priority"]) if "priority" in given else None
     depends = strings_of("Put", "depends", given.get("depends", "[]"))
     asked = "depends" in given and (depends or session.document)
     depends = known(session, "Put", jid, depends)
+    tids = strings_of("Put", "throttles", given["throttles"]) if session.reqless and "throttles" in given else ()
 
     before = session.stored(jid)
     names = throttles.named(tids, queue, None if before is None else before.queue) if session.reqless else ()
