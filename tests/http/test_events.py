@@ -237,9 +237,11 @@ def test_a_shard_that_has_lost_events_is_named(all_shards: str, deployed: str) -
         kept = {key: raw.dump(key) for key in raw.scan_iter(f"{prefix}*")}
         client.queues["q"].put("K", jid=f"lost{jid}")
         stream = Stream(all_shards, f"?after={client.cursor()}&jid={jid}")
-        raw.delete(*raw.keys(f"{prefix}*"))
-        for key, value in kept.items():
-            raw.restore(key, 0, value)
+        with raw.pipeline() as at_once:  # the stream looks all the time, and must not see an empty shard
+            at_once.delete(*raw.keys(f"{prefix}*"))
+            for key, value in kept.items():
+                at_once.restore(key, 0, value)
+            at_once.execute()
         client.jobs[jid].promote()
         client.jobs[jid].track()
         told = next(stream)
