@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from qmodel.cli.http import address, options
@@ -32,8 +34,6 @@ def command(
     of `qmodel http`. It stops at SIGINT and SIGTERM. See docs/web.md.
     """
     where = address(host, port, auth)
-    from qmodel.app.codecs import decoder
-    from qmodel.app.load import load
     from qmodel.http.guard import LOCAL
     from qmodel.http.host import serve
     from qmodel.web import create
@@ -46,7 +46,7 @@ def command(
     in_process = at.url.partition("://")[0] in ("memory", "embedded")
     names = (*LOCAL, *hosts) if hosts else None
     given = at.client if in_process else at.url
-    readable = decoder(load(decode)) if decode else None
+    readable = _decoder(decode) if decode else None
     app = create(given, writable=writable, auth=auth, prefix=prefix, hosts=names, decode=readable)
     how = "with actions" if writable else "read-only; --writable adds actions"
     prefix = f"/{prefix.strip('/')}/" if prefix.strip("/") else "/"
@@ -56,6 +56,14 @@ def command(
         lambda url: click.echo(f"qmodel web shows {hidden(at.url)} at {url}{prefix} ({how})"),
         app.state.closing,
     )
+
+
+def _decoder(where: str) -> Callable[[str, str], str]:
+    """Load an app; make the function that shows what its codecs stored."""
+    from qmodel.app.codecs import decoder
+    from qmodel.app.load import load
+
+    return decoder(load(where))
 
 
 common(command)
