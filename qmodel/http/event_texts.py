@@ -1,9 +1,11 @@
-"""What the streams of events share: the filter, the texts of messages, and the pauses."""
+"""What the streams of events share: the filter, the texts of messages, the pace and the pauses."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import time
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
@@ -30,6 +32,24 @@ class Wanted(NamedTuple):
         return (not self.queues or facts.get("queue") in self.queues) and (
             not self.jids or facts.get("jid") in self.jids
         )
+
+
+class Paced:
+    """A reader's pace: `_since` is when it last sent or checked something."""
+
+    _since: float
+
+    def is_quiet(self, seconds: float) -> bool:
+        """Say whether it is time for a keep-alive."""
+        return self.patience(seconds) <= 0
+
+    def doubt(self) -> None:
+        """Check at once whether the server has lost events, because it could not be reached."""
+        self._since = -math.inf
+
+    def patience(self, seconds: float) -> float:
+        """Give the seconds until the next keep-alive."""
+        return self._since + seconds - time.monotonic()
 
 
 async def sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:

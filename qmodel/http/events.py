@@ -13,7 +13,6 @@ same epoch, as that of a replica may be, the message is `restarted`, and all eve
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Sequence
 
@@ -27,7 +26,7 @@ from qmodel.contract.events import EVENTS, Event
 from qmodel.contract.operations import CATALOGUE
 from qmodel.errors import ConnectError, Forked
 from qmodel.http.api import Api, Call
-from qmodel.http.event_texts import RETRY_MS, Wanted, line, not_an_id, sleep, trimmed
+from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, line, not_an_id, sleep, trimmed
 from qmodel.http.problems import Problem, meant
 from qmodel.http.shard_events import places_after, shard_messages
 from qmodel.wire.plain import plain
@@ -111,7 +110,7 @@ async def _messages(api: Api, place: Place, newest: int, wanted: Wanted) -> Asyn
             await sleep(api, api.feed.sleep(place.after, place.patience(api.limits.alive_seconds)))
 
 
-class Place:
+class Place(Paced):
     """The position of a reader: the last event read, with its epoch, and the last one sent."""
 
     def __init__(self, after: int, epoch: int | None) -> None:
@@ -145,18 +144,6 @@ class Place:
         if text:
             self._told, self._since = self.after, time.monotonic()
         return text
-
-    def is_quiet(self, seconds: float) -> bool:
-        """Say whether it is time for a keep-alive."""
-        return self.patience(seconds) <= 0
-
-    def doubt(self) -> None:
-        """Check at once whether the server has lost events, because it was unreachable."""
-        self._since = -math.inf
-
-    def patience(self, seconds: float) -> float:
-        """Give the seconds until the next keep-alive."""
-        return self._since + seconds - time.monotonic()
 
     def alive(self, newest: int) -> str:
         """Make a keep-alive with the last sequence number read; go back if the server has lost events."""

@@ -7,7 +7,6 @@ reconnects with it misses nothing. The messages `trimmed`, `forked` and `restart
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +19,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError, Forked, RefusedError, error_of
 from qmodel.http.api import Api
-from qmodel.http.event_texts import RETRY_MS, Wanted, line, not_an_id, sleep, trimmed
+from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, line, not_an_id, sleep, trimmed
 from qmodel.wire.plain import plain
 
 
@@ -43,7 +42,7 @@ async def shard_messages(api: Api, places: Places, wanted: Wanted) -> AsyncItera
         try:
             async with asyncio.timeout(api.limits.answer_seconds):
                 pages = await api.client.pages_of_events(places.cursor)
-                quiet = not any(pages) and places.patience(api.limits.alive_seconds) <= 0
+                quiet = not any(pages) and places.is_quiet(api.limits.alive_seconds)
                 newest = await api.client.cursor() if quiet else None
         except (ConnectError, TimeoutError):
             yield ": the jobs cannot be reached\n\n"
@@ -58,7 +57,7 @@ async def shard_messages(api: Api, places: Places, wanted: Wanted) -> AsyncItera
             await sleep(api, api.feed.sleep(places.count, places.patience(api.limits.alive_seconds)))
 
 
-class Places:
+class Places(Paced):
     """The position of a reader: the last event read in each shard."""
 
     def __init__(self, cursor: Cursor) -> None:
@@ -106,14 +105,6 @@ class Places:
         facts = {name: int(getattr(fork, name)) for name in ("after", "epoch", "current", "common")}
         self._read[shard].take_back(facts["common"])
         return f"id: {self.id}\nevent: forked\ndata: {line({**facts, 'shard': shard})}\n\n"
-
-    def doubt(self) -> None:
-        """Check at once whether a shard has lost events, because its node was unreachable."""
-        self._since = -math.inf
-
-    def patience(self, seconds: float) -> float:
-        """Give the seconds until the next keep-alive."""
-        return self._since + seconds - time.monotonic()
 
     def alive(self, newest: Cursor) -> str:
         """Make a keep-alive with the last places; go back in shards that are behind the reader in the same epoch."""
