@@ -1,11 +1,16 @@
 """Measure the CPU time of servers and client for a job on a deployment of many shards, beside one namespace.
 
-A job is a put, a pop and a completion. Either each is a call, with 200 calls on their way to each node, or each is a
-hundredth of a call, as `put_many` and a busy worker make them. The client encodes, routes and decodes. The nodes are
-three masters of a cluster without replicas, the plain server stands alone, and none writes files. The clock of a server
-is the CPU clock of its process; that of the client is its own. All ways take turns within every run, and a ratio is the
-median of the ratios within the runs. What a cluster costs by itself is the difference between the plain server and one
-shard on the cluster: the server computes the slot of the key of each call, and of each command of a function.
+A job is a put, a pop and a completion. Either each is a call, with 1,600 calls on their way to a node, or each is a
+hundredth of a call, as `put_many` and a busy worker make them. The client encodes, routes and decodes; the calls of a
+shard stand together in a round trip, as the backend of a deployment sends them. The nodes are three masters of a
+cluster without replicas, the plain server stands alone, and none writes files. The clock of a server is the CPU clock
+of its process; that of the client is its own. All ways take turns within every run, and a ratio is the median of the
+ratios within the runs. What a cluster costs by itself is the difference between the plain server and one shard on the
+cluster: the server computes the slot of the key of each call, and of each command of a function.
+
+Each node works while the others wait. In production a node has CPUs of its own; here all share two, and a process that
+often gives way finds its caches full of what the others left. "All nodes at once" shows how much that is: the calls are
+those of 64 shards, 200 on their way to every node at the same time.
 """
 
 from __future__ import annotations
@@ -31,8 +36,8 @@ from qmodel.model.deployment.plans import Call, destination
 from qmodel.wire.codec import decode
 from tests.clusters import MASTERS, Cluster, Node
 
-AT_ONCE = 200
-"""Calls on their way to each node."""
+AT_ONCE, FEWER = 1600, 200
+"""Calls on their way to a node; and to each of several nodes at the same time."""
 
 HUNDRED, STOCK = 100, 12
 DATA = '{"i": 1}'
@@ -57,6 +62,7 @@ class Way:
     """Performs jobs in one namespace, a call for each step."""
 
     nodes = 1
+    at_once = AT_ONCE
 
     def __init__(self, url: str, pids: Sequence[int]) -> None:
         self.backend: Any = connect(url)
@@ -77,7 +83,7 @@ class Way:
     def run(self, jobs: int) -> Cost:
         """Put, pop and complete so many jobs."""
         before, began = [_cpu_us(pid) for pid in self._pids], time.process_time()
-        size = AT_ONCE * self.nodes
+        size = self.at_once * self.nodes
         for _ in range(0, jobs, size):
             self._begun += size
             self._batch(range(self._begun - size, self._begun))
@@ -109,19 +115,26 @@ class Way:
         return self.backend
 
     def _execute(self, calls: list[tuple[int, Operation]]) -> list[Any]:
-        """Send calls, one round trip to each node; give their replies, sorted by node."""
+        """Send calls, one round trip to each node, one node after the other; give their replies, sorted by node."""
+        found: list[Any] = []
+        for port, some in self._by_node(calls).items():
+            self._send(port, some)
+            found += self._replies(port, some)
+        return found
+
+    def _by_node(self, calls: list[tuple[int, Operation]]) -> dict[int, list[tuple[int, Operation]]]:
         by_node: dict[int, list[tuple[int, Operation]]] = {}
-        for shard, op in calls:
+        for shard, op in sorted(calls, key=lambda call: call[0]):  # shard after shard, as the backend sends them
             by_node.setdefault(self._backend(shard).at["port"], []).append((shard, op))
-        for port, some in by_node.items():
-            line = self._lines.setdefault(port, Connection(port=port))
-            packed = [self._backend(shard)._dialect.pack(type(op), encoded(op, None, True)) for shard, op in some]
-            line.send_packed_command((b"".join(packed),))
-        return [
-            decode(op, self._lines[port].read_response(disable_decoding=True))
-            for port, some in by_node.items()
-            for _, op in some
-        ]
+        return by_node
+
+    def _send(self, port: int, calls: list[tuple[int, Operation]]) -> None:
+        line = self._lines.setdefault(port, Connection(port=port))
+        packed = [self._backend(shard)._dialect.pack(type(op), encoded(op, None, True)) for shard, op in calls]
+        line.send_packed_command((b"".join(packed),))
+
+    def _replies(self, port: int, calls: list[tuple[int, Operation]]) -> list[Any]:
+        return [decode(op, self._lines[port].read_response(disable_decoding=True)) for _, op in calls]
 
 
 class Sharded(Way):
@@ -146,6 +159,18 @@ class Sharded(Way):
 
     def _backend(self, shard: int) -> Any:
         return self.backend.shards[shard]
+
+
+class Together(Sharded):
+    """Performs jobs on a deployment, a call for each step, with calls on their way to all nodes at the same time."""
+
+    at_once = FEWER
+
+    def _execute(self, calls: list[tuple[int, Operation]]) -> list[Any]:
+        by_node = self._by_node(calls)
+        for port, some in by_node.items():
+            self._send(port, some)
+        return [reply for port, some in by_node.items() for reply in self._replies(port, some)]
 
 
 class Hundreds(Way):
@@ -202,6 +227,7 @@ MODES: tuple[tuple[str, type[Way], type[Way]], ...] = (
     ("a hundred jobs a call", Hundreds, ShardedHundreds),
 )
 PLAIN, ONE = "one plain server", "one shard on the cluster"
+AT_THE_SAME_TIME = f"{SHARDS[-1]} shards, all nodes at once"
 
 
 def _version(node: Node) -> str:
@@ -218,6 +244,8 @@ def _ways(plain: Node, nodes: Cluster, alone: type[Way], sharded: type[Way]) -> 
     }
     for shards in SHARDS:
         ways[f"{shards} shards"] = sharded(nodes.deployment(f"{name}{shards}", f"shards={shards}"), pids)
+    if sharded is Sharded:
+        ways[AT_THE_SAME_TIME] = Together(nodes.deployment("together", f"shards={SHARDS[-1]}"), pids)
     return ways
 
 
@@ -226,7 +254,7 @@ def _measured(ways: dict[str, Way], options: Options) -> dict[str, list[Cost]]:
     found: dict[str, list[Cost]] = {name: [] for name in ways}
     for way in ways.values():
         way.stock()
-        way.run(AT_ONCE * MASTERS)
+        way.run(way.at_once * MASTERS)
     for _ in range(options.runs):
         for name, way in ways.items():
             found[name].append(way.run(jobs))
