@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows  # no
 
 from qmodel.pipeline.audit.replay import Audit  # noqa: E402
 from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack, newest  # noqa: E402
-from qmodel.pipeline.journal.tables import entries_of  # noqa: E402
+from qmodel.pipeline.journal.tables import rows_of  # noqa: E402
 from qmodel.pipeline.spark.live import windows  # noqa: E402
 from qmodel.pipeline.spark.source import EventsSource  # noqa: E402
 from qmodel.pipeline.spark.stream import JournalStream, stream_options  # noqa: E402
@@ -49,7 +49,7 @@ def test_a_query_audits_the_journal_from_where_it_was(spark: Any, client: Client
     audit, wrong = Audit(), list[Any]()
 
     def check(batch: Any, number: int) -> None:
-        wrong.extend(audit.follow(entries_of(batch.orderBy("number").toArrow())))
+        wrong.extend(audit.follow(rows_of(batch.orderBy("number").toArrow())))
 
     for _ in range(2):
         stream, written = started(spark, url, tmp_path, "journal", maxOffsetsPerTrigger="50", minPartitions="2")

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from qmodel.contract.replies import Recorded
 from qmodel.errors import QmodelError
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.audit.replay import Audit, differences, without_collection
 from qmodel.pipeline.journal import archive
 from qmodel.pipeline.journal.archive import Segment
+from qmodel.pipeline.journal.pages import Row
 
 _TEXTS = pa.list_(pa.string())
 
@@ -44,7 +44,7 @@ MOST = 1000
 Finding = dict[str, Any]
 
 
-def found(root: str, segment: Segment, entries: Iterable[Recorded], save: bool = False) -> Iterator[Finding]:
+def found(root: str, segment: Segment, entries: Iterable[Row], save: bool = False) -> Iterator[Finding]:
     """Audit the entries of a segment; with `save`, keep the state after the last segment."""
     said = {"namespace": segment.namespace, "after": segment.after}
     began, audit = time.monotonic(), Audit()
@@ -81,6 +81,6 @@ def batch(rows: Iterable[Finding]) -> pa.RecordBatch:
 
 def audited(root: str, segment: Segment, save: bool = False) -> list[Finding]:
     """Audit a segment of an archive in this process."""
-    entries = archive.read(root, segment.namespace, segment.after, segment.last or None)
+    entries = archive.rows(root, segment.namespace, segment.after, segment.last or None)
     with without_collection():
         return list(found(root, segment, entries, save))

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from qmodel.contract.operations import BeginEpoch, Get, Operation
-from qmodel.contract.replies import Job, Recorded
+from qmodel.contract.replies import Job
 from qmodel.errors import QmodelError
 from qmodel.model import restore, snapshot
 from qmodel.model.engine import step
@@ -31,6 +31,7 @@ from qmodel.model.snapshot import Snapshot
 from qmodel.model.state import journal
 from qmodel.model.state.store import Store
 from qmodel.pipeline.journal import compare
+from qmodel.pipeline.journal.pages import Row
 from qmodel.wire import as_json
 
 AROUND = 20
@@ -89,10 +90,10 @@ class Audit:
         self.store = Store() if state is None else restore.store(state)
         self.number = self._first = self.store.journaled
         self._begun = state is not None
-        self._recent: deque[Recorded] = deque(maxlen=around)
+        self._recent: deque[Row] = deque(maxlen=around)
         self.epoch = self.store.epoch  # of the last entry
 
-    def follow(self, entries: Iterable[Recorded]) -> Iterator[Difference]:
+    def follow(self, entries: Iterable[Row]) -> Iterator[Difference]:
         """Execute entries in order; yield those that differ. Raises AuditError if an entry does not follow."""
         store, recent, is_on = self.store, self._recent, journal.is_on
         for entry in entries:
@@ -138,9 +139,9 @@ class Audit:
                 f"not on from its first operation, or was turned off. Begin with a snapshot of a moment when it was on."
             )
 
-    def _difference(self, entry: Recorded, now: int, op: Operation, expected: str) -> Difference:
+    def _difference(self, entry: Row, now: int, op: Operation, expected: str) -> Difference:
+        before = tuple(f"{call} {outcome}" for _, _, call, outcome, _ in self._recent)
         number, seq, call, outcome, _ = entry
-        before = tuple(f"{one.call} {one.outcome}" for one in self._recent)
         named = dict.fromkeys([*_named(op), *_shown(op, outcome), *_shown(op, expected)])
         jobs = tuple(as_json.outcome(step(self.store, now, Get(jid))) for jid in list(named)[:10])
         return Difference(number, call, outcome, expected, seq, self.store.seq, before, jobs)

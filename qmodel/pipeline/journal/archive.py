@@ -15,6 +15,7 @@ import gzip
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -32,8 +33,8 @@ from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, 
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.histories import STOP, Position
-from qmodel.pipeline.journal.pages import JournalWentBack, pages, position
-from qmodel.pipeline.journal.tables import COLUMNS, VERSION, current, entries_of, table
+from qmodel.pipeline.journal.pages import JournalWentBack, Row, pages, position
+from qmodel.pipeline.journal.tables import COLUMNS, VERSION, current, rows_of, table
 
 STATES = "_states"
 
@@ -139,10 +140,17 @@ def _state_name(number: int) -> str:
 
 
 def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> Iterator[Recorded]:
-    """Yield the archived entries of a namespace after a number, up to another, in order.
+    """Give the archived entries of a namespace after a number, up to another, in order."""
+    return map(Recorded._make, rows(root, namespace, after, last))
 
-    Files that overlap, as when a clock went back over midnight, are read together.
-    """
+
+def rows(root: str, namespace: str, after: int = 0, last: int | None = None) -> Iterator[Row]:
+    """Give the same entries as plain tuples."""
+    return chain.from_iterable(map(rows_of, _batches(root, namespace, after, last)))
+
+
+def _batches(root: str, namespace: str, after: int, last: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of entries; files that overlap, as when a clock went back over midnight, are read together."""
     found = Archive(root)
     together: list[File] = []
     for file in [*found.files(namespace, after=after, last=last), None]:
@@ -153,13 +161,13 @@ def read(root: str, namespace: str, after: int = 0, last: int | None = None) -> 
             together.append(file)
 
 
-def _between(found: Archive, files: list[File], after: int, last: int | None) -> Iterator[Recorded]:
-    """Yield the entries of files that overlap."""
+def _between(found: Archive, files: list[File], after: int, last: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that overlap."""
     for batch in _ordered(found, files):
-        numbers, rows = batch.column("number"), range(batch.num_rows)
-        begin = bisect_right(rows, after, key=lambda row: numbers[row].as_py())
-        end = len(rows) if last is None else bisect_right(rows, last, key=lambda row: numbers[row].as_py())
-        yield from entries_of(batch.slice(begin, max(end - begin, 0)))
+        numbers, places = batch.column("number"), range(batch.num_rows)
+        begin = bisect_right(places, after, key=lambda place: numbers[place].as_py())
+        end = len(places) if last is None else bisect_right(places, last, key=lambda place: numbers[place].as_py())
+        yield batch.slice(begin, max(end - begin, 0))
 
 
 def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,9 @@ from qmodel.errors import Forked, QmodelError
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.histories import Position, check, epoch_at, forked, is_gap
 
+Row = tuple[int, int, str, str, int]
+"""An entry: a `Recorded`, or a plain tuple of its fields. To make records of all takes a fortieth of an audit."""
+
 
 class EntriesGone(QmodelError):
     """Raised when entries of the journal are no longer kept."""

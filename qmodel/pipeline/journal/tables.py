@@ -6,12 +6,11 @@ This module stands alone, because each task of Spark imports it without the code
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from qmodel.contract.replies import Recorded, record
+from qmodel.contract.replies import Recorded
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import MOMENT, moment
-from qmodel.pipeline.journal.pages import head
+from qmodel.pipeline.journal.pages import Row, head
 
 VERSION = 3
 """Version 1 had no epochs; up to version 2 the moment was a number, `at`."""
@@ -63,11 +62,6 @@ def current(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(SCHEMA.metadata)
 
 
-def entries_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Recorded]:
-    """Yield the entries of a table, in its order."""
-    columns = (batch.column(name).to_pylist() for name in COLUMNS)
-    yield from map(_entry, zip(*columns, strict=True))
-
-
-_entry = partial(record, Recorded)
-"""The same as `Recorded._make`, but faster: it is called a million times."""
+def rows_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
+    """Give the entries of a table, in its order."""
+    return zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True)
