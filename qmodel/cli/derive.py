@@ -7,17 +7,18 @@ lease (then the token of the job's current lease is used).
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
 
 from qmodel.cli import bulk, show
 from qmodel.cli.convert import DURATION, EXACT, MOMENT, TEXT, parse_duration
+from qmodel.cli.following import check_after, follow
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import redaction
 from qmodel.contract.arguments import Choice, Flag, Kind, ListOf, Operations, Whole
@@ -53,8 +54,10 @@ def hyphened(spec: Spec) -> str:
 
 
 def _command(spec: Spec) -> click.Command:
-    def run(follow: bool = False, tz: str | None = None, **values: Any) -> None:
-        act = _follow if follow else perform
+    def run(following: bool = False, keep: Path | None = None, tz: str | None = None, **values: Any) -> None:
+        act: Callable[[Session, Any], None] = perform
+        if following or keep is not None:
+            act = partial(follow, keep=keep)
         if spec.name == "recur":
             values |= _by_cron(values, tz)
             act = _recur
@@ -69,9 +72,17 @@ def _command(spec: Spec) -> click.Command:
     if spec.name == "recur":
         made.params.append(click.Option(["--tz"], help="The time zone of --cron. [default: UTC]", metavar="TZ"))
     if spec.name == "events":
-        made.params.append(
-            click.Option(["--follow", "-f"], is_flag=True, help="Print all events, and new ones as they happen.")
-        )
+        made.params += [
+            click.Option(
+                ["following", "--follow", "-f"], is_flag=True, help="Print all events, and new ones as they happen."
+            ),
+            click.Option(
+                ["--keep"],
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="Follow, begin after the last event that was printed with this file, and keep the place there.",
+            ),
+        ]
     return made
 
 
@@ -258,18 +269,9 @@ def _bulk(at: Session, op: Any) -> None:
 
 def _once(at: Session, op: Operation) -> Any:
     if type(op) is Events and at.client.shards:
-        _check_after(at, op.after)
+        check_after(at, op.after)
         return tuple(islice(at.client.events(), op.count))
     return at.client.execute(op, now=at.now)
-
-
-def _check_after(at: Session, after: int) -> None:
-    """Refuse a sequence number for the events of a deployment."""
-    if after and at.client.shards:
-        raise click.UsageError(
-            "Each shard of a deployment numbers its own events, so --after means nothing here. Leave it out, or give "
-            "the --url of one shard, with prefix= in place of name=; `qmodel doctor` lists the prefixes."
-        )
 
 
 def perform(at: Session, op: Operation, executed: Callable[[Session, Any], Any] = _once) -> None:
@@ -305,19 +307,6 @@ def _recur(at: Session, op: Any) -> None:
     perform(at, op)
     if op.kind == "cron" and not op.due_at and at.now is None:
         at.client.recurring[op.jid].advance()
-
-
-def _follow(at: Session, op: Any) -> None:
-    """Print events as they happen, until an interrupt."""
-    if at.url.partition("://")[0] in ("memory", "embedded"):
-        raise click.UsageError(f"No other process can reach {at.url}: there will be no events. Give --url of a server.")
-    _check_after(at, op.after)
-    with contextlib.suppress(KeyboardInterrupt):
-        for event in at.client.follow(op.after, epoch=op.epoch):
-            if at.json:
-                click.echo(json.dumps(plain(event), ensure_ascii=False))
-            else:
-                show.reply(at, op, (event,))
 
 
 def _warn_of_text(op: Any) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +16,10 @@ from click.testing import CliRunner, Result
 
 from qmodel import Client
 from qmodel.cli import cli
+from qmodel.client.cursor import Cursor
 from qmodel.telemetry.collector import EngineCollector
+from tests.clusters import wait_until
+from tests.processes import started
 from tests.servers import Server
 
 VIEWS = 6
@@ -100,6 +106,27 @@ def test_the_doctor_names_a_damaged_shard(url: str, full: Client) -> None:
     assert re.search(r"shard 2: .*tracked is a string", found), found
     assert "resolved" in run(url, "doctor", "--resolve").stdout
     assert "each shard: no key is damaged" in run(url, "doctor").stdout
+
+
+def test_the_place_in_the_events_of_all_shards_is_kept(url: str, client: Client, tmp_path: Path) -> None:
+    if url.startswith("memory"):
+        pytest.skip("no other process")
+    place, seen = tmp_path / "place", []
+    for _ in range(2):
+        jids = {client.queues["q"].put("K").jid for _ in range(12)}
+        command = [sys.executable, "-m", "qmodel", "--url", url, "--json", "events", "--keep", str(place)]
+        with started(command, stdout=subprocess.PIPE, text=True) as following:
+            assert following.stdout is not None
+            while jids:
+                event = json.loads(following.stdout.readline())
+                seen.append((event["event"], event["facts"].get("jid")))
+                jids -= {event["facts"].get("jid")}
+            wait_until(
+                lambda: place.exists() and sum(one.seq for one in Cursor.read(place.read_text()).places) == len(seen)
+            )
+            following.kill()
+    puts = [jid for kind, jid in seen if kind == "put"]
+    assert len(puts) == len(set(puts)) == 24
 
 
 def test_a_command_of_one_namespace_says_what_to_give(url: str, full: Client) -> None:

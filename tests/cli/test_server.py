@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.test_commands import real
+from tests.clusters import wait_until
 from tests.processes import started
 from tests.servers import Server
 
@@ -79,6 +80,28 @@ def test_events_are_followed_until_somebody_interrupts_it(run: Run, url: str) ->
         assert (following.wait(30), following.stderr.read()) == (0, "")
 
     assert "jid=a" in first and "jid=b" in second
+
+
+def test_events_are_followed_from_where_the_last_run_ended(run: Run, url: str, tmp_path: Path) -> None:
+    for jid in ("a", "b"):
+        run("put", "q", "A", "--jid", jid, "--url", url)
+        command = [sys.executable, "-m", "qmodel", "events", "--keep", str(tmp_path / "place"), "--url", url]
+        with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+            assert following.stdout is not None
+            lines = [following.stdout.readline() for _ in range(2 if jid == "a" else 1)]
+            if jid == "a":  # its place is kept when it waits for the next one
+                wait_until(lambda: (tmp_path / "place").exists() and (tmp_path / "place").read_text().startswith("2."))
+            following.kill()
+        assert f"jid={jid}" in lines[-1]
+
+
+def test_a_place_in_other_events_is_refused(run: Run, url: str, tmp_path: Path) -> None:
+    for kept in ("1.2,3.4", "nonsense"):
+        (tmp_path / "place").write_text(kept)
+        done = run("events", "--keep", str(tmp_path / "place"), "--url", url)
+        assert done.code == 2 and "keeps no place in these events" in done.err and "Give another file" in done.err
+    done = run("events", "--keep", str(tmp_path / "place"), "--after", "3", "--url", url)
+    assert done.code == 2 and "--keep says where to begin" in done.err
 
 
 def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> None:
