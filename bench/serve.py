@@ -20,15 +20,18 @@ from pathlib import Path
 from bench import Options
 from bench.lifecycle import DATA, KLASS, QUEUE, WORKER, Caller, jid, request
 from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
-from bench.raw import Connection, Incomplete, Reply, pack, parse
+from bench.raw import Connection, pack
 from bench.report import Report, Table, Verdict, median
 from qmodel import __version__
 from qmodel.backends.bundle import function_name
+from qmodel.contract import operations as ops
+from qmodel.wire.codec import decode
 from tests.servers import Server
 
 ROOT = Path(__file__).parent.parent
 WINDOW = 500
-TARGET = 20_000
+TARGET = 60_000
+POP = ops.Pop(QUEUE, WORKER)
 Run = tuple[float, float, float, float, float]
 
 
@@ -89,8 +92,8 @@ def _rate(server: Pinned, jobs: int) -> Run:
         put = time.perf_counter()
         popped = exchange(connection, pops)
         pop = time.perf_counter()
-        held = [(job[0], job[2].split(b"\t", 10)[9]) for _, (job,) in popped]
-        completes = [_call("complete", "", jid, token) for jid, token in held]
+        held = [job for text in popped for job in decode(POP, text)]
+        completes = [_call("complete", "", job.jid, str(job.token)) for job in held]
         made = time.perf_counter()
         exchange(connection, completes)
         complete, cpu = time.perf_counter(), server.cpu_us() - cpu
@@ -104,28 +107,30 @@ def _call(operation: str, *arguments: str | bytes) -> bytes:
     return pack("FCALL", function_name(operation), "1", "ql:", "", *arguments)
 
 
-def exchange(connection: Connection, commands: Sequence[bytes]) -> list[Reply]:
-    """Send commands, some before earlier replies have arrived. None may be refused."""
+def exchange(connection: Connection, commands: Sequence[bytes]) -> list[bytes]:
+    """Send commands, some before earlier replies have arrived; give the text of each reply. None may be refused."""
     line = connection.socket
     chunks = [b"".join(commands[at : at + WINDOW // 2]) for at in range(0, len(commands), WINDOW // 2)]
     line.sendall(b"".join(chunks[:2]))
-    sent, buffer, at = 2, b"", 0
-    replies: list[Reply] = []
+    sent, buffer = 2, b""
+    replies: list[bytes] = []
     while len(replies) < len(commands):
-        buffer, at = buffer[at:] + line.recv(1 << 20), 0
-        while (stop := _whole(buffer, at)) is not None:
-            reply, at = stop
-            assert reply[0] == b"OK", reply
-            replies.append(reply)
+        buffer = _taken(buffer + line.recv(1 << 20), replies)
         while sent < len(chunks) and len(replies) >= (sent - 1) * (WINDOW // 2):
             line.sendall(chunks[sent])
             sent += 1
     return replies
 
 
-def _whole(buffer: bytes, at: int) -> tuple[Reply, int] | None:
-    """Decode the reply at an offset, and find the next offset; None if it is incomplete."""
-    try:
-        return parse(buffer, at) if at < len(buffer) else None
-    except Incomplete:
-        return None
+def _taken(buffer: bytes, replies: list[bytes]) -> bytes:
+    """Take the whole replies, which are all single texts; give the rest."""
+    at = 0
+    while (end := buffer.find(b"\r\n", at)) > 0:
+        assert buffer[at : at + 1] == b"$", buffer[at : at + 500]
+        begin = end + 2
+        end = begin + int(buffer[at + 1 : end])
+        if len(buffer) < end + 2:
+            break
+        replies.append(buffer[begin:end])
+        at = end + 2
+    return buffer[at:]
