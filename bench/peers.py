@@ -158,8 +158,10 @@ def _(url: str, jobs: int) -> float:
     import hiredis
 
     from qmodel import Client
+    from qmodel.contract.operations import Pop
     from qmodel.wire import codec
 
+    pop = Pop("emails", "worker")
     with Client(url) as client:
         client.queues["emails"].length()  # connects, and loads the library
     at, reader = urlsplit(url), hiredis.Reader()
@@ -174,13 +176,13 @@ def _(url: str, jobs: int) -> float:
         connection.sendall(hiredis.pack_command(("FCALL", f"qmodel_v1_{name}", "1", "ql:", "", *words)))
         while (reply := reader.gets()) is False:
             reader.feed(connection.recv(65536))
-        return reply[1]
+        return reply
 
     start = time.perf_counter()
     for _ in range(jobs):
         call("put", uuid4().hex[:22], "emails", uuid4().hex, "SendEmail", json.dumps(DATA))
-    while found := call("pop", uuid4().hex[:22], "emails", "worker"):
-        job = codec.job(found[0])
+    while found := codec.decode(pop, call("pop", uuid4().hex[:22], "emails", "worker")):
+        (job,) = found
         perform(json.loads(job.data))
         call("complete", "", job.jid, str(job.token))
     return time.perf_counter() - start

@@ -22,7 +22,7 @@ from bench import Options
 from bench.machine import candidates, pinned
 from bench.report import Report, Table, Verdict
 from qmodel.client.sync import Client
-from qmodel.contract.events import EVENTS, Event
+from qmodel.contract.events import Event
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "pipeline" / "requests.svg"
@@ -103,7 +103,7 @@ def bars(events: Iterator[Event]) -> Iterator[Bar]:
     """Find each lease of a piece, and the event that ended it."""
     held: dict[str, tuple[str, int]] = {}
     for event in events:
-        facts = dict(zip(EVENTS[event.event], event.facts, strict=True))
+        facts = event.named
         jid = str(facts.get("jid", ""))
         if event.event in ("completed", "lock_lost", "retried", "failed") and jid in held:
             worker, begins = held.pop(jid)
