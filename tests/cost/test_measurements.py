@@ -1,4 +1,4 @@
-"""Each measurement that takes less than two minutes runs, roughly: what a wire or an event has more does not stop it."""
+"""Each short measurement runs, roughly: what a wire or an event has more does not stop it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def test_a_measurement_runs(name: str) -> None:
     if not any(one.program for one in server_commands()):
         pytest.skip("no server")
     command = [sys.executable, "-m", "bench", name, "--quick", "--runs", "1"]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=290
-    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=290)
     assert f"`python -m bench {name}" in done.stdout, done.stderr[-2000:]
