@@ -454,8 +454,9 @@ local function before(found)
   local ranks = {}
   for i = 1, #found do
     local job = found[i]
-    local lifo = options.get(job, 'lifo') and -1 or 1 -- the newest first
-    ranks[job] = {tonumber(job.priority), lifo, lifo * job.ready_at, lifo * job.seq}
+    local turn = options.get(job, 'turn')
+    local lifo = not turn and options.get(job, 'lifo') and -1 or 1 -- the newest first
+    ranks[job] = {tonumber(job.priority), lifo, lifo * (turn or job.ready_at), lifo * job.seq}
   end
   return function(job, other_job)
     local one, other = ranks[job], ranks[other_job]
@@ -492,6 +493,20 @@ local function within(found, units)
   return first
 end
 
+-- Drafts of the jobs that would join a fair queue, with their turns: those that are due become ready last.
+local function in_turn(queue, coming)
+  local drafted, due = {}, {}
+  for _, job in ipairs(coming) do
+    local list = job.state == 'scheduled' and due or drafted
+    list[#list + 1] = jobs.with_priority(job, job.priority)
+  end
+  for _, job in ipairs(due) do
+    drafted[#drafted + 1] = job
+  end
+  turns.pretend(queue, drafted)
+  return drafted
+end
+
 -- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
 -- without expired jobs.
 local function order(now, queue, count, ended)
@@ -504,11 +519,15 @@ local function order(now, queue, count, ended)
   local due = within(queues.look_due(queue, now, most + #over), math.floor(room / 4))
   local found = without(gone, within(queues.next_ready(queue, count + #over), room), count)
   local ready_ = #found -- these are in order
-  for _, job in ipairs(concurrency.preview(now, queue, ended, without(gone, due, most))) do
-    found[#found + 1] = job
-  end
+  local coming = concurrency.preview(now, queue, ended, without(gone, due, most))
   for _, job in ipairs(runs.drafts(now, queue, most)) do
     job.seq = job.seq + 2 * most -- jobs that get a slot come before
+    coming[#coming + 1] = job
+  end
+  if config.is_fair(queue) then
+    coming = in_turn(queue, coming)
+  end
+  for _, job in ipairs(coming) do
     found[#found + 1] = job
   end
   if #found > ready_ then

@@ -42,7 +42,9 @@ def _unchanged(*options: str) -> dict[str, Conversion]:
 
 
 PUT: Final[Mapping[str, Conversion]] = {
-    **_unchanged("priority", "retries", "ordered", "cost", "dead_queue", "unique", "unique_mode"),
+    **_unchanged(
+        "priority", "retries", "ordered", "cost", "fair_key", "fair_weight", "dead_queue", "unique", "unique_mode"
+    ),
     **_durations("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
     "unique_for": ("unique_ms", milliseconds),
     "unique_max": ("unique_max_ms", milliseconds),

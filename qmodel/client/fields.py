@@ -229,6 +229,16 @@ class Fields:
         return self._load().ordered
 
     @property
+    def fair_key(self) -> str | None:
+        """Its fair key, if it has one of its own: in a fair queue the keys take turns."""
+        return self._load().fair_key
+
+    @property
+    def fair_weight(self) -> int:
+        """How many turns its fair key gets where others get one."""
+        return self._load().fair_weight
+
+    @property
     def unique(self) -> str:
         """Its uniqueness key, or empty."""
         return self._load().unique

@@ -305,6 +305,16 @@ class Job(NamedTuple):
         return self.option("ordered")
 
     @property
+    def fair_key(self) -> str | None:
+        """Its fair key, or None: in a fair queue the keys take turns."""
+        return self.option("fair_key")
+
+    @property
+    def fair_weight(self) -> int:
+        """How many turns its fair key gets where others get one."""
+        return _whole(self.option("fair_weight")) or 1
+
+    @property
     def unique(self) -> str:
         """The deduplication key that it was put with, or empty."""
         return self.option("unique") or ""

@@ -723,7 +723,7 @@ def test_options_are_seconds_where_they_are_durations(client: Client) -> None:
 
 def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Client) -> None:
     config = client.queues["default"].config
-    assert config.all() == {"heartbeat": 60}
+    assert config.all() == {"heartbeat": 60, "fair": 0}
     client.config["heartbeat"] = 90
     assert config["heartbeat"] == 90
     config["heartbeat"] = timedelta(seconds=1.5)
@@ -735,6 +735,20 @@ def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Cl
             config[option] = 1
         with pytest.raises(UnknownOption):
             config[option]
+
+
+def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Client) -> None:
+    queue = client.queues["reports"]
+    queue.config["fair"] = 1
+    for jid, key in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        queue.put("Report", jid=jid, fair_key=key, fair_weight=2)
+    queue.put("Report", jid="c1", throttles=["c"])
+    popped = queue.pop(4)
+    assert [(job.jid, job.fair_key, job.fair_weight) for job in popped] == [
+        ("a1", "a", 2), ("b1", "b", 2), ("a2", "a", 2), ("c1", None, 1),
+    ]  # fmt: skip
+    with pytest.raises(BadArgument):
+        queue.put("Report", fair_weight=101)
 
 
 def test_unknown_options_and_bad_values_are_refused(client: Client) -> None:

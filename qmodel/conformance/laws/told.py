@@ -20,7 +20,7 @@ PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 
 OF_PUT = (
     "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "unique",
+    "cost", "ordered", "fair_key", "fair_weight", "unique",
 )  # fmt: skip
 """The options of a job that a put states anew."""
 

@@ -10,6 +10,8 @@ from qmodel.contract.arguments import (
     ConcurrencyKey,
     Cost,
     Data,
+    FairKey,
+    FairWeight,
     Instant,
     Interval,
     Jid,
@@ -46,6 +48,11 @@ class Put(Operation):
     `expired-<queue>` when its queue is next popped. When the job finally fails, a dead letter is put into `dead_queue`.
     Jobs with the same `ordered` key run one at a time, in the order in which they become ready, in whatever queue they
     are; each holds the key from then until it ends.
+
+    In a fair queue (the option `fair`), the fair keys of the ready jobs of a priority take turns: a key with many jobs
+    does not delay the jobs of the others. A job has the key `fair_key`, or else its first throttle. With a
+    `fair_weight` of 3 (default 1, at most 100), a key gets three turns where others get one. There, `lifo` has no
+    effect.
 
     A complete job is kept for at most `keep_complete_ms`, a failed one for at most `keep_failed_ms`; with 0 it is
     deleted in the step that ends it. The limits that the configuration sets for all jobs apply as well.
@@ -85,6 +92,8 @@ class Put(Operation):
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: ConcurrencyKey | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
     unique: UniqueKey | None = None
     unique_mode: UniqueMode | None = None
     unique_ms: Interval | None = None

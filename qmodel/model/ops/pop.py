@@ -27,6 +27,7 @@ from qmodel.model.state import (
     stats,
     throttles,
     ttl,
+    turns,
     workers,
 )
 from qmodel.model.state.records import Job, Queue
@@ -428,12 +429,21 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
     gone = {job.jid for job in over}
     due = _within(queues.due(store, queue_state, now, MOST + len(gone)), room // 4)
     order = _without(gone, _within(queues.next_ready(store, queue_state, count + len(gone)), room), count)
-    order += preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
+    coming = preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
     for job in drafts(store, now, queue, MOST):
         job.seq += 2 * MOST  # jobs that get a slot come before
-        order.append(job)
-    order.sort(key=queues.rank)
-    return order
+        coming.append(job)
+    if config.is_fair(store, queue):
+        coming = _in_turn(queue_state, coming)
+    return sorted(order + coming, key=queues.rank)
+
+
+def _in_turn(queue: Queue, coming: list[Job]) -> list[Job]:
+    """Drafts of the jobs that would join a fair queue, with their turns: those that are due become ready last."""
+    drafted = [jobs.with_priority(job, job.priority) for job in coming]
+    drafted.sort(key=lambda job: job.state == "scheduled")
+    turns.pretend(queue, drafted, queues.first)
+    return drafted
 
 
 def _within(found: Iterable[Job], units: int) -> list[Job]:
