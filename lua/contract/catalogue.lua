@@ -93,6 +93,7 @@ catalogue.operations = {
       throttles = kinds[11],
       cost = kinds[12],
       ordered = kinds[1],
+      max_lapses = kinds[6],
       fair_key = kinds[1],
       fair_weight = kinds[13],
       unique = kinds[2],

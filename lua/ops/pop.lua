@@ -5,10 +5,38 @@ local pop = {}
 local CHUNK = 100
 
 local LAPSED = 'Its lease ran out, and no retries remained.'
+local OFTEN = 'Its lease ran out once more than its max_lapses.'
 local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
 
--- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
--- retries left, the job fails.
+-- Whether a job has no retry left for a lapse; one with `max_lapses`, no lapse.
+local function is_spent(job)
+  local most = options.get(job, 'max_lapses')
+  if not most then
+    return tonumber(job.remaining) == 0
+  end
+  return tonumber(options.get(job, 'lapses') or 0) >= tonumber(most)
+end
+
+-- Fail a job with a lapsed lease that may not run again.
+local function fail_spent(now, job, too_long)
+  if options.get(job, 'max_lapses') then
+    failure.fail_job(now, job, 'failed-lapses-' .. job.queue, OFTEN)
+  else
+    failure.fail_job(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
+  end
+end
+
+-- Count a lapse as a retry; for a job with `max_lapses`, by itself.
+local function count_lapse(job)
+  if options.get(job, 'max_lapses') then
+    options.set(job, 'lapses', (options.get(job, 'lapses') or 0) + 1)
+  else
+    job.remaining = job.remaining - 1
+  end
+end
+
+-- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry, unless the job
+-- has a limit of lapses; a job without any left fails.
 local function take_back(now, job)
   if job.state == 'stalled' then
     jobs.lift(job)
@@ -28,11 +56,11 @@ local function take_back(now, job)
     failure.fail_revoked(now, job)
     return false
   end
-  if tonumber(job.remaining) == 0 then
-    failure.fail_job(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
+  if is_spent(job) then
+    fail_spent(now, job, too_long)
     return false
   end
-  job.remaining = job.remaining - 1
+  count_lapse(job)
   if not told then
     stats.retried(now, job.queue)
   end
@@ -96,7 +124,7 @@ end
 
 -- Whether a job with a lapsed lease may not run again.
 local function fails(job)
-  return job.state == 'running' and (tonumber(job.remaining) == 0 or failure.is_revoked(job))
+  return job.state == 'running' and (is_spent(job) or failure.is_revoked(job))
 end
 
 -- Move a job that has become due into the order, or park it at its concurrency key.

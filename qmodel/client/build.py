@@ -43,7 +43,16 @@ def _unchanged(*options: str) -> dict[str, Conversion]:
 
 PUT: Final[Mapping[str, Conversion]] = {
     **_unchanged(
-        "priority", "retries", "ordered", "cost", "fair_key", "fair_weight", "dead_queue", "unique", "unique_mode"
+        "priority",
+        "retries",
+        "ordered",
+        "cost",
+        "max_lapses",
+        "fair_key",
+        "fair_weight",
+        "dead_queue",
+        "unique",
+        "unique_mode",
     ),
     **_durations("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
     "unique_for": ("unique_ms", milliseconds),

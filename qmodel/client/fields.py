@@ -229,6 +229,11 @@ class Fields:
         return self._load().ordered
 
     @property
+    def max_lapses(self) -> int | None:
+        """How many of its leases may end by themselves, if that is limited apart from its retries."""
+        return self._load().max_lapses
+
+    @property
     def fair_key(self) -> str | None:
         """Its fair key, if it has one of its own: in a fair queue the keys take turns."""
         return self._load().fair_key

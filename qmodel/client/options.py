@@ -66,6 +66,11 @@ class ClaimOptions(TypedDict, total=False):
     cost: int | None
     """How many tokens a claim takes from the throttles' buckets. Default: 1."""
 
+    max_lapses: int | None
+    """How many of the job's leases may end by themselves before it fails. They take no retries then. Default: no
+    limit but that of the retries.
+    """
+
     fair_weight: int | None
     """How many turns its fair key gets where others get one, 1 to 100. Default: 1."""
 

@@ -305,6 +305,11 @@ class Job(NamedTuple):
         return self.option("ordered")
 
     @property
+    def max_lapses(self) -> int | None:
+        """How many of its leases may end by themselves, if that is limited apart from its retries."""
+        return _whole(self.option("max_lapses"))
+
+    @property
     def fair_key(self) -> str | None:
         """Its fair key, or None: in a fair queue the keys take turns."""
         return self.option("fair_key")

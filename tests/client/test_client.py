@@ -737,6 +737,21 @@ def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Cl
             config[option]
 
 
+@pytest.mark.parametrize(("limit", "group"), [({"max_lapses": 1}, "failed-lapses-q"), ({}, "failed-retries-q")])
+def test_leases_that_lapse_take_retries_unless_they_have_a_limit(
+    client: Client, limit: dict[str, int], group: str
+) -> None:
+    client.config["grace-period"] = 0
+    client.queues["q"].put("A", jid="a", retries=1, lease=0.001, **limit)
+    for left in (1, 1 if limit else 0):
+        job = client.queues["q"].pop()
+        assert job is not None and (job.remaining, job.max_lapses) == (left, limit.get("max_lapses"))
+        time.sleep(0.01)
+    assert client.queues["q"].pop() is None
+    failure = client.jobs["a"].failure
+    assert failure is not None and failure.group == group
+
+
 def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Client) -> None:
     queue = client.queues["reports"]
     queue.config["fair"] = 1

@@ -577,6 +577,7 @@ class Generator:
             **self._timing(delay),
             **self._run_options(),
             **self._retention_options(),
+            **({"max_lapses": self._below(3)} if self._below(10) == 9 else {}),
             **self._throttle_options(),
             **self._fair_options(),
             **self._unique_options(),

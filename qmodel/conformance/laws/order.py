@@ -162,7 +162,7 @@ def the_first_queue_is_taken_from_first(m: Moment) -> Iterator[str]:
 @law
 def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
     """A job that is let through, by a throttle or a concurrency key, goes to the end of its priority: it is ready as of
-    now, after all that are ready.
+    now, after all that are ready. In a fair queue it gets a new turn.
     """
     for one in m.told("unthrottled"):
         after = m.after.jobs.get(one.jid)
@@ -170,7 +170,7 @@ def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
             continue
         if after["ready_at"] != m.now:
             yield f"{one.jid} was let through at {m.now}, and is ready as of {after['ready_at']}"
-        if dict(after["options"]).get("lifo"):
+        if not {"lifo", "turn"}.isdisjoint(dict(after["options"])):
             continue
         for jid, job in m.after.jobs.items():
             before = m.before.jobs.get(jid)

@@ -20,7 +20,7 @@ PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 
 OF_PUT = (
     "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "fair_key", "fair_weight", "unique",
+    "cost", "ordered", "max_lapses", "fair_key", "fair_weight", "unique",
 )  # fmt: skip
 """The options of a job that a put states anew."""
 
@@ -144,6 +144,13 @@ def _new() -> Record:
     }  # fmt: skip
 
 
+def is_spent(job: Record) -> bool:
+    """Whether a job fails if its lease lapses: it has no retries left, or no lapse up to its limit of them."""
+    options = dict(job["options"])
+    most = options.get("max_lapses")
+    return job["remaining"] == 0 if most is None else int(options.get("lapses", 0)) >= int(most)
+
+
 def ready_at(put: Put, now: int) -> int:
     """When the job of a put is ready: at the put's moment unless that is past, or after its delay."""
     return now + put.delay_ms if put.at is None else max(put.at, now)
@@ -259,7 +266,7 @@ def _unfailed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> N
     now = tale.m.now
     job.update(
         state=facts["state"], queue=facts["queue"], remaining=job["retries"], put_at=now, ready_at=now, ended_at=0,
-        seq=event.seq,
+        seq=event.seq, options={name: value for name, value in job["options"].items() if name != "lapses"},
     )  # fmt: skip
 
 
@@ -311,6 +318,7 @@ def _advanced(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> N
     _finished(tale, job, facts["jid"])
     op, now = _given(tale, facts["jid"]), tale.m.now
     job.update(state=facts["state"], queue=op.next, put_at=now, ready_at=now + op.delay_ms, seq=event.seq)
+    job["options"] = {name: value for name, value in job["options"].items() if name != "lapses"}
 
 
 def _failed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
@@ -351,7 +359,11 @@ def _lock_lost(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> 
         _lease(job)
         return
     job.update(state="taken", ready_at=job["expires_at"])
-    if job["remaining"] and "revoked" not in job["options"]:
+    if is_spent(job) or "revoked" in job["options"]:
+        return
+    if "max_lapses" in job["options"]:
+        job["options"] = {**job["options"], "lapses": str(int(job["options"].get("lapses", 0)) + 1)}
+    else:
         job["remaining"] -= 1
 
 

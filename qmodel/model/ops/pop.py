@@ -37,6 +37,7 @@ CHUNK = 100
 """How many ready jobs, or ended leases, are read at once: the budget may end after fewer."""
 
 LAPSED = "Its lease ran out, and no retries remained."
+OFTEN = "Its lease ran out once more than its max_lapses."
 JID = attrgetter("jid")
 LAPSE = attrgetter("expires_at", "jid")
 TOO_LONG = "It ran for longer than its timeout, and no retries remained."
@@ -344,7 +345,29 @@ def _counts(job: Job) -> bool:
 
 def _fails(job: Job) -> bool:
     """Whether a job with a lapsed lease may not run again."""
-    return job.state == "running" and (job.remaining == 0 or is_revoked(job))
+    return job.state == "running" and (_is_spent(job) or is_revoked(job))
+
+
+def _is_spent(job: Job) -> bool:
+    """Whether a job has no retry left for a lapse; one with `max_lapses`, no lapse."""
+    most = options.get(job, "max_lapses")
+    return job.remaining == 0 if most is None else int(options.get(job, "lapses") or 0) >= int(most)
+
+
+def _fail_spent(store: Store, now: int, job: Job, too_long: bool) -> None:
+    """Fail a job with a lapsed lease that may not run again."""
+    if options.get(job, "max_lapses") is not None:
+        fail_job(store, now, job, "failed-lapses-" + job.queue, OFTEN)
+    else:
+        fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
+
+
+def _count_lapse(job: Job) -> None:
+    """Count a lapse as a retry; for a job with `max_lapses`, by itself."""
+    if options.get(job, "max_lapses") is not None:
+        options.set(job, "lapses", int(options.get(job, "lapses") or 0) + 1)
+    else:
+        job.remaining -= 1
 
 
 def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
@@ -370,8 +393,8 @@ def _promote(store: Store, now: int, job: Job) -> None:
 
 
 def _take_back(store: Store, now: int, job: Job) -> bool:
-    """Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
-    retries left, the job fails.
+    """Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry, unless
+    the job has a limit of lapses; a job without any left fails.
     """
     if job.state == "stalled":
         jobs.lift(store, job)
@@ -387,10 +410,10 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
     if is_revoked(job):
         fail_revoked(store, now, job)
         return False
-    if job.remaining == 0:
-        fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
+    if _is_spent(job):
+        _fail_spent(store, now, job, too_long)
         return False
-    job.remaining -= 1
+    _count_lapse(job)
     if not told:
         stats.retried(store, now, job.queue)
     return True
