@@ -35,6 +35,16 @@ local function count_lapse(job)
   end
 end
 
+-- Let a job that was taken back wait from the end of its lease; it may not run again now.
+local function delay(now, job, delay_ms)
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.ready_at = job.ready_at + delay_ms
+  store.emit(now, 'delayed', job.jid, job.queue, job.ready_at)
+  jobs.place(job, 'scheduled')
+  return false
+end
+
 -- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry, unless the job
 -- has a limit of lapses; a job without any left fails.
 local function take_back(now, job)
@@ -60,11 +70,17 @@ local function take_back(now, job)
     fail_spent(now, job, too_long)
     return false
   end
+  local delay_ms = backoff.delay(job)
   count_lapse(job)
   if not told then
     stats.retried(now, job.queue)
   end
-  return true
+  return job.ready_at + delay_ms <= now or delay(now, job, delay_ms)
+end
+
+-- Whether a job with a lapsed lease waits before it may run again.
+local function waits(now, job)
+  return job.state == 'running' and job.expires_at + backoff.delay(job) > now
 end
 
 -- How many jobs the budget has room for, at least one unless there were `some` before; spend it.
@@ -564,10 +580,10 @@ local function order(now, queue, count, ended)
   return found
 end
 
--- Whether one of some jobs would fail.
-local function any_fails(found)
+-- Whether one of some jobs would fail, or wait.
+local function any_fails(now, found)
   for i = 1, #found do
-    if fails(found[i]) then
+    if fails(found[i]) or waits(now, found[i]) then
       return true
     end
   end
@@ -578,14 +594,15 @@ end
 local function look_ended(now, queue, count)
   local moment = now - config.value('grace-period')
   local found = queues.lapsed(queue, moment, count)
-  if any_fails(found) then
+  if any_fails(now, found) then
     found = queues.lapsed(queue, moment, catalogue.most)
   end
   local shown, ended = {}, {}
   for _, job in ipairs(within(found, math.floor(budget.room() / 2))) do
-    if #shown < count then
-      local list = fails(job) and ended or shown
-      list[#list + 1] = job
+    if #shown < count and fails(job) then
+      ended[#ended + 1] = job
+    elseif #shown < count and not waits(now, job) then
+      shown[#shown + 1] = job
     end
   end
   return shown, ended

@@ -54,7 +54,7 @@ PUT: Final[Mapping[str, Conversion]] = {
         "unique",
         "unique_mode",
     ),
-    **_durations("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
+    **_durations("delay", "retry_delay", "retry_delay_max", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
     "unique_for": ("unique_ms", milliseconds),
     "unique_max": ("unique_max_ms", milliseconds),
     "at": ("at", exact_instant),

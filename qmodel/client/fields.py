@@ -229,6 +229,16 @@ class Fields:
         return self._load().ordered
 
     @property
+    def retry_delay(self) -> timedelta | None:
+        """How long its first retry waits at least, if its put set that; each further one waits twice as long."""
+        return duration_of(self._load().retry_delay_ms)
+
+    @property
+    def retry_delay_max(self) -> timedelta | None:
+        """How long a retry waits at most by `retry_delay`, if its put set that."""
+        return duration_of(self._load().retry_delay_max_ms)
+
+    @property
     def max_lapses(self) -> int | None:
         """How many of its leases may end by themselves, if that is limited apart from its retries."""
         return self._load().max_lapses

@@ -66,6 +66,12 @@ class ClaimOptions(TypedDict, total=False):
     cost: int | None
     """How many tokens a claim takes from the throttles' buckets. Default: 1."""
 
+    retry_delay: Duration | None
+    """How long the first retry waits at least; each further one waits twice as long. A lease that lapses counts."""
+
+    retry_delay_max: Duration | None
+    """How long a retry waits at most by `retry_delay`. Default: a day."""
+
     max_lapses: int | None
     """How many of the job's leases may end by themselves before it fails. They take no retries then. Default: no
     limit but that of the retries.

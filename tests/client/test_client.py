@@ -752,6 +752,18 @@ def test_leases_that_lapse_take_retries_unless_they_have_a_limit(
     assert failure is not None and failure.group == group
 
 
+def test_a_job_waits_longer_with_each_retry_whoever_retries_it(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.put("A", jid="a", retry_delay=60, retry_delay_max=timedelta(seconds=90))
+    for delay, wanted in ((0, 60), (0, 90), (300, 300)):
+        (job,) = queue.pop(1)
+        assert (job.retry_delay, job.retry_delay_max) == (timedelta(seconds=60), timedelta(seconds=90))
+        job.retry(delay=delay)
+        waits = client.jobs["a"].ready_at - job.popped_at
+        assert wanted <= waits.total_seconds() < wanted + 5
+        client.jobs["a"].promote()
+
+
 def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Client) -> None:
     queue = client.queues["reports"]
     queue.config["fair"] = 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from qmodel.conformance.laws import recurring
-from qmodel.conformance.laws.told import is_spent
+from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TIME_END
 from qmodel.contract.events import EVENTS
@@ -437,7 +437,11 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
         jid
         for _, _, jid in sorted(lapsed)
         if before.jobs[jid]["state"] == "stalled"
-        or (not is_spent(before.jobs[jid]) and ("revoked", "1") not in before.jobs[jid]["options"])
+        or (
+            not is_spent(before.jobs[jid])
+            and ("revoked", "1") not in before.jobs[jid]["options"]
+            and before.jobs[jid]["expires_at"] + backoff(before.jobs[jid]) <= now
+        )
     ]
     ready = [
         (job["priority"], -1 - job["ready_at"], (-job["seq"],), jid)

@@ -317,7 +317,7 @@ class Generator:
         if self._below(4):
             self._draws, self._limits = self._swarm()
         self._throttling = self._below(5) < 2
-        self._fair = self._below(8) == 7
+        self._fair = self._below(10) == 9
         if self._fair:
             self._set_up.append(ops.ConfigSet("fair", 1, self._request()))
         if self._throttling:
@@ -577,7 +577,7 @@ class Generator:
             **self._timing(delay),
             **self._run_options(),
             **self._retention_options(),
-            **({"max_lapses": self._below(3)} if self._below(10) == 9 else {}),
+            **self._retry_options(),
             **self._throttle_options(),
             **self._fair_options(),
             **self._unique_options(),
@@ -609,6 +609,16 @@ class Generator:
         if way == 10:
             return {"timeout_ms": pick(self._chooser, LEASES)}
         return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
+
+    def _retry_options(self) -> dict[str, Any]:
+        """Choose a limit of lapses, or a backoff; few puts have them."""
+        way = self._below(10)
+        if way == 9:
+            return {"max_lapses": self._below(3)}
+        if way != 8:
+            return {}
+        most = {"retry_delay_max_ms": pick(self._chooser, LEASES)} if self._below(3) == 2 else {}
+        return {"retry_delay_ms": pick(self._chooser, LEASES), **most}
 
     def _retention_options(self) -> dict[str, Any]:
         """Choose the options of a put about the retention of the ended job; few puts have them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law_of_reads
 from qmodel.conformance.laws.order import key
-from qmodel.conformance.laws.told import is_spent
+from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract.settings import OPTIONS, meant_by
 
 
@@ -260,7 +260,11 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
     ]
     first = [
         jid for _, _, jid in sorted(ended)
-        if jobs[jid]["state"] == "stalled" or (not is_spent(jobs[jid]) and "revoked" not in dict(jobs[jid]["options"]))
+        if jobs[jid]["state"] == "stalled" or (
+            not is_spent(jobs[jid])
+            and "revoked" not in dict(jobs[jid]["options"])
+            and jobs[jid]["expires_at"] + backoff(jobs[jid]) <= m.now
+        )
     ]  # fmt: skip
     over = {
         jid for jid, job in mine.items()

@@ -9,7 +9,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
-from qmodel.model.rules import propagation
+from qmodel.model.rules import backoff, propagation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, park_last, pass_alone, passes
 from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
@@ -413,10 +413,26 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
     if _is_spent(job):
         _fail_spent(store, now, job, too_long)
         return False
+    delay_ms = backoff.delay(job)
     _count_lapse(job)
     if not told:
         stats.retried(store, now, job.queue)
-    return True
+    return job.ready_at + delay_ms <= now or _delay(store, now, job, delay_ms)
+
+
+def _delay(store: Store, now: int, job: Job, delay_ms: int) -> bool:
+    """Let a job that was taken back wait from the end of its lease; it may not run again now."""
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.ready_at += delay_ms
+    emit(store, now, "delayed", job.jid, job.queue, job.ready_at)
+    jobs.place(store, job, "scheduled")
+    return False
+
+
+def _waits(now: int, job: Job) -> bool:
+    """Whether a job with a lapsed lease waits before it may run again."""
+    return job.state == "running" and job.expires_at + backoff.delay(job) > now
 
 
 def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: int) -> None:
@@ -480,22 +496,24 @@ def _within(found: Iterable[Job], units: int) -> list[Job]:
     return first
 
 
-def _any_fails(found: Sequence[Job]) -> bool:
-    """Whether one of some jobs would fail."""
-    return any(_fails(job) for job in found)
+def _any_fails(now: int, found: Sequence[Job]) -> bool:
+    """Whether one of some jobs would fail, or wait."""
+    return any(_fails(job) or _waits(now, job) for job in found)
 
 
 def _look_ended(store: Store, now: int, queue: str, count: int) -> tuple[list[Job], list[Job]]:
     """The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget."""
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)
-    if _any_fails(found):
+    if _any_fails(now, found):
         found = queues.lapsed(store, queue_state, until, MOST)
     shown: list[Job] = []
     ended: list[Job] = []
     for job in _within(found, budget.room(store) // 2):
-        if len(shown) < count:
-            (ended if _fails(job) else shown).append(job)
+        if len(shown) < count and _fails(job):
+            ended.append(job)
+        elif len(shown) < count and not _waits(now, job):
+            shown.append(job)
     return shown, ended
 
 
