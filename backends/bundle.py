@@ -30,13 +30,14 @@ FILES = (
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
     "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",
-    "state/options", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs", "state/cursors",
+    "state/options", "state/turns", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs",
+    "state/cursors",
     "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
     "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
-    "rules/failure", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation", "rules/stages",
-    "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish", "ops/pop",
-    "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag", "ops/recover",
-    "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
+    "rules/failure", "rules/backoff", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation",
+    "rules/stages", "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish",
+    "ops/pop", "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag",
+    "ops/recover", "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
     "ops/plain_complete", "ops/plain", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
 )  # fmt: skip
 """The engine."""
@@ -50,12 +51,13 @@ DIALECTS = (
 the whole script."""
 
 SELDOM = frozenset(DIALECTS) | {
-    "rules/admission", "rules/cleanup", "rules/deduplication", "rules/deletion", "rules/explanation", "rules/failure",
+    "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion",
+    "rules/explanation", "rules/failure",
     "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
     "ops/administer", "ops/annotate", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/recover",
     "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures", "state/intent",
     "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules", "state/subjects",
-    "state/subscriptions", "state/tracking",
+    "state/subscriptions", "state/tracking", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 

@@ -17,6 +17,7 @@ NAMES = (
     "rivals",
     "instructions",
     "features",
+    "fair",
     "model",
     "throughput",
     "worker",

@@ -42,6 +42,7 @@ LONG_FILES = {
     "qmodel/contract/arguments.py": "a kind for each sort of argument",
     "qmodel/contract/replies.py": "a record for each shape of reply",
     "qmodel/model/invariants.py": "a predicate for each thing that holds",
+    "qmodel/conformance/laws/told.py": "what each event does to the record of its job",
     "qmodel/conformance/histories/generate.py": "a generator for each operation",
     "qmodel/conformance/kit/probes.py": "a list of histories",
     "backends/redis/raw_keys.py": "a reader for each key of the schema",

@@ -251,7 +251,6 @@ class _Reader:
         scheduled, locks = self.places(f"q:{name}-scheduled"), self.places(f"q:{name}-locks", 19)
         recur, expires = self.places(f"q:{name}-recur"), self.places(f"q:{name}-expires")
         gates = [(int(moment), throttle) for moment, throttle in self.members(f"q:{name}-gates")]
-        wakes = len(self.take(f"q:{name}-wake", "list", []))
         pauses = {reason: int(until) for reason, until in self.fields(f"q:{name}-pauses").items()}
         if state[1] != ("1" if pauses else "0"):
             raise Corrupt(f"queue {name} says {state[1]} of its pauses, which are {pauses}")
@@ -265,7 +264,7 @@ class _Reader:
             "first_seen": first_seen,
             "pauses": pauses,
             "idle": int(state[2]),
-            "wakes": wakes,
+            "wakes": len(self.take(f"q:{name}-wake", "list", [])),
             "ready": tuple((int(priority), *_ready(member)) for priority, member in ready),
             "scheduled": scheduled,
             "depends": self.places(f"q:{name}-depends"),
@@ -274,7 +273,18 @@ class _Reader:
             "expires": expires,
             "recur": recur,
             "gates": {throttle: self.gate(name, throttle, moment) for moment, throttle in gates},
+            "turns": self.turns(name),
         }
+
+    def turns(self, queue: str) -> dict[int, Record]:
+        found = (name.partition(":") for name in self.names("turns:"))
+        return {int(priority): self.turns_at(priority, queue) for priority, _, of in found if of == queue}
+
+    def turns_at(self, priority: str, queue: str) -> Record:
+        (count, mark), *following = self.members(f"turns:{priority}:{queue}")
+        if mark != "#" or any(not member.startswith("k") for _, member in following):
+            raise Corrupt(f"queue {queue} has the turns {mark}, {following[:3]}...")
+        return {"jobs": -int(count), "next": {member[1:]: int(turn) for turn, member in following}}
 
     def gate(self, queue: str, throttle: str, moment: int) -> Record:
         parked, let = (self.members(f"g:{queue}\t{throttle}-{part}") for part in ("parked", "let"))

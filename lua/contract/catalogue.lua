@@ -23,6 +23,7 @@ local kinds = {
   {kind = 'whole', low = 1, high = 316224000000},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
   {kind = 'whole', low = 1, high = 1000000},
+  {kind = 'whole', low = 1, high = 100},
   {kind = 'choice', words = {pending = true, window = true, debounce = true, again = true}},
   {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'id', most = 64},
@@ -92,12 +93,17 @@ catalogue.operations = {
       throttles = kinds[11],
       cost = kinds[12],
       ordered = kinds[1],
+      max_lapses = kinds[6],
+      retry_delay_ms = kinds[10],
+      retry_delay_max_ms = kinds[10],
+      fair_key = kinds[1],
+      fair_weight = kinds[13],
       unique = kinds[2],
-      unique_mode = kinds[13],
+      unique_mode = kinds[14],
       unique_ms = kinds[10],
       unique_max_ms = kinds[10],
-      at = kinds[14],
-      request = kinds[15],
+      at = kinds[15],
+      request = kinds[16],
     },
   },
   put_many = {
@@ -108,8 +114,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[16],
-      request = kinds[15],
+      jobs = kinds[17],
+      request = kinds[16],
     },
   },
   put_new = {
@@ -120,8 +126,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[16],
-      request = kinds[15],
+      jobs = kinds[17],
+      request = kinds[16],
     },
   },
   pop = {
@@ -138,11 +144,11 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[17],
+      count = kinds[18],
       wait = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
       qless = kinds[9],
-      tries = kinds[18],
+      tries = kinds[19],
     },
   },
   pop_any = {
@@ -156,11 +162,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[20],
       worker = kinds[1],
-      count = kinds[17],
+      count = kinds[18],
       wait = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   peek = {
@@ -175,7 +181,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[17],
+      count = kinds[18],
     },
   },
   complete = {
@@ -191,7 +197,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
+      token = kinds[21],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
@@ -207,7 +213,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[21],
+      jobs = kinds[22],
     },
   },
   complete_and_pop = {
@@ -225,17 +231,17 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
+      token = kinds[21],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[17],
+      count = kinds[18],
       wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   fail = {
@@ -253,9 +259,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
-      group = kinds[22],
-      message = kinds[23],
+      token = kinds[21],
+      group = kinds[23],
+      message = kinds[24],
       data = kinds[3],
       qless = kinds[9],
     },
@@ -273,10 +279,10 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
+      token = kinds[21],
       delay_ms = kinds[5],
-      group = kinds[22],
-      message = kinds[23],
+      group = kinds[23],
+      message = kinds[24],
       qless = kinds[9],
     },
   },
@@ -293,7 +299,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
+      token = kinds[21],
       delay_ms = kinds[5],
       data = kinds[3],
       depends = kinds[8],
@@ -312,7 +318,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
+      token = kinds[21],
       data = kinds[3],
     },
   },
@@ -324,8 +330,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[24],
-      request = kinds[15],
+      jids = kinds[25],
+      request = kinds[16],
       qless = kinds[9],
     },
   },
@@ -337,8 +343,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[24],
-      request = kinds[15],
+      jids = kinds[25],
+      request = kinds[16],
     },
   },
   update = {
@@ -355,7 +361,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   priority = {
@@ -373,7 +379,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[15],
+      request = kinds[16],
       first = kinds[9],
     },
   },
@@ -392,7 +398,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[15],
+      request = kinds[16],
       qless = kinds[9],
     },
   },
@@ -408,7 +414,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   log = {
@@ -424,8 +430,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      message = kinds[25],
-      request = kinds[15],
+      message = kinds[26],
+      request = kinds[16],
     },
   },
   progress = {
@@ -442,9 +448,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      token = kinds[20],
-      progress = kinds[25],
-      request = kinds[15],
+      token = kinds[21],
+      progress = kinds[26],
+      request = kinds[16],
     },
   },
   cancel = {
@@ -455,10 +461,10 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[24],
+      jids = kinds[25],
       cascade = kinds[9],
       complete = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   drain = {
@@ -473,8 +479,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[17],
-      request = kinds[15],
+      count = kinds[18],
+      request = kinds[16],
     },
   },
   cancel_many = {
@@ -486,15 +492,15 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[26],
+      state = kinds[27],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[22],
-      cursor = kinds[27],
-      count = kinds[17],
+      group = kinds[23],
+      cursor = kinds[28],
+      count = kinds[18],
       preview = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   clean = {
@@ -502,23 +508,23 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local state = args[at]
-      state = state and arguments.accept(kinds[28], state)
+      state = state and arguments.accept(kinds[29], state)
       if state == nil then arguments.refuse(operation, 'state') end
       local op = {state = state, older_ms = 0, cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.clean, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      state = kinds[28],
+      state = kinds[29],
       older_ms = kinds[5],
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[22],
-      cursor = kinds[27],
-      count = kinds[17],
+      group = kinds[23],
+      cursor = kinds[28],
+      count = kinds[18],
       preview = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   obliterate = {
@@ -534,9 +540,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       force = kinds[9],
-      cursor = kinds[27],
-      count = kinds[17],
-      request = kinds[15],
+      cursor = kinds[28],
+      count = kinds[18],
+      request = kinds[16],
     },
   },
   depends_on = {
@@ -551,8 +557,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[29],
-      request = kinds[15],
+      dependencies = kinds[30],
+      request = kinds[16],
     },
   },
   depends_off = {
@@ -567,9 +573,9 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      dependencies = kinds[30],
+      dependencies = kinds[31],
       all = kinds[9],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   results = {
@@ -584,8 +590,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   unique_get = {
@@ -614,7 +620,7 @@ catalogue.operations = {
     end,
     arguments = {
       unique = kinds[2],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   tag_add = {
@@ -629,8 +635,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[19],
-      request = kinds[15],
+      tags = kinds[20],
+      request = kinds[16],
     },
   },
   tag_remove = {
@@ -645,8 +651,8 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      tags = kinds[19],
-      request = kinds[15],
+      tags = kinds[20],
+      request = kinds[16],
     },
   },
   tagged = {
@@ -661,8 +667,8 @@ catalogue.operations = {
     end,
     arguments = {
       tag = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   top_tags = {
@@ -673,8 +679,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   track = {
@@ -689,7 +695,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   untrack = {
@@ -704,7 +710,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   tracked = {
@@ -715,8 +721,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   failed_groups = {
@@ -727,8 +733,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   failed = {
@@ -742,9 +748,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      group = kinds[22],
-      offset = kinds[31],
-      count = kinds[17],
+      group = kinds[23],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   replay = {
@@ -759,7 +765,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   retry_many = {
@@ -773,13 +779,13 @@ catalogue.operations = {
       queue = kinds[1],
       klass = kinds[1],
       tag = kinds[1],
-      group = kinds[22],
-      cursor = kinds[27],
-      count = kinds[17],
+      group = kinds[23],
+      cursor = kinds[28],
+      count = kinds[18],
       preview = kinds[9],
-      jids = kinds[30],
+      jids = kinds[31],
       to = kinds[1],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   request_open = {
@@ -787,7 +793,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -797,11 +803,11 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[32],
+      id = kinds[33],
       queue = kinds[1],
-      limit = kinds[17],
+      limit = kinds[18],
       priority = kinds[4],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   request_add = {
@@ -809,16 +815,16 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       arguments.named(operation, catalogue.operations.request_add, op, args, at + 1, last)
       return op
     end,
     arguments = {
-      id = kinds[32],
-      jobs = kinds[16],
-      request = kinds[15],
+      id = kinds[33],
+      jobs = kinds[17],
+      request = kinds[16],
     },
   },
   request_close = {
@@ -826,15 +832,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_close, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[32],
-      request = kinds[15],
+      id = kinds[33],
+      request = kinds[16],
     },
   },
   request_put = {
@@ -842,7 +848,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -852,12 +858,12 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[32],
+      id = kinds[33],
       queue = kinds[1],
-      limit = kinds[17],
-      jobs = kinds[16],
+      limit = kinds[18],
+      jobs = kinds[17],
       priority = kinds[4],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   request_get = {
@@ -865,14 +871,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_get, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[32],
+      id = kinds[33],
     },
   },
   requests = {
@@ -883,9 +889,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      state = kinds[33],
-      offset = kinds[31],
-      count = kinds[17],
+      state = kinds[34],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   request_tune = {
@@ -893,17 +899,17 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_tune, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[32],
+      id = kinds[33],
       priority = kinds[4],
-      limit = kinds[17],
-      request = kinds[15],
+      limit = kinds[18],
+      request = kinds[16],
     },
   },
   request_cancel = {
@@ -911,15 +917,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_cancel, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[32],
-      request = kinds[15],
+      id = kinds[33],
+      request = kinds[16],
     },
   },
   request_forget = {
@@ -927,15 +933,15 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[32], id)
+      id = id and arguments.accept(kinds[33], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[32],
-      request = kinds[15],
+      id = kinds[33],
+      request = kinds[16],
     },
   },
   recur = {
@@ -955,7 +961,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[34],
+      jid = kinds[35],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -964,18 +970,18 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[35],
-      cron = kinds[25],
-      due_at = kinds[36],
-      start_at = kinds[14],
-      end_at = kinds[14],
-      limit = kinds[31],
-      missed = kinds[37],
+      kind = kinds[36],
+      cron = kinds[26],
+      due_at = kinds[37],
+      start_at = kinds[15],
+      end_at = kinds[15],
+      limit = kinds[32],
+      missed = kinds[38],
       catchup_ms = kinds[5],
-      overlap = kinds[38],
+      overlap = kinds[39],
       restart = kinds[9],
-      runs = kinds[31],
-      request = kinds[15],
+      runs = kinds[32],
+      request = kinds[16],
       throttles = kinds[11],
     },
   },
@@ -990,8 +996,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      request = kinds[15],
+      jid = kinds[35],
+      request = kinds[16],
     },
   },
   recur_get = {
@@ -1005,7 +1011,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
+      jid = kinds[35],
     },
   },
   recur_update = {
@@ -1019,7 +1025,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
+      jid = kinds[35],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -1027,7 +1033,7 @@ catalogue.operations = {
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[15],
+      request = kinds[16],
       throttles = kinds[11],
     },
   },
@@ -1042,9 +1048,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      tags = kinds[19],
-      request = kinds[15],
+      jid = kinds[35],
+      tags = kinds[20],
+      request = kinds[16],
     },
   },
   recur_untag = {
@@ -1058,9 +1064,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      tags = kinds[19],
-      request = kinds[15],
+      jid = kinds[35],
+      tags = kinds[20],
+      request = kinds[16],
     },
   },
   recur_pause = {
@@ -1074,8 +1080,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      request = kinds[15],
+      jid = kinds[35],
+      request = kinds[16],
     },
   },
   recur_unpause = {
@@ -1089,8 +1095,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      request = kinds[15],
+      jid = kinds[35],
+      request = kinds[16],
     },
   },
   recur_now = {
@@ -1104,8 +1110,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      request = kinds[15],
+      jid = kinds[35],
+      request = kinds[16],
     },
   },
   recur_advance = {
@@ -1121,9 +1127,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[34],
-      after = kinds[14],
-      due_at = kinds[36],
+      jid = kinds[35],
+      after = kinds[15],
+      due_at = kinds[37],
     },
   },
   recurring_unset = {
@@ -1135,7 +1141,7 @@ catalogue.operations = {
     end,
     arguments = {
       ahead_ms = kinds[5],
-      count = kinds[17],
+      count = kinds[18],
     },
   },
   recurring = {
@@ -1150,8 +1156,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   fire = {
@@ -1166,8 +1172,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[17],
-      request = kinds[15],
+      count = kinds[18],
+      request = kinds[16],
       qless = kinds[9],
     },
   },
@@ -1182,14 +1188,14 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[39],
+      throttle = kinds[40],
       concurrency = kinds[12],
-      rate = kinds[40],
+      rate = kinds[41],
       rate_ms = kinds[10],
       capacity = kinds[12],
       refill = kinds[12],
-      refill_ms = kinds[41],
-      request = kinds[15],
+      refill_ms = kinds[42],
+      request = kinds[16],
     },
   },
   throttle_unset = {
@@ -1203,8 +1209,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[39],
-      request = kinds[15],
+      throttle = kinds[40],
+      request = kinds[16],
       jid = kinds[2],
     },
   },
@@ -1219,7 +1225,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[39],
+      throttle = kinds[40],
     },
   },
   throttles = {
@@ -1230,8 +1236,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   publish = {
@@ -1249,7 +1255,7 @@ catalogue.operations = {
       subject = kinds[1],
       data = kinds[3],
       delay_ms = kinds[5],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   subscribe = {
@@ -1265,8 +1271,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[34],
-      patterns = kinds[19],
+      subscription = kinds[35],
+      patterns = kinds[20],
       queue = kinds[1],
       klass = kinds[1],
       priority = kinds[4],
@@ -1279,10 +1285,10 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       dead_queue = kinds[1],
       ordered = kinds[1],
-      after = kinds[14],
-      since = kinds[14],
-      count = kinds[17],
-      request = kinds[15],
+      after = kinds[15],
+      since = kinds[15],
+      count = kinds[18],
+      request = kinds[16],
     },
   },
   catch_up = {
@@ -1296,9 +1302,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[34],
-      count = kinds[17],
-      request = kinds[15],
+      subscription = kinds[35],
+      count = kinds[18],
+      request = kinds[16],
     },
   },
   unsubscribe = {
@@ -1312,8 +1318,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[34],
-      request = kinds[15],
+      subscription = kinds[35],
+      request = kinds[16],
     },
   },
   subscription_get = {
@@ -1327,7 +1333,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[34],
+      subscription = kinds[35],
     },
   },
   subscriptions = {
@@ -1338,8 +1344,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   messages = {
@@ -1350,8 +1356,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[14],
-      count = kinds[17],
+      after = kinds[15],
+      count = kinds[18],
     },
   },
   trim = {
@@ -1362,8 +1368,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      count = kinds[17],
-      request = kinds[15],
+      count = kinds[18],
+      request = kinds[16],
     },
   },
   why = {
@@ -1402,7 +1408,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jids = kinds[24],
+      jids = kinds[25],
     },
   },
   search = {
@@ -1414,16 +1420,16 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      state = kinds[26],
+      state = kinds[27],
       klass = kinds[1],
       tag = kinds[1],
       worker = kinds[1],
-      group = kinds[22],
-      cursor = kinds[27],
-      count = kinds[17],
+      group = kinds[23],
+      cursor = kinds[28],
+      count = kinds[18],
       klass_like = kinds[1],
       jid_like = kinds[1],
-      text = kinds[42],
+      text = kinds[43],
     },
   },
   waiting = {
@@ -1438,8 +1444,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   scheduled = {
@@ -1454,8 +1460,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   depending = {
@@ -1470,8 +1476,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   throttled = {
@@ -1486,8 +1492,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   running = {
@@ -1502,8 +1508,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   stalled = {
@@ -1518,8 +1524,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   completed = {
@@ -1530,8 +1536,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   queues = {
@@ -1542,8 +1548,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   queue = {
@@ -1582,8 +1588,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      offset = kinds[31],
-      count = kinds[17],
+      offset = kinds[32],
+      count = kinds[18],
     },
   },
   worker = {
@@ -1612,7 +1618,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[14],
+      at = kinds[15],
       tag = kinds[1],
       worker = kinds[1],
     },
@@ -1629,8 +1635,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[14],
-      count = kinds[17],
+      at = kinds[15],
+      count = kinds[18],
     },
   },
   events = {
@@ -1641,9 +1647,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[14],
-      count = kinds[17],
-      epoch = kinds[43],
+      after = kinds[15],
+      count = kinds[18],
+      epoch = kinds[44],
     },
   },
   newest = {
@@ -1664,9 +1670,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[14],
-      count = kinds[17],
-      epoch = kinds[43],
+      after = kinds[15],
+      count = kinds[18],
+      epoch = kinds[44],
     },
   },
   pause = {
@@ -1677,10 +1683,10 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[20],
       reason = kinds[1],
       for_ms = kinds[5],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   unpause = {
@@ -1691,9 +1697,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
+      queues = kinds[20],
       reason = kinds[1],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
   forget = {
@@ -1704,8 +1710,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      queues = kinds[19],
-      request = kinds[15],
+      queues = kinds[20],
+      request = kinds[16],
     },
   },
   deregister = {
@@ -1716,8 +1722,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      workers = kinds[19],
-      request = kinds[15],
+      workers = kinds[20],
+      request = kinds[16],
     },
   },
   config = {
@@ -1741,7 +1747,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[22],
+      option = kinds[23],
     },
   },
   config_set = {
@@ -1757,9 +1763,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[22],
-      value = kinds[14],
-      request = kinds[15],
+      option = kinds[23],
+      value = kinds[15],
+      request = kinds[16],
     },
   },
   config_unset = {
@@ -1773,8 +1779,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      option = kinds[22],
-      request = kinds[15],
+      option = kinds[23],
+      request = kinds[16],
     },
   },
   begin_epoch = {
@@ -1789,7 +1795,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      epoch = kinds[44],
+      epoch = kinds[45],
     },
   },
   metadata_get = {
@@ -1821,8 +1827,8 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      value = kinds[25],
-      request = kinds[15],
+      value = kinds[26],
+      request = kinds[16],
     },
   },
   metadata_increment = {
@@ -1839,8 +1845,8 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[45],
-      request = kinds[15],
+      by = kinds[46],
+      request = kinds[16],
     },
   },
   metadata_unset = {
@@ -1857,7 +1863,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      request = kinds[15],
+      request = kinds[16],
     },
   },
 }
@@ -1865,6 +1871,7 @@ catalogue.operations = {
 catalogue.options = {
   ['heartbeat'] = {default = 60000, low = 0, high = 31622400000},
   ['grace-period'] = {default = 10000, low = 0, high = 31622400000},
+  ['fair'] = {default = 0, low = 0, high = 1},
   ['jobs-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['jobs-history-count'] = {default = 50000, low = 0, high = 1000000000},
   ['failed-history'] = {default = 0, low = 0, high = 316224000000},
@@ -1887,6 +1894,7 @@ catalogue.options = {
 catalogue.option_names = {
   'heartbeat',
   'grace-period',
+  'fair',
   'jobs-history',
   'jobs-history-count',
   'failed-history',

@@ -231,11 +231,12 @@ function finish.retry(now, op)
     jobs.remember(job, 'retried', '-1')
     return -1
   end
+  local delay_ms = math.max(op.delay_ms, backoff.delay(job))
   job.remaining = job.remaining - 1
   if not op.qless then
     stats.retried(now, job.queue)
   end
-  local state = give_back(now, job, op.delay_ms)
+  local state = give_back(now, job, delay_ms)
   store.emit(now, 'retried', job.jid, job.queue, job.worker, job.token, job.remaining, state, op.group)
   if op.group then
     records.set_failure(job, op.group, op.message, now, job.worker)

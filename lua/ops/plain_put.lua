@@ -54,9 +54,9 @@ local function is_known(request, name, jid, klass, data)
     and (request == '' or arguments.is_id(request, 64))
 end
 
--- Whether a queue is listed, and no worker waits for it.
+-- Whether a queue is listed, no worker waits for it, and its jobs take no turns.
 local function is_listed(queue)
-  return queue.first_seen ~= '' and queue.idle == '0'
+  return queue.first_seen ~= '' and queue.idle == '0' and not (store.config and config.is_fair(queue.name))
 end
 
 -- The rare part of the record, and the fact of the tags for the event, with a tab before it; empty if there are none. The

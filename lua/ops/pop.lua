@@ -5,10 +5,48 @@ local pop = {}
 local CHUNK = 100
 
 local LAPSED = 'Its lease ran out, and no retries remained.'
+local OFTEN = 'Its lease ran out once more than its max_lapses.'
 local TOO_LONG = 'It ran for longer than its timeout, and no retries remained.'
 
--- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
--- retries left, the job fails.
+-- Whether a job has no retry left for a lapse; one with `max_lapses`, no lapse.
+local function is_spent(job)
+  local most = options.get(job, 'max_lapses')
+  if not most then
+    return tonumber(job.remaining) == 0
+  end
+  return tonumber(options.get(job, 'lapses') or 0) >= tonumber(most)
+end
+
+-- Fail a job with a lapsed lease that may not run again.
+local function fail_spent(now, job, too_long)
+  if options.get(job, 'max_lapses') then
+    failure.fail_job(now, job, 'failed-lapses-' .. job.queue, OFTEN)
+  else
+    failure.fail_job(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
+  end
+end
+
+-- Count a lapse as a retry; for a job with `max_lapses`, by itself.
+local function count_lapse(job)
+  if options.get(job, 'max_lapses') then
+    options.set(job, 'lapses', (options.get(job, 'lapses') or 0) + 1)
+  else
+    job.remaining = job.remaining - 1
+  end
+end
+
+-- Let a job that was taken back wait from the end of its lease; it may not run again now.
+local function delay(now, job, delay_ms)
+  job.worker, job.grant = '', ''
+  job.expires_at = 0
+  job.ready_at = job.ready_at + delay_ms
+  store.emit(now, 'delayed', job.jid, job.queue, job.ready_at)
+  jobs.place(job, 'scheduled')
+  return false
+end
+
+-- Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry, unless the job
+-- has a limit of lapses; a job without any left fails.
 local function take_back(now, job)
   if job.state == 'stalled' then
     jobs.lift(job)
@@ -28,15 +66,21 @@ local function take_back(now, job)
     failure.fail_revoked(now, job)
     return false
   end
-  if tonumber(job.remaining) == 0 then
-    failure.fail_job(now, job, 'failed-retries-' .. job.queue, too_long and TOO_LONG or LAPSED)
+  if is_spent(job) then
+    fail_spent(now, job, too_long)
     return false
   end
-  job.remaining = job.remaining - 1
+  local delay_ms = backoff.delay(job)
+  count_lapse(job)
   if not told then
     stats.retried(now, job.queue)
   end
-  return true
+  return job.ready_at + delay_ms <= now or delay(now, job, delay_ms)
+end
+
+-- Whether a job with a lapsed lease waits before it may run again.
+local function waits(now, job)
+  return job.state == 'running' and job.expires_at + backoff.delay(job) > now
 end
 
 -- How many jobs the budget has room for, at least one unless there were `some` before; spend it.
@@ -96,7 +140,7 @@ end
 
 -- Whether a job with a lapsed lease may not run again.
 local function fails(job)
-  return job.state == 'running' and (tonumber(job.remaining) == 0 or failure.is_revoked(job))
+  return job.state == 'running' and (is_spent(job) or failure.is_revoked(job))
 end
 
 -- Move a job that has become due into the order, or park it at its concurrency key.
@@ -454,8 +498,9 @@ local function before(found)
   local ranks = {}
   for i = 1, #found do
     local job = found[i]
-    local lifo = options.get(job, 'lifo') and -1 or 1 -- the newest first
-    ranks[job] = {tonumber(job.priority), lifo, lifo * job.ready_at, lifo * job.seq}
+    local turn = options.get(job, 'turn')
+    local lifo = not turn and options.get(job, 'lifo') and -1 or 1 -- the newest first
+    ranks[job] = {tonumber(job.priority), lifo, lifo * (turn or job.ready_at), lifo * job.seq}
   end
   return function(job, other_job)
     local one, other = ranks[job], ranks[other_job]
@@ -492,6 +537,20 @@ local function within(found, units)
   return first
 end
 
+-- Drafts of the jobs that would join a fair queue, with their turns: those that are due become ready last.
+local function in_turn(queue, coming)
+  local drafted, due = {}, {}
+  for _, job in ipairs(coming) do
+    local list = job.state == 'scheduled' and due or drafted
+    list[#list + 1] = jobs.with_priority(job, job.priority)
+  end
+  for _, job in ipairs(due) do
+    drafted[#drafted + 1] = job
+  end
+  turns.pretend(queue, drafted)
+  return drafted
+end
+
 -- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
 -- without expired jobs.
 local function order(now, queue, count, ended)
@@ -504,11 +563,15 @@ local function order(now, queue, count, ended)
   local due = within(queues.look_due(queue, now, most + #over), math.floor(room / 4))
   local found = without(gone, within(queues.next_ready(queue, count + #over), room), count)
   local ready_ = #found -- these are in order
-  for _, job in ipairs(concurrency.preview(now, queue, ended, without(gone, due, most))) do
-    found[#found + 1] = job
-  end
+  local coming = concurrency.preview(now, queue, ended, without(gone, due, most))
   for _, job in ipairs(runs.drafts(now, queue, most)) do
     job.seq = job.seq + 2 * most -- jobs that get a slot come before
+    coming[#coming + 1] = job
+  end
+  if config.is_fair(queue) then
+    coming = in_turn(queue, coming)
+  end
+  for _, job in ipairs(coming) do
     found[#found + 1] = job
   end
   if #found > ready_ then
@@ -517,10 +580,10 @@ local function order(now, queue, count, ended)
   return found
 end
 
--- Whether one of some jobs would fail.
-local function any_fails(found)
+-- Whether one of some jobs would fail, or wait.
+local function any_fails(now, found)
   for i = 1, #found do
-    if fails(found[i]) then
+    if fails(found[i]) or waits(now, found[i]) then
       return true
     end
   end
@@ -531,14 +594,15 @@ end
 local function look_ended(now, queue, count)
   local moment = now - config.value('grace-period')
   local found = queues.lapsed(queue, moment, count)
-  if any_fails(found) then
+  if any_fails(now, found) then
     found = queues.lapsed(queue, moment, catalogue.most)
   end
   local shown, ended = {}, {}
   for _, job in ipairs(within(found, math.floor(budget.room() / 2))) do
-    if #shown < count then
-      local list = fails(job) and ended or shown
-      list[#list + 1] = job
+    if #shown < count and fails(job) then
+      ended[#ended + 1] = job
+    elseif #shown < count and not waits(now, job) then
+      shown[#shown + 1] = job
     end
   end
   return shown, ended

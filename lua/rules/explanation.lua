@@ -102,6 +102,12 @@ local function of_queue(found, now, job, state, barred)
   if ahead > 0 then
     found[#found + 1] = {'behind', job.queue, ahead}
   end
+  if job.state == 'waiting' and options.get(job, 'turn') then
+    local rounds = turns.rounds(job, queues.first(job.queue, job.priority))
+    if rounds > 0 then
+      found[#found + 1] = {'fair', job.queue, turns.fair_key(job), rounds}
+    end
+  end
   local last = workers.last_seen()
   if last < now - SILENT_MS then
     found[#found + 1] = {'unattended', last}

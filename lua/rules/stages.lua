@@ -32,6 +32,9 @@ function stages.enter(now, job, queue, ready_at)
   job.worker, job.grant = '', ''
   job.expires_at, job.ended_at = 0, 0
   job.remaining = job.retries
+  if job.options ~= '' then
+    options.drop(job, 'lapses')
+  end
   job.put_at = now
   job.ready_at = ready_at
   history.add(now, job, 'put', queue)

@@ -21,7 +21,8 @@ local LARGE = 40 -- the units of a record of which only a few are read at once
 
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
-  'cost', 'ordered', 'unique',
+  'cost', 'ordered', 'max_lapses', 'retry_delay_ms', 'retry_delay_max_ms', 'fair_key',
+  'fair_weight', 'unique',
 }
 
 local left, cut = 0, false -- the units that are left to the operation, and whether it leaves work to the next one

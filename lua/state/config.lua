@@ -4,6 +4,7 @@
 local config = {}
 
 local PER_QUEUE = 'heartbeat-'
+local OF_QUEUE = {'heartbeat', 'fair'} -- the options that a queue may have for itself
 
 local known_text, known -- the text that was decoded last, and the options that it sets
 
@@ -18,8 +19,10 @@ end
 
 -- Find an option by name, or refuse.
 function config.option(name)
-  if string.sub(name, 1, #PER_QUEUE) == PER_QUEUE and #name > #PER_QUEUE then
-    return catalogue.options['heartbeat']
+  for _, option in ipairs(OF_QUEUE) do
+    if string.sub(name, 1, #option + 1) == option .. '-' and #name > #option + 1 then
+      return catalogue.options[option]
+    end
   end
   return catalogue.options[name] or refusals.refuse('UNKNOWN_OPTION', name)
 end
@@ -58,6 +61,11 @@ function config.heartbeat(queue)
     return catalogue.options['heartbeat'].default
   end
   return config.get(PER_QUEUE .. queue) or config.value('heartbeat')
+end
+
+-- Whether the fair keys of a queue take turns (state/turns.lua).
+function config.is_fair(queue)
+  return store.config and (config.get('fair-' .. queue) or config.value('fair')) == 1
 end
 
 local function write(set)

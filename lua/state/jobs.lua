@@ -104,6 +104,9 @@ end
 function jobs.place(job, state)
   job.state = state
   job.seq = store.last()
+  if state ~= 'waiting' and job.options ~= '' then
+    options.drop(job, 'turn')
+  end
   state_index.enter(job)
   if job.options ~= '' then
     ttl.enter(job)

@@ -19,6 +19,8 @@
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
 --                                before the jid if the last digit is 0; for lifo jobs both numbers are taken from
 --                                10^14 - 1, and the first digit is one of !"#$%&'()*
+--   <p>turns:<priority>:<queue>  zset: its fair keys, `k<key>`, by their next turns, and `#`, which is minus the number of
+--                                ready jobs with a turn: that stands in place of their ready time (state/turns.lua)
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
 --   <p>q:<queue>-depends         zset: score put at,     member <sequence:14><jid>
 --   <p>q:<queue>-throttled       zset: score ready at,   member <sequence:14><jid>
@@ -222,6 +224,10 @@ end
 
 function keys.queue(name, part)
   return keys.prefix .. 'q:' .. name .. part
+end
+
+function keys.turns(queue, priority)
+  return keys.prefix .. 'turns:' .. priority .. ':' .. queue
 end
 
 function keys.worker(name)

@@ -14,7 +14,8 @@ local KEPT = {'after', 'results'}
 -- The options set by an argument of `put` of the same name.
 local OF_PUT = {
   'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
-  'cost', 'ordered', 'unique',
+  'cost', 'ordered', 'max_lapses', 'retry_delay_ms', 'retry_delay_max_ms', 'fair_key',
+  'fair_weight', 'unique',
 }
 
 -- A step asks for ten options of a job in a row. So the values of some texts are kept.

@@ -210,17 +210,41 @@ end
 
 -- ---- lists of jobs
 
--- The position of a ready job among those of its priority.
+-- The position of a ready job among those of its priority. In a fair queue a turn is in place of the time.
 function queues.rank(job)
-  if job.options ~= '' and options.get(job, 'lifo') then
-    return keys.lifo_member(job.ready_at, job.seq, job.jid)
+  if job.options ~= '' then
+    local turn = options.get(job, 'turn')
+    if turn then
+      return keys.ready_member(turn, job.seq, job.jid)
+    elseif options.get(job, 'lifo') then
+      return keys.lifo_member(job.ready_at, job.seq, job.jid)
+    end
   end
   return keys.ready_member(job.ready_at, job.seq, job.jid)
+end
+
+-- The time or turn that orders the first ready job of a priority; nil if none is, or it is put first.
+function queues.first(name, priority)
+  local found = writes.fetch('ZRANGEBYSCORE', keys.queue(name, '-work'), priority, priority, 'LIMIT', 0, 1)
+  local at = found[1] and keys.ready_rank(found[1]) or 0
+  return at > 0 and at or nil
+end
+
+-- Give a job a turn if its queue is fair; one that was made the first of its priority needs none.
+local function take_turn(job)
+  if config.is_fair(job.queue) and tonumber(job.ready_at) > 0 then
+    turns.take(job, queues.first(job.queue, job.priority))
+  elseif job.options ~= '' then
+    options.drop(job, 'turn')
+  end
 end
 
 -- Make a job ready, and wake a worker for it.
 function queues.push(job)
   local queue = queues.of(job.queue)
+  if job.options ~= '' or store.config then
+    take_turn(job)
+  end
   store.add(queue.work_key, job.priority, queues.rank(job))
   if queue.idle ~= '0' then
     wake(queue, 1)
@@ -230,6 +254,9 @@ end
 -- Take a job out of the order.
 function queues.pull(job)
   store.remove(keys.queue(job.queue, '-work'), queues.rank(job))
+  if job.options ~= '' then
+    turns.give_back(job)
+  end
 end
 
 -- Put a job on the schedule. If it is the first, wake a worker that sleeps until a later time, or for ever.
@@ -383,6 +410,7 @@ function queues.take(name, count_)
     local job = taken[i]
     if job.options ~= '' then
       ttl.leave(job)
+      turns.leave(job)
     end
     job.state = ''
   end
@@ -402,6 +430,7 @@ function queues.put_back(name, taken)
     writes.put_off('ZADD', queue.work_key, job.priority, queues.rank(job))
     if job.options ~= '' then
       ttl.enter(job)
+      turns.restore(job)
     end
   end
 end

@@ -277,7 +277,9 @@ end
 
 -- The replies of a key that was deleted.
 local NOTHING = {LLEN = 0, ZCARD = 0, HLEN = 0, ZCOUNT = 0}
-local LISTS = {LRANGE = true, ZRANGE = true, ZRANGEBYSCORE = true, ZREVRANGE = true, HGETALL = true, HKEYS = true}
+local LISTS = {
+  LRANGE = true, ZRANGE = true, ZRANGEBYSCORE = true, ZREVRANGE = true, ZMSCORE = true, HGETALL = true, HKEYS = true,
+}
 
 -- How to write all of a key again, and how to read it, by the command that is its next one.
 local HASH, SORTED_SET = {'HSET', 'HGETALL'}, {'ZADD', 'ZRANGE', '0', '-1', 'WITHSCORES'}

@@ -35,6 +35,9 @@ class SharedOptions(DeclarableOptions, total=False):
     ordered: str | Callable[..., str] | None
     """Concurrency key: jobs with the same key start one after the other. A function makes it of the arguments."""
 
+    fair_key: str | Callable[..., str] | None
+    """Whose job it is: in a fair queue the keys take turns. A function makes it of the arguments."""
+
     unique: Key | None
     """Uniqueness key. True makes it of all arguments, several names of these arguments, a function of what it gets."""
 
@@ -180,7 +183,7 @@ def redaction(klass: str, given: Mapping[str, Any], binding: _Parameters) -> tup
             raise DeclarationError(
                 f"{klass} cannot redact {name!r}: it has no such argument.", hint(str(name), binding.names, "It takes")
             )
-    for option in ("ordered", "tags", "throttles", "unique"):
+    for option in ("ordered", "fair_key", "tags", "throttles", "unique"):
         value = given.get(option)
         texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
         for text in texts if option != "unique" or isinstance(value, str) else ():
@@ -229,7 +232,7 @@ def apart(
     """
     static = given_only(options)
     makers: dict[str, Made] = {}
-    for option in ("unique", "ordered", "tags", "throttles"):
+    for option in ("unique", "ordered", "fair_key", "tags", "throttles"):
         if option not in static:
             continue
         made = _made(klass, option, static[option], list(names), templates)

@@ -14,7 +14,7 @@ from qmodel.contract.events import BETWEEN_TAGS, Event
 from qmodel.contract.operations import Operation
 from qmodel.contract.reasons import Reason
 from qmodel.contract.redaction import shown
-from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.present import describe
 from qmodel.present.numbers import counted
 from qmodel.present.text import on_a_line
@@ -261,14 +261,14 @@ def _worker(at: Session, op: Any, found: replies.WorkerJobs) -> None:
 def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
     rows = []
     for one in found:
-        known = OPTIONS["heartbeat" if one.option.startswith(PER_QUEUE) else one.option]
+        known = OPTIONS[meant_by(one.option) or one.option]
         value = _setting(one.option, one.value)
         rows.append((one.option, value, "set" if one.is_set else "default", known.purpose))
     table(at, ("option", ">value", "", "purpose"), rows)
 
 
 def _setting(option: str, value: int) -> str:
-    known = OPTIONS.get("heartbeat" if option.startswith(PER_QUEUE) else option)
+    known = OPTIONS.get(meant_by(option) or "")
     if known is None:
         return str(value)
     return format_duration(value) if known.unit == "ms" else f"{value} {known.unit}"

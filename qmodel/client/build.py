@@ -42,8 +42,19 @@ def _unchanged(*options: str) -> dict[str, Conversion]:
 
 
 PUT: Final[Mapping[str, Conversion]] = {
-    **_unchanged("priority", "retries", "ordered", "cost", "dead_queue", "unique", "unique_mode"),
-    **_durations("delay", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
+    **_unchanged(
+        "priority",
+        "retries",
+        "ordered",
+        "cost",
+        "max_lapses",
+        "fair_key",
+        "fair_weight",
+        "dead_queue",
+        "unique",
+        "unique_mode",
+    ),
+    **_durations("delay", "retry_delay", "retry_delay_max", "lease", "timeout", "ttl", "keep_complete", "keep_failed"),
     "unique_for": ("unique_ms", milliseconds),
     "unique_max": ("unique_max_ms", milliseconds),
     "at": ("at", exact_instant),

@@ -229,6 +229,31 @@ class Fields:
         return self._load().ordered
 
     @property
+    def retry_delay(self) -> timedelta | None:
+        """How long its first retry waits at least, if its put set that; each further one waits twice as long."""
+        return duration_of(self._load().retry_delay_ms)
+
+    @property
+    def retry_delay_max(self) -> timedelta | None:
+        """How long a retry waits at most by `retry_delay`, if its put set that."""
+        return duration_of(self._load().retry_delay_max_ms)
+
+    @property
+    def max_lapses(self) -> int | None:
+        """How many of its leases may end by themselves, if that is limited apart from its retries."""
+        return self._load().max_lapses
+
+    @property
+    def fair_key(self) -> str | None:
+        """Its fair key, if it has one of its own: in a fair queue the keys take turns."""
+        return self._load().fair_key
+
+    @property
+    def fair_weight(self) -> int:
+        """How many turns its fair key gets where others get one."""
+        return self._load().fair_weight
+
+    @property
     def unique(self) -> str:
         """Its uniqueness key, or empty."""
         return self._load().unique

@@ -66,6 +66,20 @@ class ClaimOptions(TypedDict, total=False):
     cost: int | None
     """How many tokens a claim takes from the throttles' buckets. Default: 1."""
 
+    retry_delay: Duration | None
+    """How long the first retry waits at least; each further one waits twice as long. A lease that lapses counts."""
+
+    retry_delay_max: Duration | None
+    """How long a retry waits at most by `retry_delay`. Default: a day."""
+
+    max_lapses: int | None
+    """How many of the job's leases may end by themselves before it fails. They take no retries then. Default: no
+    limit but that of the retries.
+    """
+
+    fair_weight: int | None
+    """How many turns its fair key gets where others get one, 1 to 100. Default: 1."""
+
     keep_complete: Duration | None
     """How long the job is kept at most after it is complete; 0 deletes it at once."""
 
@@ -120,6 +134,11 @@ class MoveOptions(DeclarableOptions, MomentOptions, DependencyOptions, total=Fal
     from when it is ready until it has ended.
     """
 
+    fair_key: str | None
+    """Whose job it is, in a queue with the option `fair`: the keys that have ready jobs take turns. Default: the job's
+    first throttle.
+    """
+
     unique: str | None
     """Uniqueness key (`qmodel.fingerprint` makes one of klass and data). If another job stands for this one under the
     key, nothing is put, and the job returned is that other one, with `deduplicated` True.
@@ -128,6 +147,11 @@ class MoveOptions(DeclarableOptions, MomentOptions, DependencyOptions, total=Fal
 
 class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyOptions, total=False):
     """Options of `Request.add`: those of a put, without priority and keys."""
+
+    fair_key: str | None
+    """Whose job it is, in a queue with the option `fair`: the keys that have ready jobs take turns. Default: the job's
+    first throttle.
+    """
 
     name: str | None
     """The part of the job's id that follows the request's id and a colon. Default: a new random one."""

@@ -7,15 +7,15 @@ from datetime import timedelta
 from typing import Final, cast
 
 from qmodel.client.convert import Duration, milliseconds
-from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, PER_QUEUE, meant_by
 
-QUEUE_OPTIONS: Final = (PER_QUEUE.removesuffix("-"),)
+QUEUE_OPTIONS: Final = PER_QUEUE
 """The options that a queue may have for itself."""
 
 
 def is_duration(option: str) -> bool:
     """Whether the value of an option is a duration."""
-    known = OPTIONS.get("heartbeat" if option.startswith(PER_QUEUE) else option)
+    known = OPTIONS.get(meant_by(option) or "")
     return known is not None and known.unit == "ms"
 
 

@@ -341,6 +341,8 @@ WorkerName = Annotated[str, Name()]
 WorkerNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 Klass = Annotated[str, Name()]
 ConcurrencyKey = Annotated[str, Name()]
+FairKey = Annotated[str, Name()]
+FairWeight = Annotated[int, Whole(1, 100)]
 RequestName = Annotated[str, Label(64)]
 """Shorter than a job id, because sub-requests are called `<id>:<name>`."""
 ConcurrencyLimit = Annotated[int, Whole(1, MOST)]

@@ -52,7 +52,7 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("running", "complete"): ("complete",),
     ("running", "failed"): ("fail", "retry", "release", "complete", "timeout", "lease ran out"),
     ("running", "waiting"): ("retry", "release", "complete", "put"),
-    ("running", "scheduled"): ("retry", "release", "complete", "put"),
+    ("running", "scheduled"): ("retry", "release", "complete", "put", "delay"),
     ("running", "depends"): ("complete", "release", "put"),
     ("running", "stalled"): ("timeout",),
     ("running", "running"): ("lease ran out",),

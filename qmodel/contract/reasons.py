@@ -40,6 +40,11 @@ REASONS: dict[str, tuple[tuple[str, ...], str]] = {
     "turn": (("throttle", "ahead"), "Jobs parked before it at throttle {throttle}: {ahead}."),
     "paused": (("queue", "reason", "until"), "Queue {queue} is paused ({reason})."),
     "behind": (("queue", "ahead"), "Jobs before it in queue {queue}: {ahead}."),
+    "fair": (
+        ("queue", "fair_key", "rounds"),
+        "Queue {queue} is fair: every other key with waiting jobs gets about {rounds} turns before this job of the key "
+        "{fair_key!r}.",
+    ),
     "unattended": (("seen_at",), "No worker has asked for jobs in the last minute: start one (`qmodel worker`)."),
     "unserved": (
         ("queue", "ready_at"),

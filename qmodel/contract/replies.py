@@ -305,6 +305,31 @@ class Job(NamedTuple):
         return self.option("ordered")
 
     @property
+    def retry_delay_ms(self) -> int | None:
+        """How long its first retry waits at least, if its put set that; each further one waits twice as long."""
+        return _whole(self.option("retry_delay_ms"))
+
+    @property
+    def retry_delay_max_ms(self) -> int | None:
+        """How long a retry waits at most by `retry_delay_ms`, if its put set that."""
+        return _whole(self.option("retry_delay_max_ms"))
+
+    @property
+    def max_lapses(self) -> int | None:
+        """How many of its leases may end by themselves, if that is limited apart from its retries."""
+        return _whole(self.option("max_lapses"))
+
+    @property
+    def fair_key(self) -> str | None:
+        """Its fair key, or None: in a fair queue the keys take turns."""
+        return self.option("fair_key")
+
+    @property
+    def fair_weight(self) -> int:
+        """How many turns its fair key gets where others get one."""
+        return _whole(self.option("fair_weight")) or 1
+
+    @property
     def unique(self) -> str:
         """The deduplication key that it was put with, or empty."""
         return self.option("unique") or ""

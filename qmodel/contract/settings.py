@@ -29,6 +29,7 @@ OPTIONS: dict[str, Option] = {
     "grace-period": Option(
         10_000, 0, YEAR, "ms", "How long the owner keeps a lapsed lease before a pop takes the job."
     ),
+    "fair": Option(0, 0, 1, "(1: yes)", "Whether the fair keys of the jobs that become ready take turns."),
     "jobs-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long complete jobs are kept."),
     "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
     "failed-history": Option(0, 0, 10 * YEAR, "ms", "How long failed jobs are kept; 0: forever."),
@@ -55,5 +56,13 @@ DEFAULTS: Final = {name: option.default for name, option in OPTIONS.items()}
 """The default value of each option."""
 
 
-PER_QUEUE = "heartbeat-"
-"""`heartbeat-<queue>` overrides `heartbeat` for one queue."""
+PER_QUEUE: Final = ("heartbeat", "fair")
+"""The options that a queue may have for itself: `heartbeat-<queue>` overrides `heartbeat` for one queue."""
+
+
+def meant_by(name: str) -> str | None:
+    """The option that a name sets, for all queues or for one; None if there is none."""
+    for option in PER_QUEUE:
+        if name.startswith(option + "-") and len(name) > len(option) + 1:
+            return option
+    return name if name in OPTIONS else None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH, names_family
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
-from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.model.snapshot import Record, Snapshot
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import NEVER
@@ -66,6 +66,9 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
     """The list that a job belongs in by its record: kind, owner, and entry."""
     state, queue, seq = job["state"], job["queue"], job["seq"]
     if state == "waiting":
+        turn = dict(job["options"]).get("turn")
+        if turn is not None:
+            return "ready", queue, (job["priority"], int(turn), seq, jid)
         if ("lifo", "1") in job["options"]:
             return "ready", queue, (job["priority"], -1 - job["ready_at"], -seq, jid)
         return "ready", queue, (job["priority"], job["ready_at"], seq, jid)
@@ -155,6 +158,24 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
     for name, queue in s.queues.items():
         if queue["first_seen"] is None and not any(v for k, v in queue.items() if k != "first_seen"):
             yield f"queue {name} has nothing"
+
+
+@invariant
+def turns_are_kept_for_those_that_wait(s: Snapshot) -> Iterator[str]:
+    """The next turns of a priority are kept while jobs with a turn wait there, and no other job has one."""
+    counts: dict[str, Counter[int]] = {}
+    for jid, job in s.jobs.items():
+        if "turn" in dict(job["options"]):
+            counts.setdefault(job["queue"], Counter())[job["priority"]] += 1
+            if job["state"] != "waiting":
+                yield f"{jid} is {job['state']} and has a turn"
+    for name, queue in s.queues.items():
+        kept = {priority: one["jobs"] for priority, one in queue["turns"].items()}
+        if kept != counts.get(name, {}):
+            yield f"{name} keeps turns for {kept} jobs, and {counts.get(name, {})} wait"
+        for priority, one in queue["turns"].items():
+            if not one["next"] or not all(0 <= turn < NEVER + 1 for turn in one["next"].values()):
+                yield f"{name} has the next turns {one['next']} at priority {priority}"
 
 
 # ---- sequences
@@ -830,7 +851,7 @@ def minutes_are_part_of_their_day(s: Snapshot) -> Iterator[str]:
 def options_are_in_their_range(s: Snapshot) -> Iterator[str]:
     """Every option that is set exists, and its value is in range."""
     for name, value in s.config.items():
-        known = OPTIONS.get("heartbeat" if name.startswith(PER_QUEUE) else name)
+        known = OPTIONS.get(meant_by(name) or "")
         if known is None or not known.low <= value <= known.high:
             yield f"{name} is {value}"
 

@@ -33,6 +33,7 @@ from qmodel.model.state.records import (
     Schedule,
     Subscription,
     Throttle,
+    Turns,
     Unique,
     Worker,
 )
@@ -41,7 +42,7 @@ from qmodel.model.state.store import Store
 SAME = ("seq", "epoch", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
 
-QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses"))
+QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses", "turns"))
 """The fields of a queue that are equal in its record, or a sorted list of it."""
 
 DICTIONARIES = ("config", "tracked")
@@ -124,6 +125,14 @@ def _queue(record: Record) -> Queue:
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
     made.parked = {name: _parked(one) for name, one in record["gates"].items()}
+    made.turns = {priority: _turns(one) for priority, one in record.get("turns", {}).items()}  # older ones have none
+    return made
+
+
+def _turns(record: Record) -> Turns:
+    made = Turns()
+    made.jobs, made.next = record["jobs"], dict(record["next"])
+    made.order = Ordered((turn, 0, key) for key, turn in record["next"].items())
     return made
 
 

@@ -36,14 +36,15 @@ JOB = (
 
 QUEUE = (
     "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
-    "gates",
+    "gates", "turns",
 )  # fmt: skip
 """The fields of a queue's record.
 
 `first_seen` is None if the queue is not on the list; `pauses` is {reason: until}. `ready` holds (priority, ready_at,
 sequence, jid), the other lists hold (time, sequence, jid); the time of a stalled job is minus infinity. Jobs in
 `expires` are in another list too, and those in `recur` are recurring jobs. `gates` is throttle -> {moment, parked:
-((priority, parked at sequence, jid), ...), let: ((priority, cost, jid), ...)}.
+((priority, parked at sequence, jid), ...), let: ((priority, cost, jid), ...)}. `turns` is
+priority -> {jobs: how many jobs with a turn are in `ready`, next: {fair key: its next turn}}.
 """
 
 SCHEDULE = (
@@ -64,7 +65,7 @@ REQUEST = (
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
-    "gates": {},
+    "gates": {}, "turns": {},
 }  # fmt: skip
 
 
@@ -237,6 +238,7 @@ def _queue(queue: Queue) -> Record:
             name: {"moment": entry.moment, "parked": tuple(entry.parked), "let": tuple(entry.admitted)}
             for name, entry in queue.parked.items()
         },
+        "turns": {priority: {"jobs": of.jobs, "next": dict(of.next)} for priority, of in queue.turns.items()},
     }
 
 

@@ -36,6 +36,8 @@ IGNORED_OPTIONS: dict[str, Any] = {
     "depends": None,
     "ttl_ms": None,
     "ordered": None,
+    "fair_key": None,
+    "fair_weight": None,
     "throttles": None,
     "cost": None,
     "dead_queue": None,

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Literal, NewType, NotRequired, TypedDict
 
@@ -185,6 +185,15 @@ def test_options_go_with_a_job(app: App) -> None:
     assert job.state == "scheduled"
     assert send.put("a").refresh().longest == qmodel.client.fields.timedelta(seconds=60)  # type: ignore[attr-defined]
     assert send.put("a").refresh().priority == 3
+
+
+def test_a_fair_key_is_made_of_the_arguments(app: App) -> None:
+    @app.job(fair_key="tenant-{tenant}", fair_weight=2, retry_delay=2, max_lapses=1)
+    def report(tenant: int) -> None: ...
+
+    known = report.put(tenant=7).refresh()
+    assert (known.fair_key, known.fair_weight) == ("tenant-7", 2)
+    assert (known.retry_delay, known.max_lapses) == (timedelta(seconds=2), 1)
 
 
 def test_options_are_filled_in_from_the_arguments(app: App) -> None:

@@ -723,7 +723,7 @@ def test_options_are_seconds_where_they_are_durations(client: Client) -> None:
 
 def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Client) -> None:
     config = client.queues["default"].config
-    assert config.all() == {"heartbeat": 60}
+    assert config.all() == {"heartbeat": 60, "fair": 0}
     client.config["heartbeat"] = 90
     assert config["heartbeat"] == 90
     config["heartbeat"] = timedelta(seconds=1.5)
@@ -735,6 +735,47 @@ def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Cl
             config[option] = 1
         with pytest.raises(UnknownOption):
             config[option]
+
+
+@pytest.mark.parametrize(("limit", "group"), [({"max_lapses": 1}, "failed-lapses-q"), ({}, "failed-retries-q")])
+def test_leases_that_lapse_take_retries_unless_they_have_a_limit(
+    client: Client, limit: dict[str, int], group: str
+) -> None:
+    client.config["grace-period"] = 0
+    client.queues["q"].put("A", jid="a", retries=1, lease=0.001, **limit)
+    for left in (1, 1 if limit else 0):
+        job = client.queues["q"].pop()
+        assert job is not None and (job.remaining, job.max_lapses) == (left, limit.get("max_lapses"))
+        time.sleep(0.01)
+    assert client.queues["q"].pop() is None
+    failure = client.jobs["a"].failure
+    assert failure is not None and failure.group == group
+
+
+def test_a_job_waits_longer_with_each_retry_whoever_retries_it(client: Client) -> None:
+    queue = client.queues["q"]
+    queue.put("A", jid="a", retry_delay=60, retry_delay_max=timedelta(seconds=90))
+    for delay, wanted in ((0, 60), (0, 90), (300, 300)):
+        (job,) = queue.pop(1)
+        assert (job.retry_delay, job.retry_delay_max) == (timedelta(seconds=60), timedelta(seconds=90))
+        job.retry(delay=delay)
+        waits = client.jobs["a"].ready_at - job.popped_at
+        assert wanted <= waits.total_seconds() < wanted + 5
+        client.jobs["a"].promote()
+
+
+def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Client) -> None:
+    queue = client.queues["reports"]
+    queue.config["fair"] = 1
+    for jid, key in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        queue.put("Report", jid=jid, fair_key=key, fair_weight=2)
+    queue.put("Report", jid="c1", throttles=["c"])
+    popped = queue.pop(4)
+    assert [(job.jid, job.fair_key, job.fair_weight) for job in popped] == [
+        ("a1", "a", 2), ("b1", "b", 2), ("a2", "a", 2), ("c1", None, 1),
+    ]  # fmt: skip
+    with pytest.raises(BadArgument):
+        queue.put("Report", fair_weight=101)
 
 
 def test_unknown_options_and_bad_values_are_refused(client: Client) -> None:

@@ -90,6 +90,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "a_queue_with_jobs_is_on_the_list": _set("queues", "q", "first_seen", None),
     "pauses_are_bounded": _set("queues", "q", "pauses", {"x": -1}),
     "nothing_is_kept_empty": _set("tags", "y", ()),
+    "turns_are_kept_for_those_that_wait": _set("jobs", "w", "options", (("turn", "5"),)),
     "sequences_are_unique_and_past": _set("jobs", "w", "seq", 10**6),
     "tokens_are_unique_and_past": _set("jobs", "w", "token", 10**6),
     "epochs_grow_with_the_events": _set("epochs", ((1, 7),)),

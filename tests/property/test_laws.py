@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from qmodel.conformance.laws import recurring
+from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TIME_END
 from qmodel.contract.events import EVENTS
@@ -436,7 +437,11 @@ def _wanted(before: Snapshot, now: int, queue: str, count: int) -> list[str]:
         jid
         for _, _, jid in sorted(lapsed)
         if before.jobs[jid]["state"] == "stalled"
-        or (before.jobs[jid]["remaining"] and ("revoked", "1") not in before.jobs[jid]["options"])
+        or (
+            not is_spent(before.jobs[jid])
+            and ("revoked", "1") not in before.jobs[jid]["options"]
+            and before.jobs[jid]["expires_at"] + backoff(before.jobs[jid]) <= now
+        )
     ]
     ready = [
         (job["priority"], -1 - job["ready_at"], (-job["seq"],), jid)
@@ -469,6 +474,10 @@ def _throttled(before: Snapshot, queue: str) -> bool:
     return f"queue/{queue}" in before.throttles or any("throttles" in options for options in jobs)
 
 
+def _fair(before: Snapshot) -> bool:
+    return any(name.startswith("fair") and value for name, value in before.config.items())
+
+
 def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
     several = 0
     for moment in everywhere(before=True):
@@ -483,8 +492,8 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
         assert moment.before is not None
         if any("-dead-" in job.jid and job.jid not in moment.before.jobs for job in moment.outcome):
             continue  # it did, and the event is not kept
-        if _throttled(moment.before, moment.op.queue):
-            continue
+        if _throttled(moment.before, moment.op.queue) or _fair(moment.before):
+            continue  # tests/property/test_fair.py computes turns
         if any(
             jid not in moment.store.jobs or moment.store.jobs[jid].put_at != job["put_at"]
             for jid, job in moment.before.jobs.items()
@@ -493,7 +502,7 @@ def test_pops_come_in_the_order_of_priority_readiness_and_sequence() -> None:
         wanted = _wanted(moment.before, moment.now, moment.op.queue, moment.op.count)
         assert [job.jid for job in moment.outcome] == wanted, moment.step
         several += len(wanted) > 1
-    assert several > 75
+    assert several > 60
 
 
 @pytest.mark.parametrize("fault", ["by id", "as noticed"])

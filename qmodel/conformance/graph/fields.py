@@ -81,6 +81,7 @@ QUEUE: Final[dict[str, Rule | Dead]] = {
     "idle": exact,
     "wakes": exact,
     "parked": rules.parked,
+    "turns": rules.turns,
     **dict.fromkeys(("ready", "scheduled", "depends", "locks", "throttled", "expires"), LISTED),
     "recur": Dead("derived from the schedules"),
 }

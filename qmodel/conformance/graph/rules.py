@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from qmodel.conformance.graph.alphabet import TICK, tokens
-from qmodel.model.state import concurrency_keys, history, throttles
+from qmodel.model.state import concurrency_keys, history, queues, throttles
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Unique
+from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Turns, Unique
 from qmodel.model.state.store import Store
 
 OUTCOMES: Final = ("completed", "failed", "retried", "released")
@@ -158,12 +158,23 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
             said = ""  # the list of the throttle has its order; nothing asks when a holder was told
         elif name == "line":
             said = concurrency_keys.has_begun(job)
+        elif name == "turn":
+            said = int(said) - (queues.first(form.store.queues[job.queue], job.priority) or 0)
         elif name == "schedule":
             jid, since = said.split(" ")
             schedule = form.store.schedules.get(jid)
             said = jid, schedule is not None and schedule.since == int(since)
         written.append((name, said))
     return written
+
+
+def turns(value: dict[int, Turns], record: Queue, _form: Form) -> list[Any]:
+    """Write the turns of a fair queue; for each key, how much later its next turn is than that of the first job."""
+    first = {priority: queues.first(record, priority) or 0 for priority in value}
+    return [
+        (priority, of.jobs, sorted((key, max(at - first[priority], 0)) for key, at in of.next.items()))
+        for priority, of in sorted(value.items())
+    ]
 
 
 def _outcomes(value: list[Any], job: Job, form: Form) -> Any:

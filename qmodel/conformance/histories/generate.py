@@ -134,6 +134,7 @@ OFFSETS = (0,) * 12 + (1, 1, 2, 25, 10**9)
 SETTINGS: dict[str, tuple[int, ...]] = {
     "heartbeat": (1, 100, 1000, 60_000),
     "grace-period": (0, 0, 1, 500, 10_000),
+    "fair": (0, 1, 1),
     "jobs-history": (0, 1, 1000, 7 * DAY),
     "jobs-history-count": (0, 1, 2, 3),
     "failed-history": (0, 1, 1000, 7 * DAY),
@@ -288,7 +289,7 @@ class Generator:
         self._names = PLAIN
         self._set_up: list[Operation] = []
         self._draws, self._limits = _even()
-        self._throttling = False
+        self._throttling = self._fair = False
         self._families: tuple[str, ...] = ()
         self._now = STARTS[0]
         self._begun = False
@@ -316,6 +317,9 @@ class Generator:
         if self._below(4):
             self._draws, self._limits = self._swarm()
         self._throttling = self._below(5) < 2
+        self._fair = self._below(10) == 9
+        if self._fair:
+            self._set_up.append(ops.ConfigSet("fair", 1, self._request()))
         if self._throttling:
             if self._below(4):
                 self._draws, self._limits = _even(THROTTLE_WEIGHTS)
@@ -334,7 +338,7 @@ class Generator:
     def _setting(self) -> Operation:
         option = pick(self._chooser, OPTIONS)
         value = pick(self._chooser, SETTINGS[option])
-        if option == "heartbeat" and self._below(2):
+        if option in settings.PER_QUEUE and self._below(2):
             option += "-" + pick(self._chooser, self._names.queues)
         return ops.ConfigSet(option, value, self._request())
 
@@ -573,7 +577,9 @@ class Generator:
             **self._timing(delay),
             **self._run_options(),
             **self._retention_options(),
+            **self._retry_options(),
             **self._throttle_options(),
+            **self._fair_options(),
             **self._unique_options(),
         )
 
@@ -604,6 +610,16 @@ class Generator:
             return {"timeout_ms": pick(self._chooser, LEASES)}
         return {"lifo": True, "lease_ms": pick(self._chooser, LEASES), "timeout_ms": pick(self._chooser, LEASES)}
 
+    def _retry_options(self) -> dict[str, Any]:
+        """Choose a limit of lapses, or a backoff; few puts have them."""
+        way = self._below(10)
+        if way == 9:
+            return {"max_lapses": self._below(3)}
+        if way != 8:
+            return {}
+        most = {"retry_delay_max_ms": pick(self._chooser, LEASES)} if self._below(3) == 2 else {}
+        return {"retry_delay_ms": pick(self._chooser, LEASES), **most}
+
     def _retention_options(self) -> dict[str, Any]:
         """Choose the options of a put about the retention of the ended job; few puts have them."""
         way = self._below(20)
@@ -616,6 +632,13 @@ class Generator:
             return {}
         named = self._names.throttles[: 1 + self._below(2)] if self._below(4) else self._names.throttles[1:]
         return {"throttles": named, "cost": pick(self._chooser, COSTS)}
+
+    def _fair_options(self) -> dict[str, Any]:
+        """Choose a fair key and perhaps a weight; few puts have them, but most in some histories with fair queues."""
+        if not self._fair or not self._below(4):
+            return {}
+        weight = {"fair_weight": 1 + 2 * self._below(2)} if self._below(3) == 2 else {}
+        return {"fair_key": pick(self._chooser, self._names.klasses), **weight} if self._below(5) else weight
 
     def _unique_options(self) -> dict[str, Any]:
         """Choose a unique key and its options, mostly those that its mode needs; few puts have one."""

@@ -17,7 +17,7 @@ def _group(m: Moment, one: Told, revoked: set[str]) -> str | None:
     if "revoked" in was["options"] or one.jid in revoked:
         return f"revoked-{queue}"
     if was["state"] == "taken":
-        return f"failed-retries-{queue}"
+        return f"failed-lapses-{queue}" if "max_lapses" in was["options"] else f"failed-retries-{queue}"
     mine = getattr(m.op, "jid", None) == one.jid and was["state"] == "running"
     if mine and m.name == "fail":
         return str(m.op.group)
@@ -31,7 +31,8 @@ def _group(m: Moment, one: Told, revoked: set[str]) -> str | None:
 @law
 def a_job_fails_into_the_group_of_its_cause(m: Moment) -> Iterator[str]:
     """A job fails into the group that its worker names; `failed-retries-<queue>` without retries left;
-    `expired-<queue>` past its time to live; `revoked-<queue>`; or `failed-dependencies-<queue>`.
+    `failed-lapses-<queue>` after more lapses than `max_lapses`; `expired-<queue>` past its time to live;
+    `revoked-<queue>`; or `failed-dependencies-<queue>`.
     """
     revoked = {one.jid for one in m.told("revoked")}
     for one in m.told("failed"):

@@ -11,7 +11,7 @@ from qmodel.conformance.laws.told import Told, known, tell
 from qmodel.conformance.subjects.base import Executed, Seen, Step
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Operation, Put
-from qmodel.contract.settings import OPTIONS, PER_QUEUE
+from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.model.snapshot import DEFAULT_QUEUE, Record, Snapshot
 
 Ghost = dict[Any, Any]
@@ -79,12 +79,16 @@ class Moment(Executed):
     def option(self, name: str, before: bool = True) -> int:
         """The value of an option of the namespace before the step, or after it."""
         config = (self.before if before else self.after).config
-        return config.get(name, OPTIONS["heartbeat" if name.startswith(PER_QUEUE) else name].default)
+        return config.get(name, OPTIONS[meant_by(name) or name].default)
 
     def heartbeat(self, queue: str) -> int:
         """How long a lease in a queue lasts by the settings."""
-        own = self.before.config.get(PER_QUEUE + queue)
+        own = self.before.config.get(f"heartbeat-{queue}")
         return self.option("heartbeat") if own is None else own
+
+    def is_fair(self, queue: str) -> bool:
+        """Whether the fair keys of a queue take turns by the settings."""
+        return bool(self.before.config.get(f"fair-{queue}", self.option("fair")))
 
     def queue(self, name: str, before: bool = True) -> Record:
         """The record of a queue."""

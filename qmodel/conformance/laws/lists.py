@@ -8,7 +8,8 @@ from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law_of_reads
 from qmodel.conformance.laws.order import key
-from qmodel.contract.settings import OPTIONS
+from qmodel.conformance.laws.told import backoff, is_spent
+from qmodel.contract.settings import OPTIONS, meant_by
 
 
 def _of(m: Moment, *states: str) -> list[str]:
@@ -192,14 +193,14 @@ def options_are_listed_with_their_values(m: Moment) -> Iterator[str]:
     if m.refused:
         return
     if m.name == "config_get":
-        default = OPTIONS[m.op.option if m.op.option in OPTIONS else "heartbeat"].default
+        default = OPTIONS[meant_by(m.op.option) or m.op.option].default
         yield from _shows(m, m.before.config.get(m.op.option, default), m.outcome)
     if m.name == "config":
         names = [*OPTIONS, *sorted((name for name in m.before.config if name not in OPTIONS), key=str.encode)]
         wanted = [
             (
                 name,
-                m.before.config.get(name, OPTIONS[name if name in OPTIONS else "heartbeat"].default),
+                m.before.config.get(name, OPTIONS[meant_by(name) or name].default),
                 name in m.before.config,
             )
             for name in names
@@ -241,13 +242,16 @@ def a_search_finds_what_matches(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
-    """`peek` shows the jobs that a pop would give next, in that order, without those that have expired."""
+    """`peek` shows the jobs that a pop would give next, in that order, without those that have expired. (The turns of
+    due jobs in a fair queue are compared by tests/property/test_fair.py.)
+    """
     if m.refused or m.name != "peek" or not m.few:
         return
     jobs, grace = m.before.jobs, m.option("grace-period")
     mine = {jid: job for jid, job in jobs.items() if job["queue"] == m.op.queue}
     plain = not m.queue(m.op.queue)["recur"] and not m.before.lines
-    if not plain or any("dead_queue" in dict(job["options"]) for job in mine.values()):
+    due = m.is_fair(m.op.queue) and any(job["state"] == "scheduled" for job in mine.values())
+    if due or not plain or any("dead_queue" in dict(job["options"]) for job in mine.values()):
         return
     ended = [
         ((-1 if job["state"] == "stalled" else job["expires_at"]), job["seq"], jid)
@@ -256,7 +260,11 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
     ]
     first = [
         jid for _, _, jid in sorted(ended)
-        if jobs[jid]["state"] == "stalled" or (jobs[jid]["remaining"] and "revoked" not in dict(jobs[jid]["options"]))
+        if jobs[jid]["state"] == "stalled" or (
+            not is_spent(jobs[jid])
+            and "revoked" not in dict(jobs[jid]["options"])
+            and jobs[jid]["expires_at"] + backoff(jobs[jid]) <= m.now
+        )
     ]  # fmt: skip
     over = {
         jid for jid, job in mine.items()

@@ -13,7 +13,12 @@ Key = tuple[int, int, int]
 
 
 def key(job: Record) -> Key:
-    """The place of a ready job in the order: priority; lifo jobs first, newest first; then readiness, then sequence."""
+    """The place of a ready job in the order: priority; lifo jobs first, newest first; then its turn in a fair queue, or
+    its readiness; then sequence.
+    """
+    turn = dict(job["options"]).get("turn")
+    if turn is not None:
+        return job["priority"], int(turn), job["seq"]
     if dict(job["options"]).get("lifo"):
         return job["priority"], -1 - job["ready_at"], -job["seq"]
     return job["priority"], job["ready_at"], job["seq"]
@@ -71,11 +76,13 @@ def _ended(m: Moment, queue: str) -> Iterator[str]:
 @law
 def ready_jobs_come_by_priority_readiness_and_sequence(m: Moment) -> Iterator[str]:
     """Ready jobs are handed out by priority (lower runs sooner); within a priority `lifo` jobs first, newest first;
-    then by the moment when they became ready, then by sequence. No job that stays in the order stands before one that
-    was handed out.
+    then by the moment when they became ready, or their turn in a fair queue, then by sequence. No job that stays in the
+    order stands before one that was handed out.
     """
     for queue in m.pops():
         _, ready = _granted(m, queue)
+        if m.is_fair(queue):  # the events do not tell the turns of jobs that become ready in the step
+            ready = [one for one in ready if one.was is not None and "turn" in one.was["options"]]
         keys = [key(one.was) for one in ready if one.was is not None]
         through = {one.jid for one in m.told("unthrottled")}  # perhaps after others were taken
         for (one, other), (left, right) in zip(pairwise(ready), pairwise(keys), strict=True):
@@ -155,7 +162,7 @@ def the_first_queue_is_taken_from_first(m: Moment) -> Iterator[str]:
 @law
 def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
     """A job that is let through, by a throttle or a concurrency key, goes to the end of its priority: it is ready as of
-    now, after all that are ready.
+    now, after all that are ready. In a fair queue it gets a new turn.
     """
     for one in m.told("unthrottled"):
         after = m.after.jobs.get(one.jid)
@@ -163,7 +170,7 @@ def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
             continue
         if after["ready_at"] != m.now:
             yield f"{one.jid} was let through at {m.now}, and is ready as of {after['ready_at']}"
-        if dict(after["options"]).get("lifo"):
+        if not {"lifo", "turn"}.isdisjoint(dict(after["options"])):
             continue
         for jid, job in m.after.jobs.items():
             before = m.before.jobs.get(jid)
@@ -178,9 +185,43 @@ def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
 
 
 @law
+def a_ready_job_of_a_fair_queue_gets_the_next_turn_of_its_key(m: Moment) -> Iterator[str]:
+    """In a fair queue, a job that becomes ready gets the turn of the first ready job of its priority and half a step,
+    or the next turn of its fair key, whichever is later; its key's next turn is a step later. A step is 1000 divided by
+    the job's weight.
+    """
+    for name, queue in m.after.queues.items():
+        before = m.queue(name)
+        new = set(queue["ready"]) - set(before["ready"])
+        if len(new) != 1 or set(before["ready"]) - set(queue["ready"]) or len(m.events) > 1:
+            continue
+        priority, turn, _, jid = new.pop()
+        job = m.after.jobs[jid]
+        if not m.is_fair(name) or job["ready_at"] == 0:
+            if "turn" in dict(job["options"]):
+                yield f"{jid} has a turn in {name}, which is not fair"
+            continue
+        clock = next((entry[1] for entry in before["ready"] if entry[0] == priority), 0)
+        known = before["turns"].get(priority, {"next": {}})["next"].get(_fair_key(job), 0)
+        step = 1000 // int(dict(job["options"]).get("fair_weight", 1))
+        wanted = max((clock if clock > 0 else job["ready_at"]) + step // 2, known)
+        if turn != wanted:
+            yield f"{jid} has the turn {turn} of {_fair_key(job)!r} in {name}, not {wanted}"
+        following = queue["turns"][priority]["next"][_fair_key(job)]
+        if following - turn != step:
+            yield f"{jid} has the turn {turn}, and the next one of its key is {following}"
+
+
+def _fair_key(job: Record) -> str:
+    """The fair key of a job, or else its first throttle."""
+    options = dict(job["options"])
+    return str(options.get("fair_key", options.get("throttles", "").split(" ")[0]))
+
+
+@law
 def the_order_is_that_of_priority_readiness_and_sequence(m: Moment) -> Iterator[str]:
-    """The order of a queue is total: by priority, then readiness, then sequence, lifo jobs of a priority first and
-    newest first; never by id, never by chance.
+    """The order of a queue is total: by priority, then readiness or turn, then sequence, lifo jobs of a priority first
+    and newest first; never by id, never by chance.
     """
     for name, queue in m.after.queues.items():
         if m.few and queue["ready"] != m.queue(name)["ready"]:

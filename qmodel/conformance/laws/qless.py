@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.conformance.laws.law import Moment, differs_by_qless, law
+from qmodel.conformance.laws.told import is_spent
 from qmodel.model.snapshot import Record
 
 TOLD = "the holder of an ended lease is told, and keeps the job for another grace-period"
@@ -73,9 +74,10 @@ def by_qless_a_job_that_was_given_away_has_lost_a_retry(m: Moment) -> Iterator[s
         before, after = m.before.jobs.get(one.jid), m.after.jobs.get(one.jid)
         if before is None or after is None or before["state"] != "running" or "revoked" in dict(before["options"]):
             continue
-        if (one.event.event == "failed") is not (before["remaining"] == 0):
+        if (one.event.event == "failed") is not is_spent(before):
             yield f"{one.event}, and {before['remaining']} retries were left"
-        if one.event.event == "popped" and after["remaining"] != before["remaining"] - 1:
+        taken = 0 if "max_lapses" in dict(before["options"]) else 1
+        if one.event.event == "popped" and after["remaining"] != before["remaining"] - taken:
             yield f"{one.jid} has {after['remaining']} retries, and had {before['remaining']}"
 
 

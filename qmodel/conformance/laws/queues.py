@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories, law_of_reads
-from qmodel.contract.settings import OPTIONS
+from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.model.snapshot import DEFAULT_QUEUE
 
 REMEMBERED = 1000
@@ -173,7 +173,7 @@ def options_change_as_they_are_set(m: Moment) -> Iterator[str]:
             option, value = str(event.facts[0]), int(event.facts[1])
             if m.name == "config_unset":
                 wanted.pop(option, None)
-                value = OPTIONS["heartbeat" if option not in OPTIONS else option].default
+                value = OPTIONS[meant_by(option) or option].default
             else:
                 wanted[option] = m.op.value
             if m.outcome != value:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories
 from qmodel.conformance.laws.leases import lapses
+from qmodel.conformance.laws.told import is_spent
 
 RESET = ("put", "completed", "advanced", "unfailed")
 """The events after which a job has all its retries again."""
@@ -13,8 +14,9 @@ RESET = ("put", "completed", "advanced", "unfailed")
 
 @law_of_histories
 def retries_are_a_budget(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """Each `retry` and each expired lease takes one retry away; a job has all of them again when it is put, completed,
-    sent on, or retried after a failure. Nothing else changes them: not `release`, `timeout` or a move.
+    """Each `retry` and each expired lease takes one retry away, but a lease of a job with `max_lapses` does not; a job
+    has all of them again when it is put, completed, sent on, or retried after a failure. Nothing else changes them: not
+    `release`, `timeout` or a move.
     """
     taken = {one.event.seq for one in lapses(m)}
     for one in m.tale:
@@ -24,7 +26,9 @@ def retries_are_a_budget(m: Moment, ghost: Ghost) -> Iterator[str]:
             ghost.pop(one.jid, None)
         elif one.event.event in RESET:
             ghost[one.jid] = one.becomes["retries"]
-        elif one.event.event == "retried" or (one.event.seq in taken and ghost[one.jid] and not _is_revoked(one.was)):
+        elif one.event.event == "retried" or (
+            one.event.seq in taken and ghost[one.jid] and not _keeps_retries(one.was)
+        ):
             ghost[one.jid] -= 1
         if one.event.event == "retried" and one.facts["remaining"] != ghost[one.jid]:
             yield f"{one.event}, but {ghost[one.jid]} remain"
@@ -34,22 +38,22 @@ def retries_are_a_budget(m: Moment, ghost: Ghost) -> Iterator[str]:
             ghost[jid] = job["remaining"]
 
 
-def _is_revoked(job: dict[str, object] | None) -> bool:
+def _keeps_retries(job: dict[str, object] | None) -> bool:
     options = job["options"] if job is not None else {}
-    return isinstance(options, dict) and "revoked" in options
+    return isinstance(options, dict) and not options.keys().isdisjoint(("revoked", "max_lapses"))
 
 
 @law
 def a_job_is_buried_exactly_at_zero(m: Moment) -> Iterator[str]:
     """A job without retries left fails when it is retried or its lease expires, into `failed-retries-<queue>` or the
-    group that `retry` names; a job with retries left does not.
+    group that `retry` names; a job with retries left does not. With `max_lapses`, expired leases count by themselves.
     """
     for one in lapses(m):
         assert one.was is not None
         fails = [e for e in m.told("failed") if e.jid == one.jid and e.event.seq > one.event.seq]
-        if one.was["remaining"] == 0 and not fails:
+        if is_spent(one.was) and not fails:
             yield f"{one.jid} had no retries left, and did not fail"
-        if one.was["remaining"] > 0 and "revoked" not in one.was["options"] and fails:
+        if not is_spent(one.was) and "revoked" not in one.was["options"] and fails:
             yield f"{one.jid} had {one.was['remaining']} retries left, and failed"
     if m.name != "retry" or m.refused:
         return
@@ -62,13 +66,15 @@ def a_job_is_buried_exactly_at_zero(m: Moment) -> Iterator[str]:
 
 @law_of_histories
 def a_job_starts_once_more_than_it_has_retries(m: Moment, ghost: Ghost) -> Iterator[str]:
-    """A job starts at most 1 + retries times for each put, not counting releases, manual timeouts and moves."""
+    """A job starts at most 1 + retries times for each put, and `max_lapses` times more, not counting releases, manual
+    timeouts and moves.
+    """
     for one in m.tale:
         if one.becomes is None or one.event.event in RESET:
             ghost[one.jid] = 0
         elif one.event.event == "popped" and one.jid in ghost:
             ghost[one.jid] += 1
-            if ghost[one.jid] > 1 + one.becomes["retries"]:
+            if ghost[one.jid] > 1 + one.becomes["retries"] + int(one.becomes["options"].get("max_lapses", 0)):
                 yield f"{one.jid} starts for the {ghost[one.jid]}. time, with {one.becomes['retries']} retries"
         elif one.jid in ghost and (
             one.event.event == "released" or (m.name == "timeout" and one.event.event == "lock_lost")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories, law_of_reads
 from qmodel.conformance.laws.leases import lapses
+from qmodel.conformance.laws.told import is_spent
 from qmodel.model.snapshot import Record
 
 DAY_MS = 86_400_000
@@ -171,7 +172,7 @@ def failures_and_retries_are_counted(m: Moment) -> Iterator[str]:
         deleted = one.event.event in ("canceled", "retired") and one.was is not None and one.was["state"] == "failed"
         if one.was is not None and one.was["state"] == "failed" and (ended or deleted):
             count(_midnight(one.was["ended_at"]), one.was["queue"], 1, -1)
-        again = one.event.seq in taken and one.was is not None and one.was["remaining"] > 0
+        again = one.event.seq in taken and one.was is not None and not is_spent(one.was)
         if one.event.event == "retried" or (again and one.was is not None and "revoked" not in one.was["options"]):
             count(today, queue, 2, 1)
     for at, after in m.after.days.items():
@@ -198,7 +199,7 @@ def minutes_are_counted(m: Moment) -> Iterator[str]:
         elif one.event.event == "retried" or (
             one.event.seq in taken
             and one.was is not None
-            and one.was["remaining"]
+            and not is_spent(one.was)
             and "revoked" not in one.was["options"]
         ):
             minute[2] += 1

@@ -196,6 +196,8 @@ def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
     for name, gate in m.queue(queue, before=False)["gates"].items():
         if not gate["parked"] or not ghost.get(("since", name), True) or m.now < _as_of(ghost, name, m.now):
             continue
+        if _freed_for_another_queue(m, name, queue):
+            continue
         jid = gate["parked"][0][-1]
         job = m.after.jobs[jid]
         after = [one for one in m.tale if one.jid == jid and one.event.event not in ("throttled", "unthrottled")]
@@ -205,6 +207,15 @@ def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
         reason = _shut(ghost, name, cost(job), m.now, _places(m.after.jobs, name, jid))
         if not reason and ("unknown" not in ghost or ("limits", name) in ghost) and not _just_parked(m, jid):
             yield f"{jid} is parked at {name}, which is open"
+
+
+def _freed_for_another_queue(m: Moment, name: str, queue: str) -> bool:
+    """Whether a lapsed job of a queue that the pop looked at later gave its place at a throttle back."""
+    later = m.pops()[m.pops().index(queue) + 1 :]
+    return any(
+        one.was is not None and one.was["queue"] in later and one.was["state"] in HOLDING and name in names(one.was)
+        for one in m.tale
+    )
 
 
 def _just_parked(m: Moment, jid: str) -> bool:

@@ -20,7 +20,8 @@ PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 
 OF_PUT = (
     "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "unique",
+    "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
+    "fair_weight", "unique",
 )  # fmt: skip
 """The options of a job that a put states anew."""
 
@@ -144,6 +145,23 @@ def _new() -> Record:
     }  # fmt: skip
 
 
+def is_spent(job: Record) -> bool:
+    """Whether a job fails if its lease lapses: it has no retries left, or no lapse up to its limit of them."""
+    options = dict(job["options"])
+    most = options.get("max_lapses")
+    return job["remaining"] == 0 if most is None else int(options.get("lapses", 0)) >= int(most)
+
+
+def backoff(job: Record, more: int = 0) -> int:
+    """How long the next retry or lapse makes a job wait by its options, or the one after so many more."""
+    options = dict(job["options"])
+    if "retry_delay_ms" not in options:
+        return 0
+    first, before = int(options["retry_delay_ms"]), job["retries"] - job["remaining"] + int(options.get("lapses", 0))
+    most = int(options.get("retry_delay_max_ms", max(86_400_000, first)))
+    return int(min(first << min(before + more, 20), most))
+
+
 def ready_at(put: Put, now: int) -> int:
     """When the job of a put is ready: at the put's moment unless that is past, or after its delay."""
     return now + put.delay_ms if put.at is None else max(put.at, now)
@@ -252,14 +270,18 @@ def _deduplicated(tale: Tale, job: Record, facts: dict[str, Any], event: Event) 
 
 
 def _delayed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
-    job.update(ready_at=tale.m.now + tale.m.op.delay_ms, state=tale.m.outcome, seq=event.seq)
+    if tale.m.name == "delay":
+        job.update(ready_at=tale.m.now + tale.m.op.delay_ms, state=tale.m.outcome, seq=event.seq)
+        return
+    job.update(state="scheduled", ready_at=job["ready_at"] + backoff(job, -1), seq=event.seq)
+    _lease(job)
 
 
 def _unfailed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     now = tale.m.now
     job.update(
         state=facts["state"], queue=facts["queue"], remaining=job["retries"], put_at=now, ready_at=now, ended_at=0,
-        seq=event.seq,
+        seq=event.seq, options={name: value for name, value in job["options"].items() if name != "lapses"},
     )  # fmt: skip
 
 
@@ -311,6 +333,7 @@ def _advanced(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> N
     _finished(tale, job, facts["jid"])
     op, now = _given(tale, facts["jid"]), tale.m.now
     job.update(state=facts["state"], queue=op.next, put_at=now, ready_at=now + op.delay_ms, seq=event.seq)
+    job["options"] = {name: value for name, value in job["options"].items() if name != "lapses"}
 
 
 def _failed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
@@ -333,7 +356,8 @@ def _failed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> Non
 
 def _given_back(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     op = tale.m.op
-    job.update(state=facts["state"], ready_at=tale.m.now + op.delay_ms, seq=event.seq)
+    delay_ms = max(op.delay_ms, backoff(job)) if event.event == "retried" else op.delay_ms
+    job.update(state=facts["state"], ready_at=tale.m.now + delay_ms, seq=event.seq)
     if event.event == "retried":
         job["remaining"] -= 1
         if op.group is not None:
@@ -351,7 +375,11 @@ def _lock_lost(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> 
         _lease(job)
         return
     job.update(state="taken", ready_at=job["expires_at"])
-    if job["remaining"] and "revoked" not in job["options"]:
+    if is_spent(job) or "revoked" in job["options"]:
+        return
+    if "max_lapses" in job["options"]:
+        job["options"] = {**job["options"], "lapses": str(int(job["options"].get("lapses", 0)) + 1)}
+    else:
         job["remaining"] -= 1
 
 

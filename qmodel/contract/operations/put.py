@@ -10,6 +10,8 @@ from qmodel.contract.arguments import (
     ConcurrencyKey,
     Cost,
     Data,
+    FairKey,
+    FairWeight,
     Instant,
     Interval,
     Jid,
@@ -42,10 +44,18 @@ class Put(Operation):
 
     Each put states anew how the job is to run. With `lifo` the job comes before the others of its priority, newest
     first. A lease lasts `lease_ms` instead of the queue's heartbeat. No lease lasts longer than `timeout_ms` from its
-    claim, however often it is renewed. A job that no worker has started within `ttl_ms` of the put fails into
+    claim, however often it is renewed. With `max_lapses`, a lease that ends by itself takes no retry: so many of a
+    job's leases may, and with the next one the job fails into `failed-lapses-<queue>`. The first retry, or lapse, is
+    followed by a wait of at least `retry_delay_ms`, and each further one by one twice as long, up to
+    `retry_delay_max_ms` (default: a day). A job that no worker has started within `ttl_ms` of the put fails into
     `expired-<queue>` when its queue is next popped. When the job finally fails, a dead letter is put into `dead_queue`.
     Jobs with the same `ordered` key run one at a time, in the order in which they become ready, in whatever queue they
     are; each holds the key from then until it ends.
+
+    In a fair queue (the option `fair`), the fair keys of the ready jobs of a priority take turns: a key with many jobs
+    does not delay the jobs of the others. A job has the key `fair_key`, or else its first throttle. With a
+    `fair_weight` of 3 (default 1, at most 100), a key gets three turns where others get one. There, `lifo` has no
+    effect.
 
     A complete job is kept for at most `keep_complete_ms`, a failed one for at most `keep_failed_ms`; with 0 it is
     deleted in the step that ends it. The limits that the configuration sets for all jobs apply as well.
@@ -85,6 +95,11 @@ class Put(Operation):
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: ConcurrencyKey | None = None
+    max_lapses: Retries | None = None
+    retry_delay_ms: Interval | None = None
+    retry_delay_max_ms: Interval | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
     unique: UniqueKey | None = None
     unique_mode: UniqueMode | None = None
     unique_ms: Interval | None = None

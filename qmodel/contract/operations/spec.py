@@ -144,5 +144,5 @@ ENDS = " skipped unrecurred unthrottled request_done"
 """The other events that the end of a job may cause."""
 REPLAY = "JOB_NOT_FOUND NOT_A_DEAD_LETTER WRONG_STATE HAS_DEPENDENTS DEPENDENCY_LIMIT"
 RUNS = "fired renumbered missed" + ENDS
-TAKEN = "popped promoted lock_lost unpaused" + CASCADE + " " + RUNS
+TAKEN = "popped promoted lock_lost delayed unpaused" + CASCADE + " " + RUNS
 PUTS = DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY OVER_BUDGET JOB_EXISTS REQUEST_STATE"

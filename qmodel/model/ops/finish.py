@@ -8,6 +8,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import CompletedAndPopped, Failure
 from qmodel.model.ops import pop
 from qmodel.model.ops.put import check_distinct
+from qmodel.model.rules import backoff
 from qmodel.model.rules.cleanup import clean_up
 from qmodel.model.rules.concurrency import ending, place
 from qmodel.model.rules.failure import fail_job, fail_revoked, is_revoked, retire_due
@@ -206,10 +207,11 @@ def retry(store: Store, now: int, op: Retry) -> int:
             fail_job(store, now, job, op.group or "failed-retries-" + job.queue, op.message or "No retries remained.")
         jobs.remember(store, job, "retried", "-1")
         return -1
+    delay_ms = max(op.delay_ms, backoff.delay(job))
     job.remaining -= 1
     if not op.qless:
         stats.retried(store, now, job.queue)
-    state = _give_back(store, now, job, op.delay_ms)
+    state = _give_back(store, now, job, delay_ms)
     group = () if op.group is None else (op.group,)
     emit(store, now, "retried", job.jid, job.queue, job.worker, job.token, job.remaining, state, *group)
     if op.group is not None:

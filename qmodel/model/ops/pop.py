@@ -9,7 +9,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
-from qmodel.model.rules import propagation
+from qmodel.model.rules import backoff, propagation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, park_last, pass_alone, passes
 from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
@@ -27,6 +27,7 @@ from qmodel.model.state import (
     stats,
     throttles,
     ttl,
+    turns,
     workers,
 )
 from qmodel.model.state.records import Job, Queue
@@ -36,6 +37,7 @@ CHUNK = 100
 """How many ready jobs, or ended leases, are read at once: the budget may end after fewer."""
 
 LAPSED = "Its lease ran out, and no retries remained."
+OFTEN = "Its lease ran out once more than its max_lapses."
 JID = attrgetter("jid")
 LAPSE = attrgetter("expires_at", "jid")
 TOO_LONG = "It ran for longer than its timeout, and no retries remained."
@@ -343,7 +345,29 @@ def _counts(job: Job) -> bool:
 
 def _fails(job: Job) -> bool:
     """Whether a job with a lapsed lease may not run again."""
-    return job.state == "running" and (job.remaining == 0 or is_revoked(job))
+    return job.state == "running" and (_is_spent(job) or is_revoked(job))
+
+
+def _is_spent(job: Job) -> bool:
+    """Whether a job has no retry left for a lapse; one with `max_lapses`, no lapse."""
+    most = options.get(job, "max_lapses")
+    return job.remaining == 0 if most is None else int(options.get(job, "lapses") or 0) >= int(most)
+
+
+def _fail_spent(store: Store, now: int, job: Job, too_long: bool) -> None:
+    """Fail a job with a lapsed lease that may not run again."""
+    if options.get(job, "max_lapses") is not None:
+        fail_job(store, now, job, "failed-lapses-" + job.queue, OFTEN)
+    else:
+        fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
+
+
+def _count_lapse(job: Job) -> None:
+    """Count a lapse as a retry; for a job with `max_lapses`, by itself."""
+    if options.get(job, "max_lapses") is not None:
+        options.set(job, "lapses", int(options.get(job, "lapses") or 0) + 1)
+    else:
+        job.remaining -= 1
 
 
 def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
@@ -369,8 +393,8 @@ def _promote(store: Store, now: int, job: Job) -> None:
 
 
 def _take_back(store: Store, now: int, job: Job) -> bool:
-    """Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry; without
-    retries left, the job fails.
+    """Take a job with a lapsed lease out of its list; say whether it may run again. A lapse counts as a retry, unless
+    the job has a limit of lapses; a job without any left fails.
     """
     if job.state == "stalled":
         jobs.lift(store, job)
@@ -386,13 +410,29 @@ def _take_back(store: Store, now: int, job: Job) -> bool:
     if is_revoked(job):
         fail_revoked(store, now, job)
         return False
-    if job.remaining == 0:
-        fail_job(store, now, job, "failed-retries-" + job.queue, TOO_LONG if too_long else LAPSED)
+    if _is_spent(job):
+        _fail_spent(store, now, job, too_long)
         return False
-    job.remaining -= 1
+    delay_ms = backoff.delay(job)
+    _count_lapse(job)
     if not told:
         stats.retried(store, now, job.queue)
-    return True
+    return job.ready_at + delay_ms <= now or _delay(store, now, job, delay_ms)
+
+
+def _delay(store: Store, now: int, job: Job, delay_ms: int) -> bool:
+    """Let a job that was taken back wait from the end of its lease; it may not run again now."""
+    job.worker = job.grant = ""
+    job.expires_at = 0
+    job.ready_at += delay_ms
+    emit(store, now, "delayed", job.jid, job.queue, job.ready_at)
+    jobs.place(store, job, "scheduled")
+    return False
+
+
+def _waits(now: int, job: Job) -> bool:
+    """Whether a job with a lapsed lease waits before it may run again."""
+    return job.state == "running" and job.expires_at + backoff.delay(job) > now
 
 
 def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: int) -> None:
@@ -428,12 +468,21 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> 
     gone = {job.jid for job in over}
     due = _within(queues.due(store, queue_state, now, MOST + len(gone)), room // 4)
     order = _without(gone, _within(queues.next_ready(store, queue_state, count + len(gone)), room), count)
-    order += preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
+    coming = preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
     for job in drafts(store, now, queue, MOST):
         job.seq += 2 * MOST  # jobs that get a slot come before
-        order.append(job)
-    order.sort(key=queues.rank)
-    return order
+        coming.append(job)
+    if config.is_fair(store, queue):
+        coming = _in_turn(queue_state, coming)
+    return sorted(order + coming, key=queues.rank)
+
+
+def _in_turn(queue: Queue, coming: list[Job]) -> list[Job]:
+    """Drafts of the jobs that would join a fair queue, with their turns: those that are due become ready last."""
+    drafted = [jobs.with_priority(job, job.priority) for job in coming]
+    drafted.sort(key=lambda job: job.state == "scheduled")
+    turns.pretend(queue, drafted, queues.first)
+    return drafted
 
 
 def _within(found: Iterable[Job], units: int) -> list[Job]:
@@ -447,22 +496,24 @@ def _within(found: Iterable[Job], units: int) -> list[Job]:
     return first
 
 
-def _any_fails(found: Sequence[Job]) -> bool:
-    """Whether one of some jobs would fail."""
-    return any(_fails(job) for job in found)
+def _any_fails(now: int, found: Sequence[Job]) -> bool:
+    """Whether one of some jobs would fail, or wait."""
+    return any(_fails(job) or _waits(now, job) for job in found)
 
 
 def _look_ended(store: Store, now: int, queue: str, count: int) -> tuple[list[Job], list[Job]]:
     """The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget."""
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)
-    if _any_fails(found):
+    if _any_fails(now, found):
         found = queues.lapsed(store, queue_state, until, MOST)
     shown: list[Job] = []
     ended: list[Job] = []
     for job in _within(found, budget.room(store) // 2):
-        if len(shown) < count:
-            (ended if _fails(job) else shown).append(job)
+        if len(shown) < count and _fails(job):
+            ended.append(job)
+        elif len(shown) < count and not _waits(now, job):
+            shown.append(job)
     return shown, ended
 
 

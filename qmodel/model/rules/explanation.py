@@ -20,6 +20,7 @@ from qmodel.model.state import (
     queues,
     stats,
     throttles,
+    turns,
     workers,
 )
 from qmodel.model.state.records import NEVER, Job
@@ -127,6 +128,11 @@ def _of_queue(store: Store, now: int, job: Job, state: str, barred: bool) -> lis
     ahead = queues.ahead(store, job)
     if ahead:
         found.append(("behind", job.queue, ahead))
+    if job.state == "waiting" and options.get(job, "turn") is not None:
+        queue = queues.of(store, job.queue)
+        rounds = turns.rounds(job, queues.first(queue, job.priority))
+        if rounds:
+            found.append(("fair", job.queue, turns.fair_key(job), rounds))
     last = workers.last_seen(store)
     if last < now - SILENT_MS:
         found.append(("unattended", last))

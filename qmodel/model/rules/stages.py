@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules.concurrency import admit, place, release_slot
-from qmodel.model.state import history, jobs
+from qmodel.model.state import history, jobs, options
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -35,6 +35,8 @@ def enter(store: Store, now: int, job: Job, queue: str, ready_at: int) -> str:
     """Begin a lifted job's stage in a queue, to be ready at a moment; give the state in which it begins."""
     job.queue = queue
     job.remaining = job.retries
+    if job.options:
+        options.drop(job, "lapses")
     job.put_at = now
     job.ready_at = ready_at
     history.add(store, now, job, "put", queue)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from qmodel.contract.refusals import refuse
-from qmodel.contract.settings import DEFAULTS, OPTIONS, PER_QUEUE, Option
+from qmodel.contract.settings import DEFAULTS, OPTIONS, Option, meant_by
 from qmodel.model.state.store import Store
 
 
 def option(name: str) -> Option:
     """Find an option by name, or refuse."""
-    if name.startswith(PER_QUEUE) and len(name) > len(PER_QUEUE):
-        return OPTIONS["heartbeat"]
-    if name not in OPTIONS:
+    meant = meant_by(name)
+    if meant is None:
         raise refuse("UNKNOWN_OPTION", name)
-    return OPTIONS[name]
+    return OPTIONS[meant]
 
 
 def value(store: Store, name: str) -> int:
@@ -24,7 +23,13 @@ def value(store: Store, name: str) -> int:
 def heartbeat(store: Store, queue: str) -> int:
     """How long a lease in a queue lasts, in milliseconds."""
     settings = store.settings
-    return settings.get(PER_QUEUE + queue, settings["heartbeat"]) if store.config else settings["heartbeat"]
+    return settings.get("heartbeat-" + queue, settings["heartbeat"]) if store.config else settings["heartbeat"]
+
+
+def is_fair(store: Store, queue: str) -> bool:
+    """Whether the fair keys of a queue take turns (state/turns.py)."""
+    settings = store.settings
+    return bool(settings.get("fair-" + queue, settings["fair"]))
 
 
 def assign(store: Store, name: str, to: int) -> None:

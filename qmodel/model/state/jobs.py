@@ -152,6 +152,8 @@ def place(store: Store, job: Job, state: str) -> None:
     job.state = state
     job.seq = store.seq
     if job.options:
+        if state != "waiting":
+            options.drop(job, "turn")
         state_index.enter(store, job)
         ttl.enter(store, job)
     else:

@@ -41,6 +41,13 @@ OPTIONS: Final[dict[str, str]] = {
     "subject": "engine: the subject of the message that became this job",
     "request": "engine: the request that it is a sub-request of; removed when it ends",
     "line": "engine: it has a slot of its concurrency key, since this sequence",
+    "max_lapses": "put: how many of its leases may end by themselves before it fails; they take no retries then",
+    "lapses": "engine: how many of them have, since it got all its retries",
+    "retry_delay_ms": "put: how long its first retry waits at least (rules/backoff.py)",
+    "retry_delay_max_ms": "put: how long a retry waits at most by that",
+    "fair_key": "put: the key that it takes turns by in a fair queue (state/turns.py)",
+    "fair_weight": "put: how many times as many turns its key gets; 1 if not given",
+    "turn": "engine: its turn in a fair queue, while it is in the order",
     "unique": "put: its deduplication key",
     "holder": "engine: the job that holds its key; this job depends on it until it has ended",
 }
@@ -83,6 +90,11 @@ def are_given(op: Put) -> bool:
         or op.throttles is not None
         or op.cost is not None
         or op.ordered is not None
+        or op.max_lapses is not None
+        or op.retry_delay_ms is not None
+        or op.retry_delay_max_ms is not None
+        or op.fair_key is not None
+        or op.fair_weight is not None
         or op.unique is not None
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state import options, ttl
+from qmodel.model.state import config, options, ttl, turns
 from qmodel.model.state.records import Job, Position, Queue
 from qmodel.model.state.store import Store
 
@@ -82,9 +82,12 @@ def length(queue: Queue) -> int:
 
 
 def rank(job: Job) -> tuple[int, int, int, str]:
-    """The position of a ready job in the order. The times of lifo jobs are negative and fall, so that the newest comes
-    first.
+    """The position of a ready job in the order. In a fair queue a turn is in place of the time. The times of lifo jobs
+    are negative and fall, so that the newest comes first.
     """
+    turn = options.get(job, "turn") if job.options else None
+    if turn is not None:
+        return job.priority, int(turn), job.seq, job.jid
     if job.options and options.get(job, "lifo"):
         return job.priority, -1 - job.ready_at, -job.seq, job.jid
     return job.priority, job.ready_at, job.seq, job.jid
@@ -93,14 +96,34 @@ def rank(job: Job) -> tuple[int, int, int, str]:
 def push(store: Store, job: Job) -> None:
     """Make a job ready, and wake a worker for it."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
+    if job.options or store.config:
+        _take_turn(store, queue, job)
     queue.ready.add(rank(job) if job.options else (job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:
         wake(queue, 1)
 
 
+def first(queue: Queue, priority: int) -> int | None:
+    """The time or turn that orders the first ready job of a priority; None if none is, or it is put first."""
+    at = queue.ready.count_until(priority - 1)
+    found = queue.ready[at : at + 1]
+    return found[0][1] if found and found[0][0] == priority and found[0][1] > 0 else None
+
+
+def _take_turn(store: Store, queue: Queue, job: Job) -> None:
+    """Give a job a turn if its queue is fair; one that was made the first of its priority needs none."""
+    if config.is_fair(store, job.queue) and job.ready_at > 0:
+        turns.take(queue, job, first(queue, job.priority))
+    elif job.options:
+        options.drop(job, "turn")
+
+
 def pull(store: Store, job: Job) -> None:
     """Take a job out of the order."""
-    store.queues[job.queue].ready.remove(rank(job))
+    queue = store.queues[job.queue]
+    queue.ready.remove(rank(job))
+    if job.options:
+        turns.give_back(queue, job)
 
 
 def schedule(store: Store, job: Job) -> None:
@@ -170,6 +193,7 @@ def take(store: Store, queue: Queue, count: int) -> list[Job]:
         job = store.jobs[place[3]]
         if job.options:
             ttl.leave(store, job)
+            turns.leave(queue, job)
         job.state = ""
         taken.append(job)
     return taken
@@ -182,6 +206,7 @@ def put_back(store: Store, queue: Queue, taken: list[Job]) -> None:
         queue.ready.add(rank(job))
         if job.options:
             ttl.enter(store, job)
+            turns.restore(queue, job)
 
 
 def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:

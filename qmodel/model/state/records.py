@@ -75,6 +75,19 @@ class ParkedJobs:
         self.admitted: Ordered[tuple[int, int, int, str]] = Ordered()
 
 
+class Turns:
+    """The turns of the fair keys of a queue at one priority: how many jobs with a turn are in the order, and the next
+    turn of each key, also in order.
+    """
+
+    __slots__ = ("jobs", "next", "order")
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.next: dict[str, int] = {}
+        self.order: Ordered[Position] = Ordered()
+
+
 class Queue:
     """One queue."""
 
@@ -90,6 +103,7 @@ class Queue:
         "recur",
         "scheduled",
         "throttled",
+        "turns",
         "wakes",
     )
 
@@ -106,6 +120,7 @@ class Queue:
         self.expires: Ordered[Position] = Ordered()
         self.recur: Ordered[Position] = Ordered()
         self.parked: dict[str, ParkedJobs] = {}
+        self.turns: dict[int, Turns] = {}
 
 
 class ConcurrencyKey:

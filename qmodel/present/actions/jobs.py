@@ -74,7 +74,7 @@ def _argument(name: str, text: str | None) -> Any:
         return tuple((text or "").split())
     if name == "lifo":
         return text == "1"
-    return int(text or 0) if name.endswith("_ms") or name == "cost" else text
+    return int(text or 0) if name.endswith("_ms") or name in ("cost", "fair_weight", "max_lapses") else text
 
 
 ACTIONS: dict[str, Action] = {
