@@ -115,6 +115,11 @@ def items(value: dict[str, Any], _record: Any, _form: Form) -> list[tuple[str, A
     return sorted(value.items())
 
 
+def apart(value: dict[str, Any], _record: Any, form: Form) -> None:
+    """Write each entry of a mapping by itself, so that renaming does not change their order."""
+    form.aside += [f"{name} has {entry}" for name, entry in value.items()]
+
+
 def only(states: str, rule: Rule) -> Rule:
     """Write a field of jobs in these states only: in others, no operation depends on it."""
     chosen = frozenset(states.split())
