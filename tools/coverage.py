@@ -32,12 +32,13 @@ STATEMENTS = frozenset({
 DUMP = f"{LIBRARY}_coverage"
 
 
-def place(line: int, texts: dict[str, str]) -> Place | None:
-    """Find the file and line that a line of the loaded library comes from; None for lines that the bundle adds."""
-    for name, before in first_lines(texts).items():
-        if before < line <= before + texts[name].count("\n"):
-            return name, line - before
-    return None
+def all_places(texts: dict[str, str]) -> dict[int, Place]:
+    """Give the file and line that each line of the loaded library comes from, but for lines that the bundle adds."""
+    return {
+        before + line: (name, line)
+        for name, before in first_lines(texts).items()
+        for line in range(1, texts[name].count("\n") + 1)
+    }
 
 
 def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
@@ -58,11 +59,11 @@ def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
     host.fresh()
     for operation, args, _ in calls():
         host.fcall(function_name(operation), ["ql:"], args)
-    ran = host.lines()[LIBRARY]
-    active = {at for line in active_lines(source) if (at := place(line, texts)) is not None}
+    ran, places = host.lines()[LIBRARY], all_places(texts)
+    active = {places[line] for line in active_lines(source) if line in places}
     # Lua's optimised jumps skip an `end`; the creation of a local function is reported at its last line
     active = {at for at in active if text_of(at) != "end" and not text_of(at).startswith("function ")}
-    return active, active - {at for line in ran if (at := place(line, texts)) is not None}
+    return active, active - {places[line] for line in ran if line in places}
 
 
 # ---- on a server
