@@ -195,9 +195,11 @@ def outcomes(value: list[Any], job: Job, form: Form) -> list[Any]:
     return [rule(value, job, form) for rule in _TOLD]
 
 
-def failure(value: Any, job: Job, _form: Form) -> Any:
-    """Write the group of a failed job."""
-    return value.group if value is not None and job.state == "failed" else None
+def failure(value: Any, job: Job, form: Form) -> Any:
+    """Write the group of a failed job, and the length of its last failure's message where texts cost units."""
+    group = value.group if value is not None and job.state == "failed" else None
+    length = len(value.message) if value is not None and "job.message" in form.live else 0
+    return (group, length) if length else group
 
 
 def _ruled(throttle: Throttle, form: Form) -> Throttle:
