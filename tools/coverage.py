@@ -18,6 +18,7 @@ from qmodel.backends.embedded.bytecode import active_lines
 from qmodel.backends.embedded.host import LuaHost
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire as calls
+from qmodel.conformance.subjects.base import Step
 from qmodel.wire import codec
 from tools.mutation.lua import tree
 from tools.mutation.replay import first_lines
@@ -30,14 +31,17 @@ STATEMENTS = frozenset({
     "if_statement", "for_statement", "while_statement", "repeat_statement", "do_statement",
 })  # fmt: skip
 DUMP = f"{LIBRARY}_coverage"
+TOGETHER = 100
+"""How many calls are sent to a server at a time: it reads no more while it executes them."""
 
 
-def place(line: int, texts: dict[str, str]) -> Place | None:
-    """Find the file and line that a line of the loaded library comes from; None for lines that the bundle adds."""
-    for name, before in first_lines(texts).items():
-        if before < line <= before + texts[name].count("\n"):
-            return name, line - before
-    return None
+def all_places(texts: dict[str, str]) -> dict[int, Place]:
+    """Give the file and line that each line of the loaded library comes from, but for lines that the bundle adds."""
+    return {
+        before + line: (name, line)
+        for name, before in first_lines(texts).items()
+        for line in range(1, texts[name].count("\n") + 1)
+    }
 
 
 def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
@@ -58,11 +62,11 @@ def in_process(suite: Iterable[Named]) -> tuple[set[Place], set[Place]]:
     host.fresh()
     for operation, args, _ in calls():
         host.fcall(function_name(operation), ["ql:"], args)
-    ran = host.lines()[LIBRARY]
-    active = {at for line in active_lines(source) if (at := place(line, texts)) is not None}
+    ran, places = host.lines()[LIBRARY], all_places(texts)
+    active = {places[line] for line in active_lines(source) if line in places}
     # Lua's optimised jumps skip an `end`; the creation of a local function is reported at its last line
     active = {at for at in active if text_of(at) != "end" and not text_of(at).startswith("function ")}
-    return active, active - {at for line in ran if (at := place(line, texts)) is not None}
+    return active, active - {places[line] for line in ran if line in places}
 
 
 # ---- on a server
@@ -108,20 +112,25 @@ def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Plac
     try:
         for named in suite:
             client.flushall()
-            pipeline = client.pipeline(transaction=False)
-            for step in named.steps:
-                try:
-                    args = codec.encode(step.op, step.now)
-                except codec.Unencodable:
-                    continue
-                pipeline.execute_command("FCALL", function_name(step.op.spec.name), 1, "ql:", *args)
-            pipeline.execute(raise_on_error=True)
+            for first in range(0, len(named.steps), TOGETHER):
+                _send(client, named.steps[first : first + TOGETHER])
         for operation, args, _ in calls():
             client.execute_command("FCALL", function_name(operation), 1, "ql:", *args)
         ran = {places[number - 1] for number in client.execute_command("FCALL", DUMP, 0)}
     finally:
         client.execute_command("FUNCTION", "DELETE", LIBRARY)
     return set(places), set(places) - ran
+
+
+def _send(client: Any, steps: Iterable[Step]) -> None:
+    pipeline = client.pipeline(transaction=False)
+    for step in steps:
+        try:
+            args = codec.encode(step.op, step.now)
+        except codec.Unencodable:
+            continue
+        pipeline.execute_command("FCALL", function_name(step.op.spec.name), 1, "ql:", *args)
+    pipeline.execute(raise_on_error=True)
 
 
 def text_of(at: Place) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from qmodel import runtime
 from qmodel.contract import replies
@@ -16,9 +14,6 @@ if TYPE_CHECKING:
 
 Key = tuple[str, int]
 """The job of an attempt, and the token of its lease."""
-
-UNWINDING: Final = 1.0
-"""Seconds that aborted jobs get to clean up before they are given back."""
 
 
 class Attempt:
@@ -116,16 +111,3 @@ class Abort:
     def __init__(self, why: str, sentence: str) -> None:
         self.why = why
         self.sentence = sentence
-
-
-def unwound(inbox: SimpleQueue[Any], most: int) -> Iterator[Attempt]:
-    """Yield the attempts that end within `UNWINDING`, at most `most`."""
-    until = runtime.monotonic() + UNWINDING
-    while most > 0 and (left := until - runtime.monotonic()) > 0:
-        try:
-            message = inbox.get(timeout=left)
-        except Empty:
-            return
-        if type(message) is Attempt:
-            most -= 1
-            yield message

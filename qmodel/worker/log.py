@@ -62,8 +62,9 @@ def quieted(jobs: int, quiet: bool) -> None:
 
 
 def given_up(jobs: int) -> None:
-    """Log that a worker ends although the server did not answer."""
-    log.warning("The server did not answer. %s left until their leases run out.", counted(jobs, "job"))
+    """Log that a worker ends although the server did not answer; `jobs` is how many it held."""
+    left = f"{counted(jobs, 'job')} left" if jobs else "Jobs that it may have given to the last pop are left"
+    log.warning("The server did not answer. %s until their leases run out.", left)
 
 
 # ---- attempts

@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from qmodel import runtime
@@ -25,15 +24,16 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.worker import log, relay
-from qmodel.worker.attempt import Abort, Attempt, Key, unwound
+from qmodel.worker.attempt import Abort, Attempt, Key
 from qmodel.worker.connection import Connection, GivenUp, is_error
 from qmodel.worker.errors import ForkServerGone
 from qmodel.worker.fetch import PATIENCE, FetchPlan, Order, has_work
 from qmodel.worker.health import start_health
+from qmodel.worker.inbox import Inbox
 from qmodel.worker.profile import Profiler
 from qmodel.worker.remote_control import RemoteControl
 from qmodel.worker.renewal import Renewer
-from qmodel.worker.reports import composed
+from qmodel.worker.reports import composed, operation
 from qmodel.worker.round_trips import Taker
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
@@ -108,7 +108,7 @@ class Worker:
         self.abandoned = self.stopped_remotely = False
         self.connection = Connection(app.url, lambda: app.client)
         self.connection.while_away = self._while_away
-        self._inbox: SimpleQueue[Attempt | Callable[[], None]] = runtime.SimpleQueue()
+        self._inbox = Inbox()
         self._ended: list[Attempt] = []
         self._held: dict[Key, Attempt] = {}
         self._queues_empty = self._quiet = self._open = False
@@ -223,6 +223,8 @@ class Worker:
             if self._health is not None:
                 self._health[1].close()
             self._wake_ups.finish()
+            if self._trips.unanswered and not (self._held or self.connection.gave_up):
+                log.given_up(0)
             self.app.hooks.fire("worker_stop", self)
             profile = profiles.deleted([self.name] if self._has_profile else [])
             self.connection.execute_last([Deregister((self.name,)), *remote.forgotten([self.name]), *profile])
@@ -258,16 +260,9 @@ class Worker:
 
     def _receive(self, seconds: float) -> None:
         """Handle all messages of the inbox; wait for the first one at most `seconds`."""
-        try:
-            message = self._inbox.get(timeout=seconds)
-            while True:
-                if type(message) is Attempt:
-                    self._ended.append(message)
-                else:
-                    message()  # type: ignore[operator]
-                message = self._inbox.get_nowait()
-        except Empty:
-            self._check_timers(runtime.monotonic())
+        for attempt in self._inbox.receive(seconds):
+            self._ended.append(attempt)
+        self._check_timers(runtime.monotonic())
 
     def _idle_seconds(self) -> float:
         """Compute how long the worker may wait for a message."""
@@ -324,7 +319,7 @@ class Worker:
         self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
 
     def _accept(self, jobs: Iterable[replies.Job], sent: float) -> None:
-        """Give jobs to the runner."""
+        """Give jobs to the runner; release those that come after a stop, with a late reply to a pop."""
         taken = [Attempt(job, sent) for job in jobs]
         self._queues_empty = not taken
         if not taken:
@@ -333,7 +328,10 @@ class Worker:
         for attempt in taken:
             self._held[attempt.key] = attempt
             self._renewer.keep(attempt)
-        self._runner.run(taken)
+        if self._stopping or self._quiet:
+            self._trips.talk([(operation(attempt), [attempt]) for attempt in taken], 0, 0)
+        else:
+            self._runner.run(taken)
 
     def _apply(self, op: Operation, attempts: list[Attempt], reply: Any) -> None:
         """Apply the server's reply to the report of ended attempts."""
@@ -385,7 +383,7 @@ class Worker:
         """Give back all jobs that have not ended, after a short time to clean up."""
         self._ended += self._runner.take_back()
         self._abort_all("Its worker stops.")
-        self._ended += unwound(self._inbox, len(self._held) - len(self._ended))
+        self._ended += self._inbox.unwound(len(self._held) - len(self._ended))
         self.abandoned = len(self._ended) < len(self._held)
         self._wake_ups.join(bool(self._held))
         reports = list(composed(self._ended, self.connection.client.homes))

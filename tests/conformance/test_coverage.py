@@ -294,7 +294,7 @@ def test_a_suite_without_an_operation_leaves_its_lines_unrun(suite: list[coverag
 
 @pytest.mark.server
 def test_every_statement_is_run_on_a_server(server: Server, suite: list[coverage.Named]) -> None:
-    client = server.client()
+    client = server.client(socket_timeout=None)  # a history may have steps that take seconds
     statements, missed = coverage.on_server(client, suite)
     assert len(statements) > 900
     assert unexplained(missed) == []

@@ -151,6 +151,21 @@ def test_which_of_two_like_jobs_of_a_request_was_deleted_first_does_not_tell_sta
     assert _form(*one) == _form(*other)
 
 
+def test_results_of_two_like_jobs_do_not_tell_states_apart_by_their_names() -> None:
+    named = [ops.Put("q", jid, "k", "", depends=("C block one",)) for jid in ("A", "B")]
+    ignored = [ops.Put("q", jid, "k", "", depends=("C ignore two",)) for jid in ("B", "A")]
+    first = ops.Put("q", "C", "k", "")
+    assert _form(first, named[0], ignored[0]) == _form(first, named[1], ignored[1])
+    assert _form(first, named[0], ignored[0]) != _form(first, *named)
+
+
+def test_the_length_of_a_failures_message_counts_only_where_texts_cost() -> None:
+    popped = (ops.Put("q", "A", "k", "", retries=0), ops.Pop("q", "X"))
+    one, other = ((*popped, ops.Fail("A", 2, "g", "m" * length)) for length in (1, 9000))
+    assert _form(*one) == _form(*other)
+    assert _form(*one, live=frozenset(("job.message",))) != _form(*other, live=frozenset(("job.message",)))
+
+
 PLAIN, POPPED = ops.Put("q", "A", "k", ""), ops.Pop("q", "X")
 WINDOW = ops.Put("q", "A", "k", "", unique="u", unique_mode="window", unique_ms=TICK)
 PARKS = [ops.ThrottleSet("t", concurrency=1), ops.Put("q", "A", "k", "", throttles=("t",)), POPPED]

@@ -269,6 +269,27 @@ def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: st
     known = families()
     assert judge._where(mutant)[:3] == [(known["metadata"], ONE), (known["metadata"], TWO), (known["budget"], TWO)]
     assert judge._finds(mutant, known["metadata"], ONE) and not judge._finds(mutant, known["refusals"], ONE)
+    names = set(judge._operations_of(mutant) or ())  # type: ignore[call-overload]
+    assert names and names <= {"metadata_set", "metadata_increment", "metadata_unset", "metadata_get"}
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+def test_lines_that_no_history_of_a_shape_runs_are_listed(side: str) -> None:
+    judge = graph.Graph(side, suite.shapes_of("metadata"))
+    made = (lua if side == "lua" else python).mutants("ops/annotate" if side == "lua" else "model/ops/annotate")
+    found = judge.unrun(made)
+    assert any("LIMIT_REACHED" in line for line in found)
+    assert len(found) < len({(one.file, one.line, one.was) for one in made})
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+def test_what_only_servers_call_is_told_apart(side: str) -> None:
+    made = (lua if side == "lua" else python).mutants("state/epochs" if side == "lua" else "model/state/epochs")
+    left = {one.was for one in made if graph.is_of_servers(one)}
+    assert any("DIGITS" in line for line in left) and not any("FORKED" in line for line in left)
+    assert not any(
+        map(graph.is_of_servers, (lua if side == "lua" else python).mutants(made[0].file.replace("epochs", "tags")))
+    )
 
 
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:

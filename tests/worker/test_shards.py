@@ -18,8 +18,10 @@ from qmodel import App, Client, Worker
 from qmodel.backends.redis.deployment import RedisDeployment
 from qmodel.contract import operations as ops
 from qmodel.contract.routing import shard_tag
+from qmodel.errors import ConnectError
 from qmodel.model.deployment.plans import Call
 from qmodel.worker import shard_wake_ups
+from qmodel.worker.connection import Connection
 from qmodel.worker.shard_looks import ROUND, ShardLooks
 from qmodel.worker.shard_wake_ups import ShardWakeUps
 from qmodel.worker.shards import Shards
@@ -426,6 +428,66 @@ def test_a_worker_that_stops_gives_back_what_it_holds(client: Client, url: str) 
     over.set()
     thread.join(60)
     assert client.jobs[job.jid].state in ("waiting", "complete")
+
+
+# ---- replies that are lost
+
+
+@pytest.fixture
+def loses(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lose the reply to the first pop that gives a job of a shard, and call a function then."""
+    made = Connection.try_calls
+
+    def lose(of: int, then: Any) -> None:
+        lost: list[Any] = []
+
+        def try_calls(connection: Connection, calls: Any, seconds: float) -> list[Any]:
+            replies = made(connection, calls, seconds)
+            for at, call in enumerate(calls):
+                if call.shard == of and isinstance(call.op, ops.Pop) and replies[at] and not lost:
+                    lost.append(replies[at])
+                    replies[at] = ConnectError("The node has hung up.", "Wait.")
+                    then()
+            return replies
+
+        monkeypatch.setattr(Connection, "try_calls", try_calls)
+
+    return lose
+
+
+def test_a_job_that_comes_when_its_node_is_back_and_its_worker_stops_is_given_back(
+    client: Client, url: str, loses: Any
+) -> None:
+    done: list[int] = []
+    begun, end = threading.Event(), threading.Event()
+
+    def work(n: int) -> None:
+        done.append(n)
+        begun.set()
+        assert end.wait(60)
+
+    with at_work(app_of(url, work), concurrency=2) as worker:
+        client.queues["default"].put("work", {"n": 0}, jid=jid(3))
+        assert begun.wait(30)
+        loses(4, worker.stop)
+        job = client.queues["default"].put("work", {"n": 1}, jid=jid(4))
+        wait_until(
+            lambda: job.refresh().state == "waiting" and len(worker.running) == 1 and not worker._trips.unanswered
+        )
+        end.set()
+    assert done == [0]
+    assert (job.refresh().state, job.remaining) == ("waiting", job.retries)
+
+
+def test_a_worker_that_ends_without_the_answer_to_a_pop_says_so(
+    client: Client, url: str, loses: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with at_work(app_of(url, print)) as worker:
+        asleep(client)
+        loses(4, worker.stop)
+        job = client.queues["default"].put("work", {"n": 1}, jid=jid(4))
+        wait_until(lambda: job.refresh().state == "running")
+    assert "Jobs that it may have given to the last pop are left until their leases run out." in caplog.text
 
 
 # ---- a node that hangs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 
 from qmodel.app import App, Context
 from qmodel.client.sync import Client
+from qmodel.contract.operations import Operation, Pop
 from qmodel.errors import JobFailed, JobRevoked
 from qmodel.worker import Worker
-from qmodel.worker.connection import GivenUp
+from qmodel.worker.connection import Connection, GivenUp
 from tests.servers import Server
 from tests.worker import jobs
 from tests.worker.support import PATIENCE, lines, until, working
@@ -300,6 +301,31 @@ def test_a_worker_that_gives_up_leaves_no_job_running(url: str, monkeypatch: pyt
         assert asked.wait(PATIENCE)
         worker.stop(now=True)
         assert ended.wait(PATIENCE) and worker.abandoned
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_job_that_comes_with_a_late_reply_after_a_stop_is_given_back(
+    now: bool, url: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, performed = App(url), threading.Event()
+    app.job(name="note")(performed.set)
+    execute = Connection.execute_many
+
+    def late(connection: Connection, operations: Sequence[Operation]) -> list[Any]:
+        """Let the worker be stopped while a pop that gives jobs is not answered."""
+        found = execute(connection, operations)
+        if isinstance(operations[-1], Pop) and found[-1]:
+            worker.stop(now)
+            connection.while_away()
+        return found
+
+    monkeypatch.setattr(Connection, "execute_many", late)
+    job = client.queues["default"].put("note")
+    worker = Worker(app)
+    worker.run()
+    job.refresh()
+    assert (job.state, job.remaining, performed.is_set()) == ("waiting", job.retries, False)
+    assert not worker.abandoned
 
 
 def test_a_hook_that_raises_changes_nothing(url: str) -> None:

@@ -1,22 +1,25 @@
 """Measure which mutants the closed graph notices by itself, without generated and directed histories.
 
-    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seed S] [--seconds N] [--families N]
+    python -m tools.mutation.graph [--side lua|model] [--sample N] [--seed S] [--seconds N] [--families N] [--lines]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
 run its line, or else its file, are searched for a while: with one job, with two jobs, in pairs, and with small budgets.
-What is not noticed is printed.
+What is not noticed is printed. `--lines` only prints the lines with mutants that no history runs: they show best what
+the alphabet lacks.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import Final
 
 from qmodel.backends import bundle
 from qmodel.conformance.graph.alphabet import Family, Scope, explored, pair, scarce
@@ -27,7 +30,7 @@ from qmodel.conformance.histories.script import Named
 from tools.mutation import model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
 from tools.mutation.mutants import Mutant
-from tools.mutation.triage import Triage
+from tools.mutation.triage import Triage, path
 
 FAMILIES = 5
 """How many families are searched for a mutant, besides the one with a small budget."""
@@ -41,6 +44,9 @@ EDGES = 5_000
 SECONDS = 120.0
 """The most seconds of the processor for a search."""
 
+BY_SERVERS: Final = {("state/epochs", name) for name in ("digits", "is_foreign", "own_of", "next_", "remember")}
+"""The functions that no operation runs: by them a server notices a lost tail, and begins an epoch by itself."""
+
 STUCK = 30.0
 """A mutant on which one edge takes more seconds loops for ever."""
 
@@ -52,6 +58,8 @@ class Graph:
         self.side, self.named, self._families, self._edges = side, named, families, edges
         self.recorded = replay.Recording(named) if side == "lua" else model.Recording(named)
         self._sizes = Counter(_family(one) for one in named)
+        self._last: Mutant | None = None
+        self._names: set[str] = set()
         self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
     def notices(self, mutant: Mutant) -> str:
@@ -59,6 +67,11 @@ class Graph:
         if self.recorded.judge(mutant).kills:
             return "shapes"
         return "search" if any(self._finds(mutant, *where) for where in self._where(mutant)) else ""
+
+    def unrun(self, mutants: Iterable[Mutant]) -> list[str]:
+        """List the lines with mutants that no history runs."""
+        found = {f"{path(one)}:{one.line} {one.was}": None for one in mutants if not self._histories_of(one)}
+        return list(found)
 
     def _where(self, mutant: Mutant) -> list[tuple[Family, Scope]]:
         """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
@@ -84,8 +97,9 @@ class Graph:
 
     def _finds(self, mutant: Mutant, family: Family, scope: Scope) -> bool:
         if self.side == "model":
+            compared = self._operations_of(mutant)
             with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
-                return bool(bad) or self._search(family, scope, self._right(family.units))
+                return bool(bad) or self._search(family, scope, self._right(family.units), compared)
         assert isinstance(self.recorded, replay.Recording)
         if family.units and mutant.file == "state/budget" and "budget.UNITS =" in mutant.was:
             return False  # the small budget is a change of the same line
@@ -96,7 +110,10 @@ class Graph:
 
     def _operations_of(self, mutant: Mutant) -> Container[str] | None:
         """Name the operations that can differ: those that run a mutant's line, or else its file; None if any can."""
-        assert isinstance(self.recorded, replay.Recording)
+        if isinstance(self.recorded, model.Recording):
+            if mutant != self._last:
+                self._last, self._names = mutant, self.recorded.operations_of(mutant)
+            return self._names or None
         steps = self.recorded.steps_of(mutant) or self.recorded.steps_of(self._whole(mutant))
         return {self.recorded.steps[step].step.op.spec.name for step in steps} or None
 
@@ -127,12 +144,17 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit of each side")
     parser.add_argument("--families", type=int, default=FAMILIES, metavar="N", help="how many are searched")
     parser.add_argument("--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search")
+    parser.add_argument("--lines", action="store_true", help="only print the lines that no history of a shape runs")
     given = parser.parse_args()
     named = suite.shapes()
     triage = Triage()
     for side in [given.side] if given.side else ["lua", "model"]:
         judge = Graph(side, named, given.families, given.edges)
         mutants = [one for one in all_mutants(side) if is_verb_or_noun(one) and triage.entry(one) is None]
+        mutants = [one for one in mutants if not is_of_servers(one)]
+        if given.lines:
+            print("\n".join(judge.unrun(mutants)))
+            continue
         counted: Counter[str] = Counter()
         end = time.monotonic() + given.seconds
         for mutant in sampled(side, mutants, given.sample, given.seed):
@@ -146,6 +168,13 @@ def main() -> int:
             f"{side}: {counted.total()} mutants, {counted['shapes']} noticed by shapes, {counted['search']} by searches"
         )
     return 0
+
+
+def is_of_servers(mutant: Mutant) -> bool:
+    """Tell whether a mutant is of a function that servers call by themselves: no operation does."""
+    text = python.read(mutant.file) if mutant.side == "model" else bundle.read(mutant.file)
+    begun = re.findall(r"^(?:def|(?:local )?function) ([\w.]+)", "\n".join(text.split("\n")[: mutant.line]), re.M)
+    return bool(begun) and (mutant.file.removeprefix("model/"), begun[-1].rpartition(".")[2]) in BY_SERVERS
 
 
 def is_verb_or_noun(mutant: Mutant) -> bool:

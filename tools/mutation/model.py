@@ -99,11 +99,19 @@ class Recording:
 
         If it runs while modules load, list those that run a line that reads its value, or all if it has no name.
         """
-        found = self._running((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
+        found = self._running(_lines(mutant))
         if not found and not _in_function(mutant):
             lines = readers.lines(mutant.file, mutant.line)
             found = set(range(len(self.suite))) if lines is None else self._running(lines)
         return sorted(found)
+
+    def operations_of(self, mutant: Mutant) -> set[str]:
+        """Name the operations that run a mutant's statement in some history; none if it runs while modules load."""
+        return {
+            named.steps[at].op.spec.name
+            for named in map(self.suite.__getitem__, sorted(self._running(_lines(mutant))))
+            for at in _running_steps(mutant, named.steps)
+        }
 
     def _running(self, lines: Iterable[tuple[str, int]]) -> set[int]:
         """Find the histories that run any of these lines."""
@@ -167,6 +175,32 @@ class Recording:
             if one != other:
                 return Kill(self.first[number] + at, "state")
         return kill
+
+
+def _lines(mutant: Mutant) -> Iterator[tuple[str, int]]:
+    return ((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
+
+
+def _running_steps(mutant: Mutant, steps: Sequence[Step]) -> Iterator[int]:
+    """Execute steps, and give the numbers of those that run a mutant's statement."""
+    path, ran, at = str(python.ROOT / f"{mutant.file}.py"), set[int](), 0
+
+    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        if mutant.first <= frame.f_lineno <= mutant.last:
+            ran.add(at)
+        return trace
+
+    store, before = Store(), sys.gettrace()
+    sys.settrace(trace)
+    try:
+        while at < len(steps):
+            engine.step(store, *steps[at])
+            at += 1
+    finally:
+        sys.settrace(before)
+    yield from sorted(ran)
 
 
 def _stride(named: Named) -> int:

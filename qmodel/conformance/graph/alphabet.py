@@ -56,8 +56,8 @@ COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period",
 READ_IN_PAIRS: Final = frozenset(("Get(job)", "Get(run)", "Why(job)"))
 """The common reads that pairs of families make too."""
 
-_COSTS: Final = {"job.stages"}
-"""What counts where the budget is small: histories cost units."""
+_COSTS: Final = {"job.stages", "job.message"}
+"""What counts where the budget is small: histories and messages cost units."""
 
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
 _BUILT_IN: Final = {

@@ -177,7 +177,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "tracked": names,
     "config": items,
     "metadata": items,
-    "results": items,
+    "results": rules.apart,
     "requests": rules.memories,
     "cascade": lambda value, _, form: [(jid, flag) for _, jid, flag in value],
     "tags": lambda value, _, form: sorted((tag, [place[-1] for place in jobs]) for tag, jobs in value.items()),

@@ -115,6 +115,11 @@ def items(value: dict[str, Any], _record: Any, _form: Form) -> list[tuple[str, A
     return sorted(value.items())
 
 
+def apart(value: dict[str, Any], _record: Any, form: Form) -> None:
+    """Write each entry of a mapping by itself, so that renaming does not change their order."""
+    form.aside += [f"{name} has {entry}" for name, entry in value.items()]
+
+
 def only(states: str, rule: Rule) -> Rule:
     """Write a field of jobs in these states only: in others, no operation depends on it."""
     chosen = frozenset(states.split())
@@ -201,9 +206,11 @@ def outcomes(value: list[Any], job: Job, form: Form) -> list[Any]:
     return [rule(value, job, form) for rule in _TOLD]
 
 
-def failure(value: Any, job: Job, _form: Form) -> Any:
-    """Write the group of a failed job."""
-    return value.group if value is not None and job.state == "failed" else None
+def failure(value: Any, job: Job, form: Form) -> Any:
+    """Write the group of a failed job, and the length of its last failure's message where texts cost units."""
+    group = value.group if value is not None and job.state == "failed" else None
+    length = len(value.message) if value is not None and "job.message" in form.live else 0
+    return (group, length) if length else group
 
 
 def _ruled(throttle: Throttle, form: Form) -> Throttle:
