@@ -6,6 +6,8 @@ local SHORT = 999 -- the most bytes of a result
 local DONE = #'complete'
 local RETIRED = 100 -- the most jobs that one completion deletes
 
+local gone = {} -- the ids of the jobs that a completion deletes
+
 -- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
 -- bounds of retention, if they change. Nil, if that is not plain.
 local function retiring(now, more, seq, most)
@@ -14,8 +16,10 @@ local function retiring(now, more, seq, most)
     return members, nil, sweep_seq, sweep_at
   end
   local job_keys = {}
+  gone = {}
   for i = 1, #members do
-    job_keys[i] = keys.job(keys.jid_of(members[i]))
+    local jid = keys.jid_of(members[i])
+    gone[i], job_keys[i] = jid, keys.job(jid)
   end
   local texts = store.read_all(job_keys)
   for i = 1, #members do
@@ -32,9 +36,7 @@ local function retire(moment, members, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_at', sweep_at)
   if job_keys then
     budget.spend(#members)
-    for i = 1, #members do
-      store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
-    end
+    store.tell_each(moment .. '\tretired\t', gone)
     writes.put_off_many('ZREM', keys.completed, members, #members)
     writes.put_off_many('DEL', false, job_keys, #job_keys)
   end
@@ -267,7 +269,7 @@ local function complete_all(now, moment, name, worker, count, jids, wanted, foun
     outcomes[i] = 'complete'
   end
   local fields, size = fields_of(jids, all, count)
-  store.tell_all(ids, said)
+  store.tell_all(said)
   stats.ran_all(now, name, runs)
   writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
   writes.put_off_many('HDEL', keys.worker(worker), fields, size)

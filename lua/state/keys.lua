@@ -8,7 +8,8 @@
 --   <p>dropped                   zset: ids in a list whose job was missing, when they were dropped
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>!                         never exists between two steps (store.lua, backends/redis/confirm.py)
---   <p>events                    stream: ids `<sequence>-<epoch>`; one field, `e`: the moment, the event and its facts
+--   <p>events                    stream: ids `<sequence of the last event>-<epoch>`; one field, `e`: the events of a step,
+--                                one a line: the moment, the event and its facts (state/store.lua)
 --   <p>journal                   stream: ids `<number>-<epoch>`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
