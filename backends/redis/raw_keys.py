@@ -36,6 +36,8 @@ _RESULT = re.compile(r"(\d+)\t(\w*)\t([^\n\f]*)([\n\f])(.*)", re.DOTALL)
 
 UNTRIMMED = 99 + 15
 """How many entries a stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
+HEAVY = 40
+"""The units of an entry of the journal that is not read together with others."""
 PACK = 100
 """The most events of an entry."""
 FOLD = 128
@@ -147,7 +149,7 @@ class _Reader:
         )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
-        journaled = int(self.text("journaled", "0"))
+        journaled, heavy = int(self.text("journaled", "0")), int(self.text("journal-heavy", "0"))
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
         age = config.get("jobs-history", OPTIONS["jobs-history"].default)
@@ -195,7 +197,7 @@ class _Reader:
             days=self.days(),
             uniques=self.uniques(),
             config=config,
-            journal=self.journal(journaled, config),
+            journal=self.journal(journaled, heavy, config),
             journaled=journaled,
             metadata={klass: self.fields(f"k:{klass}") for klass in self.names("k:")},
             cascade=cascade,
@@ -227,7 +229,7 @@ class _Reader:
         epochs = [one for one in told if one[0] > seq - count]
         return count, tuple(one for i, one in enumerate(epochs) if i == 0 or one[1] != epochs[i - 1][1])
 
-    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str, int], ...]:
+    def journal(self, last: int, heavy: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str, int], ...]:
         """Read the kept entries; the stream may hold a few more."""
         entries, _ = self.take("journal", "stream", ([], b"0-0"))
         ids = [_id(entry[0]) for entry in entries]
@@ -238,6 +240,8 @@ class _Reader:
             raise Corrupt(f"{len(ids)} entries are in the journal, where {kept} are kept")
         if any(fields[:8:2] != (b"o", b"e", b"c", b"r") or fields[8::2] not in ((), (b"u",)) for _, fields in entries):
             raise Corrupt("an entry of the journal has other fields than o, e, c, r and u")
+        if any(said[8:] and int(said[9]) >= HEAVY and _id(id) > heavy for id, said in entries):
+            raise Corrupt(f"an entry of the journal is heavy after {heavy}")
         shown = [entry for entry in entries if _id(entry[0]) > last - kept]
         return tuple(
             (*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7], _epoch(id)]),) for id, said in shown

@@ -12,6 +12,7 @@
 --                                one a line: the moment, the event and its facts (state/store.lua)
 --   <p>journal                   stream: ids `<number>-<epoch>`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
+--   <p>journal-heavy             text: the number of the last heavy entry (state/journal.lua)
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, if too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
@@ -96,7 +97,8 @@ local keys = {}
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped', 'families', 'cooling',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'journal-heavy', 'intent', 'dropped', 'families',
+  'cooling',
 }
 
 local NAMESPACES = 256 -- the most namespaces of which anything is kept

@@ -27,6 +27,7 @@ local known = 0
 local written, size = {}, 0 -- keys and texts to write, and how many these are
 local told, told_id = false, false -- the last event of a plain operation, and its sequence as text
 local entries, entered = false, false -- the journal's entries of a plain operation, and the number of the last one as text
+local entered_heavy = false -- the number of the last heavy one
 
 -- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
 -- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
@@ -45,7 +46,7 @@ function store.begin_plain()
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
   store.days = false -- day and queue -> whether it has statistics (state/stats.lua)
-  size, told, entries = 0, false, false
+  size, told, entries, entered_heavy = 0, false, false, false
   writes.begin()
 end
 
@@ -684,9 +685,18 @@ function store.flush()
 end
 
 -- Append an entry of the journal to a plain operation, with its number as text.
-function store.record(words, number)
+function store.record(words, number, is_heavy)
   entries, entered = entries or {}, number
   entries[#entries + 1] = words
+  entered_heavy = is_heavy and number or entered_heavy
+end
+
+-- Write the number of the last entry of the journal, and that of the last heavy one.
+local function save_entered()
+  store.save(keys.journaled, entered)
+  if entered_heavy then
+    store.save(keys['journal-heavy'], entered_heavy)
+  end
 end
 
 -- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
@@ -696,7 +706,7 @@ local tail, tail_suffix, tail_epoch, tail_bounds = false, false, false, false
 -- writes.last, and then store.end_plain.
 function store.write_plain(key, text)
   if entries then
-    store.save(keys.journaled, entered)
+    save_entered()
   end
   if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
     follow_epoch()
@@ -718,7 +728,7 @@ end
 function store.write_all_plain(texts)
   written, size = texts, #texts
   if entries then
-    store.save(keys.journaled, entered)
+    save_entered()
   end
   put_off_told()
   flush_counters()
