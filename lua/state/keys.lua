@@ -121,8 +121,8 @@ end
 -- A variable that holds what is kept is called `namespace`: the bundle replaces its fields by list indexes.
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
-  'pending_day', 'queues', 'config_text', 'options', 'padded_for', 'padded', 'counters', 'seq', 'epoch', 'bounds_text',
-  'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
+  'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
+  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
 }
 
 local kept, number = {}, 0 -- prefix -> what is kept; how many
@@ -139,7 +139,7 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, false, false, false, false, false, false,
+    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, false, false,
   }
   kept[prefix], number = made, number + 1

@@ -254,10 +254,10 @@ local function putting_back(key, popped)
   return words
 end
 
--- Put what was popped back, because the step begins anew.
+-- Put what was popped last back, because the step begins anew.
 function writes.put_back(key, popped)
   redis.call(unpack(putting_back(key, popped)))
-  undoings = 0
+  undoings = undoings - 4
 end
 
 -- Do writes of a command to a key now.
@@ -581,6 +581,17 @@ local function undoing(at)
     return {command, key, unpack(values)}
   end
   return {command, key, values, undone[at + 4] or nil}
+end
+
+-- Undo the early writes of a plain operation that turned out not to be plain.
+function writes.take_back()
+  while undoings > 0 do
+    local words = undoing(undoings - 4)
+    if words then
+      redis.call(unpack(words))
+    end
+    undoings = undoings - 4
+  end
 end
 
 -- Undo the early writes, last first; give those whose undoing failed.
