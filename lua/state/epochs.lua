@@ -77,7 +77,7 @@ end
 -- The entry of a stream that has a number, which has no gaps, of events or of the journal; and for an event, what it says.
 -- Nil if it is not kept.
 local function entry(stream, number)
-  local found = writes.fetch('XRANGE', stream, store.text(number) .. '-0', '+', 'COUNT', 1)[1]
+  local found = writes.fetch('XRANGE', stream, store.text(number), '+', 'COUNT', 1)[1]
   if not found then
     return nil
   end

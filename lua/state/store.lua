@@ -640,12 +640,12 @@ end
 function store.events_after(after, count_)
   local first = math.max(after + 1, store.first_kept())
   local page, next_seq = {}, first
-  local low, high = store.text(first) .. '-0', store.text(first + count_ - 1)
+  local low, high = store.text(first), store.text(first + count_ - 1)
   for _, entry in ipairs(writes.fetch('XRANGE', keys.events, low, high)) do
     next_seq = unfold(entry, first, page, count_)
   end
   if #page < count_ and next_seq <= store.last() then
-    local entry = writes.fetch('XRANGE', keys.events, store.text(next_seq) .. '-0', '+', 'COUNT', 1)[1]
+    local entry = writes.fetch('XRANGE', keys.events, store.text(next_seq), '+', 'COUNT', 1)[1]
     if entry then
       unfold(entry, first, page, count_)
     end
