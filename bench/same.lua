@@ -21,6 +21,15 @@ local function tell(event, jid, facts)
   redis.call('XADD', 'sm:events', '*', 'e', MOMENT .. event .. jid .. facts)
 end
 
+-- The events of a batch, which are one entry.
+local function tell_all(event, jids, facts)
+  local lines = {}
+  for i = 1, #jids do
+    lines[i] = MOMENT .. event .. jids[i] .. facts
+  end
+  redis.call('XADD', 'sm:events', '*', 'e', table.concat(lines, '\n'))
+end
+
 local function put(_, a)
   local jid, key = a[1], 'sm:j:' .. a[1]
   redis.call('TIME')
@@ -87,9 +96,7 @@ local function put_many(_, a)
   redis.call('MGET', 'sm:counters', 'sm:config')
   redis.call('MGET', unpack(job_keys))
   redis.call('GET', 'sm:q:emails-state')
-  for i = 1, #a do
-    tell('\tput\t', a[i], '\temails\tSendEmail\twaiting')
-  end
+  tell_all('\tput\t', a, '\temails\tSendEmail\twaiting')
   redis.call('ZADD', 'sm:q:emails-work', unpack(scored('0', '01795294727303' .. seq, a)))
   redis.call('MSET', unpack(texts))
   return {'OK', a}
@@ -108,9 +115,7 @@ local function pop_many(_, a)
   end
   local job_keys, texts = records(jids, RUNNING)
   redis.call('MGET', unpack(job_keys))
-  for i = 1, #jids do
-    tell('\tpopped\t', jids[i], '\temails\tworker-1\t3')
-  end
+  tell_all('\tpopped\t', jids, '\temails\tworker-1\t3')
   redis.call('RPUSH', 'sm:s:wait-new:1795219200000:emails', unpack(durations))
   redis.call('ZADD', 'sm:q:emails-locks', unpack(scored('1795294787306', a[2] .. BLANKS, jids)))
   redis.call('MSET', unpack(texts))
@@ -129,9 +134,7 @@ local function complete_many(_, a)
   redis.call('TIME')
   redis.call('MGET', 'sm:counters', 'sm:config')
   redis.call('MGET', unpack(job_keys))
-  for i = 1, #a do
-    tell('\tcompleted\t', a[i], '\temails\tworker-1\t3002\t0')
-  end
+  tell_all('\tcompleted\t', a, '\temails\tworker-1\t3002\t0')
   redis.call('RPUSH', 'sm:s:run-new:1795219200000:emails', unpack(durations))
   redis.call('ZREM', 'sm:q:emails-locks', unpack(locks))
   redis.call('ZADD', 'sm:completed', unpack(scored(MOMENT, seq, a)))

@@ -238,7 +238,7 @@ def _member_of(entry: Entry) -> bytes:
 class Stream:
     """Entries, ordered by their ids.
 
-    `MAXLEN ~ n` removes only whole nodes. So the number of remaining entries depends on how Redis
+    `MAXLEN ~` and `MINID ~` remove only whole nodes. So the number of remaining entries depends on how Redis
     packs entries into nodes: at most 100 entries and about 4,096 bytes of listpack. The packing is
     computed at the first such trim.
     """
@@ -265,7 +265,13 @@ class Stream:
 
     def trim(self, length: int, approximate: bool) -> bool:
         """Remove the oldest entries down to a length; tell whether any was removed."""
-        surplus = len(self.entries) - length
+        return self._remove(len(self.entries) - length, approximate)
+
+    def trim_before(self, first: StreamId, approximate: bool) -> bool:
+        """Remove the entries below an id; tell whether any was removed."""
+        return self._remove(bisect_left(self.entries, first, key=_id_of), approximate)
+
+    def _remove(self, surplus: int, approximate: bool) -> bool:
         if surplus <= 0:
             return False
         self._pack()
@@ -453,26 +459,27 @@ class Added(NamedTuple):
 
     create: bool
     length: int | None
+    first: StreamId | None
     approximate: bool
     stream_id: StreamId
     fields: tuple[bytes, ...]
 
 
 def _xadd_words(words: Sequence[bytes]) -> Added:
-    create, length, approximate, i = True, None, False, 0
+    create, length, first, approximate, i = True, None, None, False, 0
     while i < len(words):
         word, left = words[i].upper(), len(words) - i - 1
         if word == b"NOMKSTREAM":
             create = False
-        elif word == b"MAXLEN" and left:
+        elif word in (b"MAXLEN", b"MINID") and left:
             approximate = words[i + 1] == b"~"
             i += 1 if left > 1 and words[i + 1] in (b"~", b"=") else 0
-            length = integer(words[i + 1])
+            length, first = (integer(words[i + 1]), None) if word == b"MAXLEN" else (None, stream_id(words[i + 1]))
             i += 1
-            if length < 0:
+            if length is not None and length < 0:
                 raise CommandError("ERR The MAXLEN argument must be >= 0.")
-        elif word in (b"MINID", b"LIMIT"):
-            raise CommandError(f"ERR XADD with {word.decode()} is not supported by this keyspace")
+        elif word == b"LIMIT":
+            raise CommandError("ERR XADD with LIMIT is not supported by this keyspace")
         else:
             break
         i += 1
@@ -484,7 +491,7 @@ def _xadd_words(words: Sequence[bytes]) -> Added:
         raise CommandError("ERR wrong number of arguments for 'xadd' command")
     if found == (0, 0):
         raise CommandError("ERR The ID specified in XADD must be greater than 0-0")
-    return Added(create, length, approximate, found, fields)
+    return Added(create, length, first, approximate, found, fields)
 
 
 # ----------------------------------------------------------------------------------------- keyspace
@@ -1060,6 +1067,8 @@ class Keyspace:
         found.last = added.stream_id
         if added.length is not None:
             found.trim(added.length, added.approximate)
+        elif added.first is not None:
+            found.trim_before(added.first, added.approximate)
         return _id_text(added.stream_id)
 
     def _xtrim(self, key: bytes, how: bytes, *words: bytes) -> int:

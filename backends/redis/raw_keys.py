@@ -35,7 +35,11 @@ _RESULT = re.compile(r"(\d+)\t(\w*)\t([^\n\f]*)([\n\f])(.*)", re.DOTALL)
 """A number, a state, a name, and a text or its size (lua/state/results.lua)."""
 
 UNTRIMMED = 99 + 15
-"""How many events the stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
+"""How many entries a stream may hold beyond the kept ones: the rest of a node, and those since the last trim."""
+HEAVY = 40
+"""The units of an entry of the journal that is not read together with others."""
+PACK = 100
+"""The most events of an entry."""
 FOLD = 128
 FOLD_TAGS = 512
 """The number of pending durations that are folded in together (lua/state/stats.lua)."""
@@ -53,8 +57,15 @@ def decode(raw: Raw, prefix: str = "ql:") -> Snapshot:
 def events(raw: Raw, prefix: str, newest: int) -> tuple[Event, ...]:
     """Read so many of the newest events."""
     _, (entries, _) = raw.get(f"{prefix}events".encode(), ("", ((), b"")))
-    chosen = entries[len(entries) - newest :]
-    return tuple(codec.event((_id(id), fields[1], _epoch(id))) for id, fields in chosen)
+    found = [one for id, fields in entries[max(len(entries) - newest, 0) :] for one in _told(id, fields[1])]
+    return tuple(map(codec.event, found[max(len(found) - newest, 0) :]))
+
+
+def _told(id: bytes, said: bytes) -> list[tuple[int, bytes, int]]:
+    """Give the events of an entry, each with its sequence and its epoch; the entry has the sequence of the last one."""
+    lines = said.split(b"\n")
+    first = _id(id) - len(lines) + 1
+    return [(first + i, line, _epoch(id)) for i, line in enumerate(lines)]
 
 
 _KIND = re.compile(r"rq-|\w+:")
@@ -138,7 +149,7 @@ class _Reader:
         )
         lines = [line.split("\t") for line in self.text("config").split("\n")[:-1]]
         config = {name: int(value) for name, value in lines if name[0] != "\1"}
-        journaled = int(self.text("journaled", "0"))
+        journaled, heavy = int(self.text("journaled", "0")), int(self.text("journal-heavy", "0"))
         tags = {tag: self.tag(tag) for tag in self.names("t:")}
         completed = self.places("completed")
         age = config.get("jobs-history", OPTIONS["jobs-history"].default)
@@ -186,7 +197,7 @@ class _Reader:
             days=self.days(),
             uniques=self.uniques(),
             config=config,
-            journal=self.journal(journaled, config),
+            journal=self.journal(journaled, heavy, config),
             journaled=journaled,
             metadata={klass: self.fields(f"k:{klass}") for klass in self.names("k:")},
             cascade=cascade,
@@ -203,21 +214,22 @@ class _Reader:
     ) -> tuple[int, tuple[tuple[int, int], ...]]:
         """Count the kept events, and read their epochs; the stream may hold a few more events."""
         entries, last = self.take("events", "stream", ([], b"0-0"))
-        ids = [_id(entry[0]) for entry in entries]
+        if any(fields[:1] != (b"e",) or len(fields) != 2 for _, fields in entries):
+            raise Corrupt("an entry of the events has other fields than `e`")
+        told = [(_id(id) - more, _epoch(id)) for id, said in entries for more in range(said[1].count(b"\n"), -1, -1)]
+        ids = [seq for seq, _ in told]
         if entries and _epoch(last) != epoch:
             raise Corrupt(f"the last event is {last!r}, the epoch is {epoch}")
         if seq and (_id(last) != seq or ids != list(range(seq - len(ids) + 1, seq + 1))):
             raise Corrupt(f"the events are {ids[:3]}... up to {last!r}, the sequence is {seq}")
-        if any(fields[:1] != (b"e",) or len(fields) != 2 for _, fields in entries):
-            raise Corrupt("an event has other fields than `e`")
         kept = config.get("max-events", OPTIONS["max-events"].default)
-        if len(ids) > kept + UNTRIMMED:
+        if len(ids) > kept + UNTRIMMED + PACK:
             raise Corrupt(f"{len(ids)} events are in the stream, where {kept} are kept")
         count = min(seq - first_event + 1, kept, seq)
-        epochs = [(_id(id), _epoch(id)) for id, _ in entries if _id(id) > seq - count]
+        epochs = [one for one in told if one[0] > seq - count]
         return count, tuple(one for i, one in enumerate(epochs) if i == 0 or one[1] != epochs[i - 1][1])
 
-    def journal(self, last: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str, int], ...]:
+    def journal(self, last: int, heavy: int, config: dict[str, int]) -> tuple[tuple[int, int, str, str, int], ...]:
         """Read the kept entries; the stream may hold a few more."""
         entries, _ = self.take("journal", "stream", ([], b"0-0"))
         ids = [_id(entry[0]) for entry in entries]
@@ -228,6 +240,8 @@ class _Reader:
             raise Corrupt(f"{len(ids)} entries are in the journal, where {kept} are kept")
         if any(fields[:8:2] != (b"o", b"e", b"c", b"r") or fields[8::2] not in ((), (b"u",)) for _, fields in entries):
             raise Corrupt("an entry of the journal has other fields than o, e, c, r and u")
+        if any(said[8:] and int(said[9]) >= HEAVY and _id(id) > heavy for id, said in entries):
+            raise Corrupt(f"an entry of the journal is heavy after {heavy}")
         shown = [entry for entry in entries if _id(entry[0]) > last - kept]
         return tuple(
             (*codec.recorded([str(_id(id)), said[3], said[1], said[5], said[7], _epoch(id)]),) for id, said in shown

@@ -6,36 +6,37 @@ local SHORT = 999 -- the most bytes of a result
 local DONE = #'complete'
 local RETIRED = 100 -- the most jobs that one completion deletes
 
--- What `more` completions delete, of which the last is event `seq`: the members and the keys of complete jobs, and the
--- bounds of retention, if they change. Nil, if that is not plain.
+local gone = {} -- the ids of the jobs that a completion deletes
+
+-- Whether what `more` completions delete is plain, of which the last is event `seq`. Give the keys of the jobs, which are
+-- taken off their list, and the bounds of retention, if they change.
 local function retiring(now, more, seq, most)
-  local members, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
-  if not members or not sweep_seq or not members[1] then
-    return members, nil, sweep_seq, sweep_at
+  local popped, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
+  if not popped or not sweep_seq or not popped[1] then
+    return popped, nil, sweep_seq, sweep_at
   end
   local job_keys = {}
-  for i = 1, #members do
-    job_keys[i] = keys.job(keys.jid_of(members[i]))
+  gone = {}
+  for i = 1, #popped / 2 do
+    local jid = keys.jid_of(popped[2 * i - 1])
+    gone[i], job_keys[i] = jid, keys.job(jid)
   end
   local texts = store.read_all(job_keys)
-  for i = 1, #members do
+  for i = 1, #texts do
     if not plain_records.is_ended(texts[i]) then
       return nil
     end
   end
-  return members, job_keys, sweep_seq, sweep_at
+  return true, job_keys, sweep_seq, sweep_at
 end
 
 -- Delete complete jobs, and set the bounds of retention.
-local function retire(moment, members, job_keys, sweep_seq, sweep_at)
+local function retire(moment, job_keys, sweep_seq, sweep_at)
   store.bound('sweep_seq', sweep_seq)
   store.bound('sweep_at', sweep_at)
   if job_keys then
-    budget.spend(#members)
-    for i = 1, #members do
-      store.tell(moment .. '\tretired\t' .. keys.jid_of(members[i]))
-    end
-    writes.put_off_many('ZREM', keys.completed, members, #members)
+    budget.spend(#job_keys)
+    store.tell_each(moment .. '\tretired\t', gone)
     writes.put_off_many('DEL', false, job_keys, #job_keys)
   end
 end
@@ -62,7 +63,7 @@ end
 
 -- The job that is completed: what its record says, what it lets go of, and what its completion deletes.
 local seq, stages, more, name, tries, retries, worker, held, grant, popped_at, at, option, of
-local lets, members, job_keys, sweep_seq, sweep_at
+local lets, retires, job_keys, sweep_seq, sweep_at
 
 -- Whether the completion of a job is plain, whose record was read.
 local function is_plain(now, jid, token, text)
@@ -70,12 +71,12 @@ local function is_plain(now, jid, token, text)
   if not seq or held ~= token or store.config and config.owns(name) then
     return false
   end
-  members, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
   lets = false
   if option ~= '' then
     lets = lets_go(option, of, jid)
   end
-  return members and lets ~= nil
+  return retires and lets ~= nil
 end
 
 -- Complete the job; give its record, and its sequence as text.
@@ -90,7 +91,7 @@ local function complete_one(now, moment, jid, text, result)
   end
   text = plain_records.complete(id, stages, more, name, tries, retries, held, popped_at, moment, text, at, result)
   if sweep_seq then
-    retire(moment, members, job_keys, sweep_seq, sweep_at)
+    retire(moment, job_keys, sweep_seq, sweep_at)
   end
   return text, id
 end
@@ -267,7 +268,7 @@ local function complete_all(now, moment, name, worker, count, jids, wanted, foun
     outcomes[i] = 'complete'
   end
   local fields, size = fields_of(jids, all, count)
-  store.tell_all(ids, said)
+  store.tell_all(said)
   stats.ran_all(now, name, runs)
   writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
   writes.put_off_many('HDEL', keys.worker(worker), fields, size)
@@ -287,15 +288,15 @@ function plain_complete.complete_many(now, moment, args, simulated)
   if not quiet or #all < #jids or config.owns(name) then
     return nil
   end
-  local members, job_keys, sweep_seq, sweep_at =
+  local retires, job_keys, sweep_seq, sweep_at =
     retiring(now, #jids, store.seq + #jids, math.floor((budget.UNITS - 2 * #jids) / 8))
-  if not members then
+  if not retires then
     return nil
   end
 
   local outcomes, texts = complete_all(now, moment, name, worker, #jids, jids, wanted, found, all, given)
   if sweep_seq then
-    retire(moment, members, job_keys, sweep_seq, sweep_at)
+    retire(moment, job_keys, sweep_seq, sweep_at)
   end
   if store.config and plain_journal.is_on(simulated) then
     local outcome, bytes = plain_journal.texts(outcomes)

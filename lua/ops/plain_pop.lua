@@ -151,7 +151,7 @@ local function lease_all(now, moment, queue, worker, requests, ends, jids, job_k
     written[at - 1], written[at] = job_keys[i], plain_records.running_all(
       id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
   end
-  store.tell_all(ids, said)
+  store.tell_all(said)
   stats.waited_all(now, name, waits)
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)

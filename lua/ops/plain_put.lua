@@ -182,7 +182,7 @@ local function put_all(moment, queue, count, args, at_jids, requests, wanted)
     texts[to - 1] = wanted[i + 4]
     texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
   end
-  store.tell_all(ids, said)
+  store.tell_all(said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
   return texts, ids
 end

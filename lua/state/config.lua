@@ -7,14 +7,15 @@ local PER_QUEUE = 'heartbeat-'
 local OF_QUEUE = {'heartbeat', 'fair'} -- the options that a queue may have for itself
 
 local known_text, known -- the text that was decoded last, and the options that it sets
+local beats, owners = {}, {} -- queue -> how long a lease lasts, and whether it has a throttle of its own, by that text
 
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
 function config.keep(namespace)
-  namespace.config_text, namespace.options = known_text, known
+  namespace.config_text, namespace.options, namespace.beats, namespace.owners = known_text, known, beats, owners
 end
 
 function config.recall(namespace)
-  known_text, known = namespace.config_text, namespace.options
+  known_text, known, beats, owners = namespace.config_text, namespace.options, namespace.beats, namespace.owners
 end
 
 -- Find an option by name, or refuse.
@@ -36,11 +37,17 @@ function config.all()
   return set
 end
 
+-- Decode the options that are set.
+local function decode()
+  known, known_text = config.all(), store.config
+  beats, owners = {}, {}
+end
+
 -- The value that is set for an option, or nil.
 function config.get(name)
   if store.config then
     if store.config ~= known_text then
-      known, known_text = config.all(), store.config
+      decode()
     end
     return known[name]
   end
@@ -60,7 +67,15 @@ function config.heartbeat(queue)
   if not store.config then
     return catalogue.options['heartbeat'].default
   end
-  return config.get(PER_QUEUE .. queue) or config.value('heartbeat')
+  if store.config ~= known_text then
+    decode()
+  end
+  local beat = beats[queue]
+  if not beat then
+    beat = known[PER_QUEUE .. queue] or known['heartbeat'] or catalogue.options['heartbeat'].default
+    beats[queue] = beat
+  end
+  return beat
 end
 
 -- Whether the fair keys of a queue take turns (state/turns.lua).
@@ -98,7 +113,17 @@ end
 
 -- Whether a queue has a throttle of its own.
 function config.owns(queue)
-  return store.config and string.find(store.config, '\1' .. queue .. '\t', 1, true) ~= nil
+  if not store.config then
+    return false
+  elseif store.config ~= known_text then
+    decode()
+  end
+  local owns = owners[queue]
+  if owns == nil then
+    owns = string.find(store.config, '\1' .. queue .. '\t', 1, true) ~= nil
+    owners[queue] = owns
+  end
+  return owns
 end
 
 -- Record whether a queue has a throttle of its own.

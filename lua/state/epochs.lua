@@ -17,7 +17,6 @@ local epochs = {}
 local EPOCHS = 1000 -- the most epochs that are remembered for a prefix
 local PREFIXES = 1000 -- the most prefixes
 local DIGITS = 1000000 -- an epoch is a second times this number, and digits of the server
-local LAST = '18446744073709551615' -- the greatest second part of an id
 
 local mine, count, floor = {}, 0, 0 -- prefix -> what it has; how many; no forgotten prefix has begun a later epoch
 local keeps = true -- whether this Lua state lives longer than a call
@@ -75,10 +74,25 @@ local function gone()
   return store.first_kept() - 1
 end
 
--- An entry of a stream whose numbers have no gaps, of events or of the journal; nil if it is not kept.
+-- The entry of a stream that has a number, which has no gaps, of events or of the journal; and for an event, what it says.
+-- Nil if it is not kept.
 local function entry(stream, number)
-  local text = store.text(number)
-  return writes.fetch('XRANGE', stream, text .. '-0', text .. '-' .. LAST)[1]
+  local found = writes.fetch('XRANGE', stream, store.text(number), '+', 'COUNT', 1)[1]
+  if not found then
+    return nil
+  end
+  local said, at = found[2][2], tonumber(string.match(found[1], '^%d+'))
+  if stream ~= keys.events or not string.find(said, '\n', 1, true) then
+    return at == number and found or nil, said
+  end
+  local _, breaks = string.gsub(said, '\n', '')
+  at = at - breaks
+  for line in string.gmatch(said, '[^\n]+') do
+    if at == number then
+      return found, line
+    end
+    at = at + 1
+  end
 end
 
 -- The epoch of an entry, as text.
@@ -127,8 +141,8 @@ function epochs.check(after, epoch)
   elseif after >= first then
     same = epochs.of(keys.events, after) == text
   else
-    local found = entry(keys.events, first)
-    local what, previous = string.match(found and found[2][2] or '', '^%d+\t([%l_]+)\t%d+\t(%d+)$')
+    local found, said = entry(keys.events, first)
+    local what, previous = string.match(said or '', '^%d+\t([%l_]+)\t%d+\t(%d+)$')
     same = epoch_in(found) == text or (what == 'epoch_begun' and previous == text)
   end
   if not same then

@@ -11,12 +11,15 @@ function intent.try(words)
   return type(reply) == 'table' and reply.err or nil
 end
 
--- Append an event under the first free sequence, because the stream is ahead of the counters; give the error, if it fails.
+-- Append the events of an entry under the first free sequences, because the stream is ahead of the counters; give the
+-- error, if it fails.
 local function append_again(words)
   local last = redis.pcall('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)
   local highest = last[1] and tonumber(string.match(last[1][1], '^%d+')) or store.seq
-  store.seq = math.max(store.seq, highest + 1)
-  return intent.try({'XADD', keys.events, store.text(highest + 1) .. '-' .. store.epoch, 'e', words[#words]})
+  local _, breaks = string.gsub(words[#words], '\n', '')
+  local seq = highest + 1 + breaks
+  store.seq = math.max(store.seq, seq)
+  return intent.try({'XADD', keys.events, store.text(seq) .. '-' .. store.epoch, 'e', words[#words]})
 end
 
 -- Commands as text: for each the number of its words, then each word after its length.

@@ -4,11 +4,14 @@
 -- An entry is in the stream under its number and the epoch, `<number>-<epoch>`. Its fields: `o` the operation; `e` the sequence of the last
 -- event after it; `c` the strings of the call: the moment, the request and the arguments; `r` the reply. The last two
 -- are written in the protocol's own form (RESP2), for which every client has a reader. If the entry is heavy, `u` has
--- its units beside the one of each entry.
+-- its units beside the one of each entry. The number of the last entry with many units is kept, so that a reader can read
+-- many of those behind it with one command.
 
 local journal = {}
 
 journal.TRIM = 16 -- every 16th entry checks the number of entries
+journal.HEAVY = 40 -- the units of an entry that is not read together with others
+local CHUNK = 64 -- entries that are read with one command
 
 -- Whether operations are recorded.
 function journal.is_on()
@@ -82,6 +85,9 @@ function journal.record(operation, args, outcome)
   if units > 0 then
     said[9], said[10] = 'u', store.text(units)
   end
+  if units >= journal.HEAVY then
+    writes.put_off('SET', keys['journal-heavy'], store.text(number))
+  end
   if number % journal.TRIM == 0 then
     writes.put_off('XADD', keys.journal, {'MAXLEN', '~', config.text('max-journal'), id, unpack(said)})
   else
@@ -112,25 +118,38 @@ local function first_kept()
   return tonumber(number), epoch
 end
 
--- The entries after a number, oldest first: as many as the budget has room for; each as it is in the stream, and its
--- epoch. They are read one by one: a command for many could read many megabytes that the page has no room for.
+-- Add an entry to a page, as it is in the stream, and its epoch, if the budget has room for it; give its number, or nil.
+local function add(page, entry)
+  local said = entry[2]
+  local units = 1 + (said[10] or 0)
+  if page[1] and not budget.fits(units, 0) then
+    return nil
+  end
+  budget.spend(units)
+  local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
+  page[#page + 1] = {at, said[4], said[2], said[6], said[8], epoch}
+  return tonumber(at)
+end
+
+-- The entries after a number, oldest first: as many as the budget has room for. Up to the last heavy one they are read one
+-- by one: a command for many could read many megabytes that the page has no room for.
 function journal.after(number, count)
-  local next_number = math.max(number, newest() - config.value('max-journal')) + 1
+  local at = math.max(number, newest() - config.value('max-journal'))
+  local heavy = tonumber(writes.fetch('GET', keys['journal-heavy']) or 0)
   local page = {}
   while #page < count do
-    local entry = writes.fetch('XRANGE', keys.journal, store.text(next_number) .. '-0', '+', 'COUNT', 1)[1]
-    if not entry then
-      break
+    local most = at < heavy and 1 or math.min(CHUNK, count - #page)
+    local found = writes.fetch('XRANGE', keys.journal, store.text(at + 1) .. '-0', '+', 'COUNT', most)
+    for i = 1, #found do
+      local added = add(page, found[i])
+      if not added then
+        return page
+      end
+      at = added
     end
-    local said = entry[2]
-    local units = 1 + (said[10] or 0)
-    if page[1] and not budget.fits(units, 0) then
-      break
+    if #found < most then
+      return page
     end
-    budget.spend(units)
-    local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
-    page[#page + 1] = {at, said[4], said[2], said[6], said[8], epoch}
-    next_number = at + 1
   end
   return page
 end

@@ -8,9 +8,11 @@
 --   <p>dropped                   zset: ids in a list whose job was missing, when they were dropped
 --   <p>config                    text: a line `option<TAB>value` for each option that is set (state/config.lua)
 --   <p>!                         never exists between two steps (store.lua, backends/redis/confirm.py)
---   <p>events                    stream: ids `<sequence>-<epoch>`; one field, `e`: the moment, the event and its facts
+--   <p>events                    stream: ids `<sequence of the last event>-<epoch>`; one field, `e`: the events of a step,
+--                                one a line: the moment, the event and its facts (state/store.lua)
 --   <p>journal                   stream: ids `<number>-<epoch>`; a call and its outcome (state/journal.lua)
 --   <p>journaled                 text: the number of the last entry
+--   <p>journal-heavy             text: the number of the last heavy entry (state/journal.lua)
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, if too long to rewrite with every step
 --   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
@@ -97,7 +99,8 @@ local keys = {}
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
   's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
-  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'intent', 'dropped', 'families', 'cooling',
+  'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'journal-heavy', 'intent', 'dropped', 'families',
+  'cooling',
 }
 
 local NAMESPACES = 256 -- the most namespaces of which anything is kept
@@ -120,8 +123,8 @@ end
 -- A variable that holds what is kept is called `namespace`: the bundle replaces its fields by list indexes.
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
-  'pending_day', 'queues', 'config_text', 'options', 'padded_for', 'padded', 'counters', 'seq', 'epoch', 'bounds_text',
-  'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
+  'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
+  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
 }
 
 local kept, number = {}, 0 -- prefix -> what is kept; how many
@@ -138,7 +141,7 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, false, false, false, false, false, false,
+    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, false, false,
   }
   kept[prefix], number = made, number + 1

@@ -137,5 +137,5 @@ function plain_journal.enter(operation, moment, request, args, at, size, seq, ou
   if last % journal.TRIM == 0 then
     words = {'MAXLEN', '~', config.text('max-journal'), unpack(words)}
   end
-  store.record(words, number)
+  store.record(words, number, units >= journal.HEAVY)
 end

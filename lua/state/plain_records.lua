@@ -10,6 +10,7 @@ local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 -- Records without a rare part, or with nothing in it but tags and one option (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+local BARE_COMPLETE = '^complete\t%d+\t[1-7]\t0\t'
 local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local OPTION = '^(%l+)=([^\255 ]*)$'
@@ -157,6 +158,10 @@ end
 
 -- Whether a complete job has nothing that its deletion must look at, and costs hardly any budget.
 function plain_records.is_ended(text)
-  local more = string.match(text or '', FEW_COMPLETE)
-  return more == '0' or more and string.find(text, RESULT, -more) ~= nil
+  text = text or ''
+  if string.find(text, BARE_COMPLETE) then
+    return true
+  end
+  local more = string.match(text, FEW_COMPLETE)
+  return more and string.find(text, RESULT, -more) ~= nil
 end

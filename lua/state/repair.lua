@@ -16,7 +16,7 @@ local SOME = 10 -- members of a list that are examined
 
 local ALONE = {
   {'counters', 'string'}, {'config', 'string'}, {'intent', 'string'}, {'events', 'stream'}, {'journal', 'stream'},
-  {'journaled', 'string'}, {'workers-passed', 'string'}, {'requests', 'hash'}, {'uniques', 'hash'},
+  {'journaled', 'string'}, {'journal-heavy', 'string'}, {'workers-passed', 'string'}, {'requests', 'hash'}, {'uniques', 'hash'},
   {'subscriptions', 'hash'}, {'cascade', 'zset'}, {'queues', 'zset'}, {'workers', 'zset'}, {'completed', 'zset'},
   {'failed', 'zset'}, {'failures', 'zset'}, {'tags', 'zset'}, {'tracked', 'zset'}, {'s', 'zset'}, {'s-minutes', 'zset'},
   {'requests-order', 'zset'}, {'recur-crons', 'zset'}, {'throttles', 'zset'}, {'unique-ends', 'zset'},

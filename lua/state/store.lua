@@ -15,7 +15,7 @@
 
 local store = {}
 
-local DEFAULT_EVENTS = '10000' -- as text, because every event needs it
+local DEFAULT_EVENTS = 10000
 local TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
 local KNOWN = 500 -- how many texts of numbers are cached
 
@@ -27,6 +27,7 @@ local known = 0
 local written, size = {}, 0 -- keys and texts to write, and how many these are
 local told, told_id = false, false -- the last event of a plain operation, and its sequence as text
 local entries, entered = false, false -- the journal's entries of a plain operation, and the number of the last one as text
+local entered_heavy = false -- the number of the last heavy one
 
 -- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
 -- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
@@ -45,7 +46,7 @@ function store.begin_plain()
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
   store.days = false -- day and queue -> whether it has statistics (state/stats.lua)
-  size, told, entries = 0, false, false
+  size, told, entries, entered_heavy = 0, false, false, false
   writes.begin()
 end
 
@@ -468,7 +469,10 @@ function store.gather_no_more()
   store.set, store.dropped, store.many = false, false, false
 end
 
--- ---- events: one field, `e`: the moment, what, and its facts, with tabs between
+-- ---- events: the moment, what, and its facts, with tabs between
+--
+-- The events of a step are one entry of the stream, up to a hundred of them: one a line, in the field `e`. The entry has
+-- the sequence of its last event, so the first entry whose sequence is not lower than that of an event has that event.
 
 -- The facts of an event after the first, each after a tab, if they are not three. One concatenation for each number of
 -- facts: a table and table.concat would cost three times as much.
@@ -490,17 +494,20 @@ local function follow_epoch()
   end
 end
 
-local function trim_events(at)
-  local most = store.config and config.text('max-events') or DEFAULT_EVENTS
-  writes.trim_events(most, at)
+-- Let an event of the step trim the stream.
+local function trim_events(seq, at)
+  local first = seq - (store.config and config.value('max-events') or DEFAULT_EVENTS) + 1
+  if first > 1 then
+    writes.trim_events(string.format('%d', first), at)
+  end
 end
 
-local function put_off_event(seq, id, said)
+local function put_off_event(seq, said)
   follow_epoch()
   if seq % TRIM == 0 or store.trims then
-    trim_events()
+    trim_events(seq)
   end
-  writes.put_off_event(id .. suffix, said)
+  writes.put_off_event(suffix, said)
 end
 
 local thousand, front = -1, '' -- the thousands of a sequence, and these as text
@@ -523,9 +530,9 @@ local function text_of(seq)
   return front .. digits
 end
 
--- The sequence of the last event, as text.
-function store.seq_text()
-  return text_of(store.seq)
+-- The sequence of the last event, as text; or one that is so much higher.
+function store.seq_text(more)
+  return text_of(store.seq + (more or 0))
 end
 
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
@@ -540,21 +547,22 @@ function store.next_ids(count_)
   return ids
 end
 
--- Append the events of a plain operation on several jobs, which are texts, under their sequences, the last of which is
--- that of the store.
-function store.tell_all(ids, texts)
-  local count_ = #ids
+-- Append the first events of a plain operation on several jobs, which are texts. The last of them has the sequence of the
+-- store.
+function store.tell_all(texts)
+  local count_ = #texts
   follow_epoch()
-  if store.seq % TRIM < count_ then
-    trim_events(count_ - store.seq % TRIM)
+  local behind = store.seq % TRIM
+  if behind < count_ then
+    trim_events(store.seq - behind, count_ - behind)
   end
-  writes.put_off_events(ids, suffix, texts, count_)
+  writes.put_off_events(suffix, texts, count_)
 end
 
 -- Put off the event that was kept aside, because it is not alone.
 local function put_off_told()
   if told then
-    put_off_event(store.seq, told_id, told)
+    put_off_event(store.seq, told)
   end
 end
 
@@ -569,6 +577,17 @@ function store.tell(said)
   return told_id
 end
 
+-- Append events of a plain operation that are alike, each of a job.
+function store.tell_each(before, jids)
+  put_off_told()
+  told = false
+  for i = 1, #jids do
+    store.seq = store.seq + 1
+    put_off_event(store.seq, before .. jids[i])
+  end
+  told_id = text_of(store.seq)
+end
+
 -- Append an event, and give its sequence.
 function store.emit(now, event, one, two, three, four, five, six, seven)
   local seq, numbers = store.seq + 1, store.numbers
@@ -580,7 +599,7 @@ function store.emit(now, event, one, two, three, four, five, six, seven)
   else
     said = numbers[now] .. '\t' .. event .. '\t' .. one .. more(two, three, four, five, six, seven)
   end
-  put_off_event(seq, store.text(seq), said)
+  put_off_event(seq, said)
   return seq
 end
 
@@ -596,13 +615,40 @@ function store.first_kept()
   return math.max(store.bounds().first_event, store.last() - config.value('max-events') + 1)
 end
 
--- The events after a sequence number, oldest first; each as its sequence, its text and its epoch.
+-- Add the events of an entry from a sequence on to a page, up to a count, each as its sequence, its text and its epoch;
+-- give the sequence after the last one.
+local function unfold(entry, first, page, count_)
+  local top, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
+  local said = entry[2][2]
+  if not string.find(said, '\n', 1, true) then
+    page[#page + 1] = {top, said, epoch}
+    return top + 1
+  end
+  local _, breaks = string.gsub(said, '\n', '')
+  local seq = top - breaks
+  for line in string.gmatch(said, '[^\n]+') do
+    if seq >= first and #page < count_ then
+      page[#page + 1] = {store.text(seq), line, epoch}
+    end
+    seq = seq + 1
+  end
+  return seq
+end
+
+-- The events after a sequence number, oldest first; each as its sequence, its text and its epoch. First the entries that
+-- end within the page, then the one that ends behind it.
 function store.events_after(after, count_)
   local first = math.max(after + 1, store.first_kept())
-  local page = {}
-  for i, event in ipairs(writes.fetch('XRANGE', keys.events, store.text(first) .. '-0', '+', 'COUNT', count_)) do
-    local seq, epoch = string.match(event[1], '^(%d+)-(%d+)$')
-    page[i] = {seq, event[2][2], epoch}
+  local page, next_seq = {}, first
+  local low, high = store.text(first), store.text(first + count_ - 1)
+  for _, entry in ipairs(writes.fetch('XRANGE', keys.events, low, high)) do
+    next_seq = unfold(entry, first, page, count_)
+  end
+  if #page < count_ and next_seq <= store.last() then
+    local entry = writes.fetch('XRANGE', keys.events, store.text(next_seq), '+', 'COUNT', 1)[1]
+    if entry then
+      unfold(entry, first, page, count_)
+    end
   end
   return page
 end
@@ -639,9 +685,18 @@ function store.flush()
 end
 
 -- Append an entry of the journal to a plain operation, with its number as text.
-function store.record(words, number)
+function store.record(words, number, is_heavy)
   entries, entered = entries or {}, number
   entries[#entries + 1] = words
+  entered_heavy = is_heavy and number or entered_heavy
+end
+
+-- Write the number of the last entry of the journal, and that of the last heavy one.
+local function save_entered()
+  store.save(keys.journaled, entered)
+  if entered_heavy then
+    store.save(keys['journal-heavy'], entered_heavy)
+  end
 end
 
 -- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
@@ -651,7 +706,7 @@ local tail, tail_suffix, tail_epoch, tail_bounds = false, false, false, false
 -- writes.last, and then store.end_plain.
 function store.write_plain(key, text)
   if entries then
-    store.save(keys.journaled, entered)
+    save_entered()
   end
   if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
     follow_epoch()
@@ -660,7 +715,7 @@ function store.write_plain(key, text)
   end
   known_counters, known_seq, known_bounds_text = told_id .. tail, store.seq, tail_bounds
   if size == 0 and store.seq % TRIM > 0
-    and writes.begin_last_two(key, text, keys.counters, known_counters, told_id .. tail_suffix, told) then
+    and writes.begin_last_two(key, text, keys.counters, known_counters, told_id, tail_suffix, told) then
     return
   end
   put_off_told()
@@ -673,7 +728,7 @@ end
 function store.write_all_plain(texts)
   written, size = texts, #texts
   if entries then
-    store.save(keys.journaled, entered)
+    save_entered()
   end
   put_off_told()
   flush_counters()

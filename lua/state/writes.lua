@@ -24,8 +24,10 @@ local undone, undoings = {}, 0 -- what undoes the early writes: command, key, an
 local texts = false -- whether texts are written first
 local done = false -- how many places of `later` are written; less the events left; false before the first write that lasts
 local LONG = 24 * PLACES -- more writes are found by their keys
-local events, event_ids, event_texts = 0, {}, {} -- the events of the step
-local trim_to, trim_at = false, 0 -- how many events the stream has after one of them, as text, if that one trims it
+local PACK = 100 -- the most events of an entry of the stream
+local events, event_texts = 0, {} -- the events of the step; the last one has the sequence of the store
+local suffix = '' -- what the ids of their entries have behind the sequence
+local trim_to, trim_at = false, 0 -- the first event that must stay, as text, if one of them trims the stream; which one
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
 local blocked -- key -> true: keys with writes that failed and are kept
@@ -34,7 +36,7 @@ local blocked -- key -> true: keys with writes that failed and are kept
 function writes.begin()
   count, undoings, done, blocked, places, deleted = 0, 0, false, false, false, false
   if events > 100 then
-    event_ids, event_texts = {}, {}
+    event_texts = {}
   end
   events, trim_to = 0, false
 end
@@ -107,25 +109,31 @@ function writes.put_off(command, key, one, two, three)
   count = at + PLACES
 end
 
--- Put off the append of an event.
-function writes.put_off_event(id, text)
-  events = events + 1
-  event_ids[events], event_texts[events] = id, text
+-- Put off the append of an event. (An epoch begins with the first event of a step: so all have the same suffix.)
+function writes.put_off_event(suffix_, text)
+  events, suffix = events + 1, suffix_
+  event_texts[events] = text
 end
 
--- Put off the append of the first events of the step, whose ids end in a suffix.
-function writes.put_off_events(ids, suffix, texts_, count_)
-  if suffix ~= '' then
-    for i = 1, count_ do
-      ids[i] = ids[i] .. suffix
-    end
+-- Put off the append of the first events of the step.
+function writes.put_off_events(suffix_, texts_, count_)
+  events, event_texts, suffix = count_, texts_, suffix_
+end
+
+-- Let the event with this number trim the stream: entries may go that end before event `first`, which is text.
+function writes.trim_events(first, at)
+  trim_to, trim_at = first, at or events + 1
+end
+
+-- The entry of the stream whose first event is the one with this number: its id, and its events as text, one a line. And
+-- which event the entry must keep, if it trims the stream.
+local function entry_of(first)
+  local last, said = first, event_texts[first]
+  if first < events then
+    last = first + PACK > events and events or first + PACK - 1
+    said = table.concat(event_texts, '\n', first, last)
   end
-  events, event_ids, event_texts = count_, ids, texts_
-end
-
--- Let the stream have so many events after the event with this number; `most` is text.
-function writes.trim_events(most, at)
-  trim_to, trim_at = most, at or events + 1
+  return store.seq_text(last - events) .. suffix, said, trim_to and trim_at >= first and trim_at <= last and trim_to
 end
 
 -- Put off the deletion of a key.
@@ -246,10 +254,10 @@ local function putting_back(key, popped)
   return words
 end
 
--- Put what was popped back, because the step begins anew.
+-- Put what was popped last back, because the step begins anew.
 function writes.put_back(key, popped)
   redis.call(unpack(putting_back(key, popped)))
-  undoings = 0
+  undoings = undoings - 4
 end
 
 -- Do writes of a command to a key now.
@@ -448,13 +456,13 @@ function writes.commit(written, size)
   end
   texts = size > 0
   flush_texts(written, size)
-  local ids, said, stream, last, at_trim = event_ids, event_texts, keys.events, events + 1, trim_to and trim_at
-  for i = 1, events do
-    done = i - last
-    if i == at_trim then
-      redis.call('XADD', stream, 'MAXLEN', '~', trim_to, ids[i], 'e', said[i])
+  for first = 1, events, PACK do
+    done = first - events - 1
+    local id, said, low = entry_of(first)
+    if low then
+      redis.call('XADD', keys.events, 'MINID', '~', low, id, 'e', said)
     else
-      redis.call('XADD', stream, ids[i], 'e', said[i])
+      redis.call('XADD', keys.events, id, 'e', said)
     end
   end
   for at = 0, count - PLACES, PLACES do
@@ -475,45 +483,45 @@ end
 -- Its last writes are tried at once, and only put off if they fail, so that writes.recover tries them again. If anything
 -- was put off before, these are put off too.
 
-local FEW = 2 -- the most events of a step whose last writes are tried at once
 local direct, fault = false, false -- whether the last writes are tried at once; the first error of them
 
 writes.left = true -- whether the end of the operation has anything to write, or to complete
 
 -- Write the texts and the events. What follows are calls of writes.last, and then writes.end_.
 function writes.begin_last(written, size)
-  direct = count == 0 and events <= FEW
+  direct = count == 0 and events <= PACK
   writes.left = not direct
   if direct then
     texts, fault = true, false
     flush_texts(written, size)
     done = 0
-    for i = 1, events do
-      local reply
-      if trim_to and i == trim_at then
-        reply = redis.pcall('XADD', keys.events, 'MAXLEN', '~', trim_to, event_ids[i], 'e', event_texts[i])
-      else
-        reply = redis.pcall('XADD', keys.events, event_ids[i], 'e', event_texts[i])
-      end
-      if type(reply) == 'table' then
-        fault, done, writes.left = reply.err, i - events - 1, true
-        return
-      end
+    if events == 0 then
+      return
+    end
+    local id, said, low = entry_of(1)
+    local reply
+    if low then
+      reply = redis.pcall('XADD', keys.events, 'MINID', '~', low, id, 'e', said)
+    else
+      reply = redis.pcall('XADD', keys.events, id, 'e', said)
+    end
+    if type(reply) == 'table' then
+      fault, done, writes.left = reply.err, -events, true
     end
   end
 end
 
 -- Write two texts and the only event at once, if nothing was put off; say whether.
-function writes.begin_last_two(one, text, two, other, id, said)
+function writes.begin_last_two(one, text, two, other, seq, suffix_, said)
   if count > 0 or events > 0 then
     return false
   end
   direct, texts, fault, writes.left = true, true, false, false
   redis.call('MSET', one, text, two, other)
   done = 0
-  local reply = redis.pcall('XADD', keys.events, id, 'e', said)
+  local reply = redis.pcall('XADD', keys.events, seq .. suffix_, 'e', said)
   if type(reply) == 'table' then
-    writes.put_off_event(id, said)
+    writes.put_off_event(suffix_, said)
     fault, done, writes.left = reply.err, -1, true
   end
   return true
@@ -577,6 +585,17 @@ local function undoing(at)
   return {command, key, values, undone[at + 4] or nil}
 end
 
+-- Undo the early writes of a plain operation that turned out not to be plain.
+function writes.take_back()
+  while undoings > 0 do
+    local words = undoing(undoings - 4)
+    if words then
+      redis.call(unpack(words))
+    end
+    undoings = undoings - 4
+  end
+end
+
 -- Undo the early writes, last first; give those whose undoing failed.
 local function undo()
   local left = {}
@@ -593,8 +612,9 @@ end
 -- Try the writes that were put off, from the one that failed on; give those that failed.
 local function go_on()
   local commands = {}
-  for i = events + 1 + math.min(done, 0), events do
-    commands[#commands + 1] = {'XADD', keys.events, event_ids[i], 'e', event_texts[i]}
+  for first = events + 1 + math.min(done, 0), events, PACK do
+    local id, said = entry_of(first)
+    commands[#commands + 1] = {'XADD', keys.events, id, 'e', said}
   end
   for at = math.max(done, 0), count - PLACES, PLACES do
     if later[at + 1] then

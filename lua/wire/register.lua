@@ -176,6 +176,7 @@ local function try(operation, args, simulated, way)
   entered = true
   way(now, text, args, simulated)
   if not plain.answer then
+    writes.take_back()
     entered = false
   end
 end

@@ -31,7 +31,11 @@ REQLESS = "only the rules of reqless ask for it, whose own histories run it: tes
 UNREACHED = {
     **dict.fromkeys(
         (
-            ("state/config", "namespace.config_text, namespace.options = known_text, known"),
+            (
+                "state/config",
+                "namespace.config_text, namespace.options, namespace.beats, namespace.owners = "
+                "known_text, known, beats, owners",
+            ),
             ("state/keys", "kept, number = {}, 0"),
             (
                 "state/keys",
@@ -169,7 +173,7 @@ UNREACHED = {
     ("wire/register", "journal.record('begin_epoch', {text, '', store.epoch}, {'OK', epoch})"): REAL_CLOCK,
     ("ops/administer", "refusals.refuse('EPOCH_PASSED', store.text(op.epoch), store.epoch)"): RANDOM,
     ("ops/recover", "refusals.refuse('BAD_ARGUMENT', 'retry_many', 'cursor')"): RANDOM,
-    ("state/journal", "break"): "an entry of megabytes: tests/conformance/test_budget.py has one",
+    ("state/journal", "return nil"): "an entry of megabytes: tests/conformance/test_budget.py has one",
     ("state/results", "one[4] = writes.fetch('HGET', key_of(job), field_of_text(one[2]))"): LARGE_RESULT,
     ("state/results", "writes.put_off('HDEL', key_of(job), field_of_text(other))"): LARGE_RESULT,
     **dict.fromkeys(

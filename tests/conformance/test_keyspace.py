@@ -158,7 +158,9 @@ def zrange_by(rng: random.Random, by: bytes) -> Words:
 
 def xadd_words(rng: random.Random) -> Words:
     ids = [b"%d-%d" % (rng.randint(0, 60), rng.randint(0, 3)), b"%d" % rng.randint(1, 60)]
-    trim = maybe(rng, b"MAXLEN", *maybe(rng, rng.choice((b"~", b"="))), often(rng, b"0 1 2 5 50".split()))
+    bounds = b"0 1 2 5 50".split()  # a server reads an id of MINID up to a NUL
+    how = rng.choice(((b"MAXLEN", often(rng, bounds)), (b"MAXLEN", often(rng, bounds)), (b"MINID", rng.choice(bounds))))
+    trim = maybe(rng, how[0], *maybe(rng, rng.choice((b"~", b"="))), how[1])
     words = maybe(rng, b"NOMKSTREAM", chance=0.1) + trim
     hostile = b"0-0 0 a 1-a -1 18446744073709551615 01-1 1-".split()
     return (*words, often(rng, ids, hostile), *pairs(rng, lambda: member(rng), lambda: value(rng)))
@@ -399,7 +401,7 @@ def test_commands_on_keys_of_any_type_do_as_the_server_does(pair: Pair) -> None:
 
 @pytest.mark.server
 def test_approximate_trimming_leaves_what_the_server_leaves(pair: Pair) -> None:
-    """`MAXLEN ~` removes whole nodes, whose size depends on the bytes in them."""
+    """`MAXLEN ~` and `MINID ~` remove whole nodes, whose size depends on the bytes in them."""
     for seed in range(40):
         rng = random.Random(f"trim {seed}")
         widest, most = rng.choice((1, 30, 300, 3000)), rng.choice((5, 100, 250))
@@ -409,7 +411,8 @@ def test_approximate_trimming_leaves_what_the_server_leaves(pair: Pair) -> None:
             names = (b"n",) if rng.random() < 0.8 else some(rng, MEMBERS)
             values = [rng.choice((b"7", b"-300", b"70000", b"v" * rng.randint(0, widest))) for _ in names]
             fields = [word for both in zip(names, values, strict=True) for word in both]
-            trim = (b"MAXLEN", rng.choice((b"~", b"~", b"~", b"=")), b"%d" % most)
+            how, bound = rng.choice(((b"MAXLEN", most), (b"MINID", rng.randint(ids // 2, ids))))
+            trim = (how, rng.choice((b"~", b"~", b"~", b"=")), b"%d" % bound)
             lines.append((b"XADD", b"x1", *maybe(rng, *trim, chance=0.7), b"%d-0" % ids, *fields))
         pair.run(lines, f"trim seed {seed}")
 

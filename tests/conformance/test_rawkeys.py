@@ -59,10 +59,10 @@ def test_a_contradiction_is_noticed(key: bytes, old: bytes, new: bytes, said: st
 
 
 def test_a_stream_that_is_never_trimmed_is_noticed() -> None:
-    keys = keys_after(Put("q", "a", "K", ""), *(Log("a", f"line {n}") for n in range(200)), ConfigSet("max-events", 5))
+    keys = keys_after(Put("q", "a", "K", ""), *(Log("a", f"line {n}") for n in range(300)), ConfigSet("max-events", 5))
     raw_keys.decode(keys)
-    keys |= {b"ql:events": keys_after(Put("q", "a", "K", ""), *(Log("a", "line") for _ in range(201)))[b"ql:events"]}
-    with pytest.raises(raw_keys.Corrupt, match="202 events are in the stream, where 5 are kept"):
+    keys |= {b"ql:events": keys_after(Put("q", "a", "K", ""), *(Log("a", "line") for _ in range(301)))[b"ql:events"]}
+    with pytest.raises(raw_keys.Corrupt, match="302 events are in the stream, where 5 are kept"):
         raw_keys.decode(keys)
 
 

@@ -37,7 +37,7 @@ MINUTE = 60_000
 WRONG = {
     "a lapse that is not counted": ("ops/pop", "job.remaining = job.remaining - 1", "job.remaining = job.remaining"),
     "no event of a pause": ("ops/administer", "store.emit(now, 'paused', name, op.reason, till)", "do end"),
-    "a lease that is longer": ("state/config", "return config.get(PER_QUEUE", "return 7 or config.get(PER_QUEUE"),
+    "a lease that is longer": ("state/config", "beat = known[PER_QUEUE", "beat = 7 or known[PER_QUEUE"),
 }
 """Faults of the library, planted."""
 

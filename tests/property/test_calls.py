@@ -69,6 +69,28 @@ def parts(history: Iterable[Step], chance: random.Random) -> Iterator[list[Step]
             del left[:count]
 
 
+EVENTS = f"{PREFIX}events".encode()
+
+
+def events_of(key: Any) -> list[tuple[int, bytes, bytes]]:
+    """The events of a stream, each with its sequence and epoch."""
+    found = []
+    for id, (_, said) in key[1][0]:
+        last, _, epoch = id.partition(b"-")
+        lines = said.split(b"\n")
+        found += [(int(last) - len(lines) + i, epoch, line) for i, line in enumerate(lines, 1)]
+    return found
+
+
+def same_keys(one: dict[bytes, Any], other: dict[bytes, Any]) -> bool:
+    """Whether all keys are the same. Operations that share a call share entries of the stream, and a trim removes whole
+    entries: so of the events, the newest are compared.
+    """
+    found = [events_of(keys.pop(EVENTS, ("", ((), b"")))) for keys in (one, other)]
+    least = min(map(len, found))
+    return one == other and found[0][len(found[0]) - least :] == found[1][len(found[1]) - least :]
+
+
 @pytest.mark.parametrize("source", ["plain", "suite"])
 def test_operations_in_one_call_do_what_they_do_one_by_one(source: str) -> None:
     chance = random.Random("calls")
@@ -83,7 +105,7 @@ def test_operations_in_one_call_do_what_they_do_one_by_one(source: str) -> None:
                 assert [several.step(*step) for step in steps] == expected
             else:
                 assert execute(several, steps) == expected
-            assert several.host.keyspace.dump() == one.host.keyspace.dump(), steps
+            assert same_keys(several.host.keyspace.dump(), one.host.keyspace.dump()), steps
 
 
 def encodable(step: Step) -> bool:
@@ -162,7 +184,7 @@ def test_rows_of_plain_operations_do_what_they_do_one_by_one() -> None:
         several.reset()
         for row in rows(seed, 20, JOURNALED if seed % 2 else ()):
             assert execute(several, row) == [one.step(*step) for step in row]
-            assert but_statistics(several) == but_statistics(one), row
+            assert same_keys(but_statistics(several), but_statistics(one)), row
             assert several.snapshot() == one.snapshot()
 
 

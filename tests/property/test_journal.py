@@ -10,6 +10,7 @@ import pytest
 from qmodel.conformance.compare import runner
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.script import Script
+from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.operations import CATALOGUE
@@ -125,3 +126,22 @@ def test_operations_that_change_something_never_reply_nothing() -> None:
     """The library cannot record an empty reply."""
     changing = [spec for spec in CATALOGUE.values() if not spec.reads]
     assert [spec.name for spec in changing if type(None) in get_args(replies.SHAPES[spec.reply])] == []
+
+
+def test_light_entries_are_read_with_one_command_and_heavy_ones_one_by_one() -> None:
+    subject = LuaSubject()
+    subject.reset()
+    calls = subject.host.keyspace.calls
+    data = ["{}"] * 20 + ["x" * 100_000] * 3 + ["{}"] * 100
+    for put in [ops.ConfigSet("journal", 1), *(ops.Put("q", f"j{i}", "K", text) for i, text in enumerate(data))]:
+        subject.step(0, put)
+
+    def read(after: int, count: int) -> tuple[list[int], int]:
+        before = calls["XRANGE"]
+        page = subject.step(0, ops.Journal(after, count))
+        return [entry.number for entry in page], calls["XRANGE"] - before
+
+    assert read(0, 24) == ([*range(1, 25)], 24)
+    assert read(24, 50) == ([*range(25, 75)], 1)
+    assert read(24, 1000) == ([*range(25, 125)], 2)
+    assert read(30, 1000) == ([*range(31, 125)], 2)

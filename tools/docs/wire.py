@@ -359,15 +359,18 @@ or of `raised`, the last fact, may be any text: in it, a line end is written `\\
 {history}
 ## The event stream
 
-The stream `<prefix>events` has the ids `<sequence>-<epoch>`. Sequences have no gaps, so a reader that has seen 41 and
-then 43 knows that it missed 42. A server that may have lost the end of its log (a failover, a restored backup) begins a
-new epoch, a greater number, with its next change: it may give a sequence again, but never with the same epoch. The
-first event of an epoch is `epoch_begun`. So a reader keeps both numbers, and passes them to [events](#events), which
-refuses it with `FORKED` if what it has read was lost. The token of a lease is made of both: the epoch, followed by the
-sequence of the event `popped` in fourteen digits; in epoch 0 it is the sequence alone.
+Every event has a sequence. Sequences have no gaps, so a reader that has seen 41 and then 43 knows that it missed 42. A
+server that may have lost the end of its log (a failover, a restored backup) begins a new epoch, a greater number, with
+its next change: it may give a sequence again, but never with the same epoch. The first event of an epoch is
+`epoch_begun`. So a reader keeps both numbers, and passes them to [events](#events), which refuses it with `FORKED` if
+what it has read was lost. The token of a lease is made of both: the epoch, followed by the sequence of the event
+`popped` in fourteen digits; in epoch 0 it is the sequence alone.
 
-Each entry has one field, `e`: the moment, the event and its facts, separated by tabs. Read it
-with `XREAD` or `XRANGE`, or by the operation [events](#events), and never write to it.
+The stream `<prefix>events` has one entry for the events of a step, up to a hundred of them. Its id is
+`<sequence of the last event>-<epoch>`. It has one field, `e`: one event a line, each the moment, the event and its
+facts, separated by tabs. So the first line of an entry `43-0` with three lines is event 41, and the first entry whose
+sequence is not lower than 42 has event 42. Read the stream with `XREAD` or `XRANGE`, or by the operation
+[events](#events), and never write to it.
 
 ```console
 $ redis-cli XRANGE ql:events 2 2

@@ -1,7 +1,7 @@
 """Convert events to Arrow batches, from the entries of the stream or from a client, and back.
 
 `read` gets them page by page, and proves that each page follows the one before. A program that has the entries by other
-means, such as XRANGE on a replica or a dump, calls `entry` for each, and then `batch`.
+means, such as XRANGE on a replica or a dump, calls `entry` for each, and then `batch` for all of their events.
 """
 
 from __future__ import annotations
@@ -37,10 +37,14 @@ ROWS = 10_000
 """The rows of a batch, up to one page more: the columns of a small batch cost more than its rows."""
 
 
-def entry(id: bytes, fields: dict[bytes, bytes]) -> Event:
-    """Make an event from an entry of the stream, as Redis clients give it. Raises UnknownEvent."""
-    seq, epoch = map(int, id.split(b"-"))
-    text = fields[b"e"].decode()
+def entry(id: bytes, fields: dict[bytes, bytes]) -> list[Event]:
+    """Make the events of an entry of the stream, as Redis clients give it. Raises UnknownEvent."""
+    last, epoch = map(int, id.split(b"-"))
+    lines = fields[b"e"].decode().split("\n")
+    return [_event(last - len(lines) + i, text, epoch) for i, text in enumerate(lines, 1)]
+
+
+def _event(seq: int, text: str, epoch: int) -> Event:
     at, kind, *facts = text.split("\t")
     if not is_whole(kind, len(facts)):
         raise UnknownEvent(seq, text)
