@@ -242,8 +242,8 @@ def a_search_finds_what_matches(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
-    """`peek` shows the jobs that a pop would give next, in that order, without those that have expired. (The turns of
-    due jobs in a fair queue are compared by tests/property/test_fair.py.)
+    """`peek` shows the jobs that a pop would give next, in that order, without those that have expired. The turns of
+    due jobs in a fair queue are compared by tests/property/test_fair.py.
     """
     if m.refused or m.name != "peek" or not m.few:
         return

@@ -338,7 +338,7 @@ def _advanced(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> N
 
 def _failed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     op = tale.m.op
-    mine = getattr(op, "jid", None) == facts["jid"]
+    mine = getattr(op, "jid", None) == facts["jid"] and job["state"] in ("running", "stalled")
     if mine and tale.m.name in ("fail", "release", "complete", "complete_and_pop") and op.data is not None:
         job["data"] = op.data
     if tale.m.name in ("complete", "complete_and_pop", "complete_many"):
