@@ -19,7 +19,7 @@ from tests.serve.test_journal import opened, same
 from tests.serve.test_sessions import read
 from tests.servers import Server
 from tests.worker import test_shards as of_worker
-from tests.worker.test_shards import client, url  # noqa: F401
+from tests.worker.test_shards import client, loses, url  # noqa: F401
 
 OTHERS = {
     "test_shards_are_spread_over_the_nodes_and_any_node_leads_to_them",
