@@ -174,11 +174,13 @@ class Together(Sharded):
 
 
 class Hundreds(Way):
-    """Performs jobs in one namespace, a hundred in each call of the client."""
+    """Performs jobs in one namespace, a hundred in each call of the client; all calls for a shard come together."""
+
+    at_once = JOBS // MASTERS
 
     def _batch(self, numbers: range) -> None:
         for first in range(0, len(numbers), HUNDRED):
-            shard = self._shard(numbers[first] // HUNDRED)
+            shard = first * self._shards // len(numbers)
             self.backend.execute(ops.PutMany(tuple(self._job(number, shard) for number in numbers[first:][:HUNDRED])))
             jobs = self._pop(shard)
             self.backend.execute(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in jobs)))

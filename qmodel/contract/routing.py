@@ -211,6 +211,9 @@ _REQUIRED = {
 _PLAIN = frozenset(("jid", "id", "unique", "ordered", "klass", "subject"))
 """The arguments that are one name each, without a rule of their own."""
 
+_ONLY = {name: required[0] for name, required in _REQUIRED.items() if len(required) == 1 and required[0] in _PLAIN}
+"""The only name that every call of an operation gives."""
+
 
 def tag(name: str) -> str:
     """Give the part of a name that decides where it belongs.
@@ -276,8 +279,12 @@ class Layout(NamedTuple):
             if type(value) is str and argument in _PLAIN:
                 yield value
             elif (op.spec.name, argument) in _NESTED:
+                only = _ONLY.get(_NESTED[op.spec.name, argument]) if not self.single else None
                 for one in value:
-                    yield from self.names(one)
+                    if only is None or one.named:
+                        yield from self.names(one)
+                    else:
+                        yield getattr(one, only)
             elif argument in ("throttle", "throttles"):
                 given = (value,) if argument == "throttle" else value or ()
                 yield from (one.removeprefix("queue/") for one in given if not self.is_split(one))
