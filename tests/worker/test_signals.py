@@ -206,7 +206,8 @@ def test_a_worker_whose_fork_server_is_killed_gives_its_jobs_back_and_ends(
         os.kill(int(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
         assert worker.wait() == 1
         assert "The fork server of this worker is gone" in worker.output and "Traceback" not in worker.output
-    assert (client.jobs[jid].state, is_alive(child)) == ("waiting", False)
+    assert client.jobs[jid].state == "waiting"
+    until(lambda: not is_alive(child))
 
 
 def test_probes_are_answered(url: str) -> None:
