@@ -26,6 +26,7 @@ PLAIN = "the first plain operation of a day: tests/property/test_plain.py runs i
 
 NAMESPACES = "several namespaces in turn: tests/property/test_namespaces.py has them"
 FOLDED = "512 durations of tags, which are folded then: tests/property/test_plain.py has them"
+HEAVY = "entries of more than 60 kilobytes: tests/property/test_journal.py has them"
 REQLESS = "only the rules of reqless ask for it, whose own histories run it: tests/dialects/test_reqless.py"
 
 UNREACHED = {
@@ -243,6 +244,16 @@ UNREACHED = {
         ),
         DIALECT,
     ),
+    **dict.fromkeys(
+        (
+            ("state/journal", "writes.put_off('SET', keys['journal-heavy'], store.text(number))"),
+            ("state/journal", "return page"),
+            ("state/store", "store.save(keys['journal-heavy'], entered_heavy)"),
+        ),
+        HEAVY,
+    ),
+    ("state/config", "decode()"): NAMESPACES,
+    ("state/store", "put_off_told()"): CALLS,
     ("state/idempotency", "writes.last('HDEL', keys.requests, gone)"): (
         "a plain call after a thousand remembered requests: tests/property/test_plain.py runs it"
     ),

@@ -107,7 +107,7 @@ def test_a_sample_is_always_the_same() -> None:
 
 LUA = [
     ("ops/change", "statement", "job.priority = op.priority", ""),
-    ("ops/pop", "constant", "if tonumber(job.remaining) == 0 then", "if tonumber(job.remaining) == 1 then"),
+    ("ops/pop", "constant", "return tonumber(job.remaining) == 0", "return tonumber(job.remaining) == 1"),
     ("rules/failure", "statement", "stats.failed(now, job.queue)", ""),
     (
         "rules/stages",
@@ -119,7 +119,12 @@ LUA = [
 ]
 MODEL = [
     ("model/ops/change", "statement", "job.priority = op.priority", "pass"),
-    ("model/ops/pop", "comparison", "if job.remaining == 0:", "if job.remaining != 0:"),
+    (
+        "model/ops/pop",
+        "comparison",
+        'return job.remaining == 0 if most is None else int(options.get(job, "lapses") or 0) >= int(most)',
+        'return job.remaining != 0 if most is None else int(options.get(job, "lapses") or 0) >= int(most)',
+    ),
     ("model/rules/failure", "statement", "stats.failed(store, now, job.queue)", "pass"),
     (
         "model/rules/stages",
