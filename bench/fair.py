@@ -8,12 +8,11 @@ A wait is the number of pops up to that of the job, one job a pop: what a worker
 from __future__ import annotations
 
 import itertools
-from os import getpid
 
 from bench import Options
 from bench.features import Featured
 from bench.lifecycle import DATA, KLASS, QUEUE, SPAN, WORKER, Caller, Stages, held, jid, request
-from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
+from bench.machine import Pinned, on_this_cpu
 from bench.report import Report, Table, Verdict, median, ratio
 from bench.server import in_turns
 from qmodel.contract.operations import ConfigSet, Operation, Pop, Put, PutMany
@@ -26,20 +25,16 @@ _NUMBERS = itertools.count()
 
 def run(options: Options) -> Report:
     """Measure on each requested server."""
-    cpu = spare_cpu()
-    pin(getpid(), cpu)
-    favour(getpid())
     tables, verdicts, versions = [], [], []
-    for candidate in candidates(options.server):
-        with pinned(candidate, cpu) as server:
-            Caller(server.url).load()
-            table, plain, unfair = _beside_a_plain_one(server, options)
-            waits, alone, beside = _waits(server)
-            tables += [table, waits]
-            versions.append(server.version)
-            verdicts.append(Verdict(f"{server.version}: a fair pop / a plain pop", plain, 1.3))
-            verdicts.append(Verdict(f"{server.version}: a fair pop / one of the same job, not fair", unfair, 1.3))
-            verdicts.append(Verdict(f"{server.version}: 99th percentile of waiting / alone", beside / alone, 2.0))
+    for server in on_this_cpu(options.server):
+        Caller(server.url).load()
+        table, plain, unfair = _beside_a_plain_one(server, options)
+        waits, alone, beside = _waits(server)
+        tables += [table, waits]
+        versions.append(server.version)
+        verdicts.append(Verdict(f"{server.version}: a fair pop / a plain pop", plain, 1.3))
+        verdicts.append(Verdict(f"{server.version}: a fair pop / one of the same job, not fair", unfair, 1.3))
+        verdicts.append(Verdict(f"{server.version}: 99th percentile of waiting / alone", beside / alone, 2.0))
     return Report("fair", "python -m bench fair", " ".join(str(__doc__).split()), tables, verdicts, versions)
 
 

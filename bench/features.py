@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from os import getpid
 from typing import Any
 
 from bench import Options
 from bench.commands import per_job
 from bench.lifecycle import DATA, KLASS, QUEUE, SPAN, WORKER, Caller, Single, Stages, jid, request
-from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
+from bench.machine import Pinned, on_this_cpu
 from bench.report import Report, Table, Verdict, median, ratio
 from bench.server import in_turns
 from qmodel.contract.operations import (
@@ -97,21 +96,17 @@ def _ways(url: str) -> dict[str, Single]:
 
 def run(options: Options) -> Report:
     """Measure on each requested server."""
-    cpu = spare_cpu()
-    pin(getpid(), cpu)
-    favour(getpid())
     tables, verdicts, versions = [], [], []
-    for candidate in candidates(options.server):
-        with pinned(candidate, cpu) as server:
-            Caller(server.url).load()
-            table, ratios = _beside_a_plain_one(server, options)
-            more, deep = _behind_a_full_one(server, options)
-            tables += [table, more]
-            versions.append(server.version)
-            for name, most in (("where another job recurs", 1.05), ("where others are throttled", 1.05),
-                               ("a throttle: concurrency", 2.0)):  # fmt: skip
-                verdicts.append(Verdict(f"{server.version}: {name} / plain", ratios[name], most))
-            verdicts.append(Verdict(f"{server.version}: {PARKED:,} parked / {FEW}", deep, 1.05))
+    for server in on_this_cpu(options.server):
+        Caller(server.url).load()
+        table, ratios = _beside_a_plain_one(server, options)
+        more, deep = _behind_a_full_one(server, options)
+        tables += [table, more]
+        versions.append(server.version)
+        for name, most in (("where another job recurs", 1.05), ("where others are throttled", 1.05),
+                           ("a throttle: concurrency", 2.0)):  # fmt: skip
+            verdicts.append(Verdict(f"{server.version}: {name} / plain", ratios[name], most))
+        verdicts.append(Verdict(f"{server.version}: {PARKED:,} parked / {FEW}", deep, 1.05))
     return Report("features", "python -m bench features", " ".join(str(__doc__).split()), tables, verdicts, versions)
 
 

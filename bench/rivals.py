@@ -15,7 +15,6 @@ import hashlib
 import json
 import re
 import uuid
-from os import getpid
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ from bench.lifecycle import (
     Way,
     now_ms,
 )
-from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
+from bench.machine import Pinned, on_this_cpu
 from bench.raw import Connection, pack
 from bench.report import Report, Table, Verdict, median, ratio
 from bench.server import Runs, in_turns
@@ -223,19 +222,14 @@ def run(options: Options) -> Report:
     bull = next((one for one in given if (one / BULL).exists()), None)
     if glide is None or bull is None:
         raise SystemExit("say where glide-mq and BullMQ are: --peers CHECKOUT_OF_GLIDE_MQ,UNPACKED_PACKAGE_OF_BULLMQ")
-    cpu = spare_cpu()
-    pin(getpid(), cpu)
-    favour(getpid())
     tables, verdicts, versions = [], [], []
-    for candidate in candidates(options.server):
-        with pinned(candidate, cpu) as server:
-            table, ratios, names = _beside(server, glide, bull, options)
-            tables.append(table)
-            versions += [server.version, *(name for name in names if name not in versions)]
-            verdicts += [
-                Verdict(f"{server.version}: qmodel / {other}, {how}", found, 1.0)
-                for (how, other), found in ratios.items()
-            ]
+    for server in on_this_cpu(options.server):
+        table, ratios, names = _beside(server, glide, bull, options)
+        tables.append(table)
+        versions += [server.version, *(name for name in names if name not in versions)]
+        verdicts += [
+            Verdict(f"{server.version}: qmodel / {other}, {how}", found, 1.0) for (how, other), found in ratios.items()
+        ]
     return Report("rivals", "python -m bench rivals --peers GLIDE_MQ,BULLMQ", " ".join(str(__doc__).split()), tables,
                   verdicts, versions)  # fmt: skip
 

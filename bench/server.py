@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from os import getpid
 
 from bench import Options, instructions
 from bench.lifecycle import (
@@ -30,7 +29,7 @@ from bench.lifecycle import (
     fill,
     rounds,
 )
-from bench.machine import Pinned, candidates, favour, pin, pinned, spare_cpu
+from bench.machine import Pinned, candidates, pinned, share_cpu
 from bench.report import Report, Table, Verdict, median, ratio
 from qmodel.contract.operations import ConfigSet
 
@@ -41,9 +40,7 @@ Runs = list[Stages]
 
 def run(options: Options) -> Report:
     """Measure on each requested server."""
-    cpu = spare_cpu()
-    pin(getpid(), cpu)
-    favour(getpid())
+    cpu = share_cpu()
     tables, verdicts, versions = [], [], []
     for candidate in candidates(options.server):
         with ExitStack() as stack:

@@ -24,7 +24,7 @@ def follow(at: Session, op: Any, keep: Path | None) -> None:
         raise click.UsageError(f"No other process can reach {at.url}: there will be no events. Give --url of a server.")
     check_after(at, op.after)
     with contextlib.suppress(KeyboardInterrupt):
-        for event in _events(at, op) if keep is None else _kept(at, op, keep):
+        for event in at.client.follow(op.after, epoch=op.epoch) if keep is None else _kept(at, op, keep):
             if at.json:
                 click.echo(json.dumps(plain(event), ensure_ascii=False))
             else:
@@ -41,23 +41,16 @@ def check_after(at: Session, after: int) -> None:
         )
 
 
-def _events(at: Session, op: Any) -> Iterator[Event]:
-    return at.client.follow(op.after, epoch=op.epoch)
-
-
 def _kept(at: Session, op: Any, keep: Path) -> Iterator[Event]:
     """Give the events after a kept place. The place moves when the next event is asked for, so this one is printed."""
     if op.after or op.epoch is not None:
         raise click.UsageError("--keep says where to begin. Leave out --after and --epoch, or --keep.")
-    cursor = _read(keep, len(at.client.shards) or 1)
-    if at.client.shards:
-        for event in at.client.follow(cursor):  # it moves the cursor by itself
-            yield event
-            write(str(keep), str(cursor).encode())
-        return
-    for event in at.client.follow(cursor.places[0].seq, epoch=cursor.places[0].epoch):
+    cursor, sharded = _read(keep, len(at.client.shards) or 1), bool(at.client.shards)
+    seq, epoch = cursor.places[0]
+    for event in at.client.follow(cursor) if sharded else at.client.follow(seq, epoch=epoch):
         yield event
-        cursor.move(0, event)
+        if not sharded:  # in a deployment the client moves the cursor
+            cursor.move(0, event)
         write(str(keep), str(cursor).encode())
 
 
