@@ -23,8 +23,8 @@ LIBRARY = "qmodel_v1"
 
 FILES = (
     "contract/catalogue", "contract/refusals", "state/keys", "wire/arguments", "state/writes", "state/intent",
-    "state/repair", "state/store", "state/epochs", "state/records", "state/plain_records", "state/budget",
-    "state/config", "state/history",
+    "state/repair", "state/store", "state/epochs", "state/records", "state/plain_records",
+    "state/plain_options", "state/budget", "state/config", "state/history",
     "state/journal", "state/plain_journal",
     "state/families",
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",

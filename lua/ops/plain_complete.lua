@@ -8,9 +8,9 @@ local RETIRED = 100 -- the most jobs that one completion deletes
 
 local gone = {} -- the ids of the jobs that a completion deletes
 
--- Whether what `more` completions delete is plain, of which the last is event `seq`. Give the keys of the jobs, which are
--- taken off their list, and the bounds of retention, if they change.
-local function retiring(now, more, seq, most)
+-- Whether what `more` completions delete is plain, of which the last is event `seq`: up to so many jobs, of up to so many
+-- units. Give the keys of the jobs, which are taken off their list, and the bounds of retention, if they change.
+local function retiring(now, more, seq, most, units)
   local popped, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
   if not popped or not sweep_seq or not popped[1] then
     return popped, nil, sweep_seq, sweep_at
@@ -23,11 +23,9 @@ local function retiring(now, more, seq, most)
   end
   local texts = store.read_all(job_keys)
   for i = 1, #texts do
-    if not plain_records.is_ended(texts[i]) then
-      return nil
-    end
+    units = units - (plain_records.units_of_ended(texts[i]) or units + 1)
   end
-  return true, job_keys, sweep_seq, sweep_at
+  return units >= 0, job_keys, sweep_seq, sweep_at
 end
 
 -- Delete complete jobs, and set the bounds of retention.
@@ -71,7 +69,7 @@ local function is_plain(now, jid, token, text)
   if not seq or held ~= token or store.config and config.owns(name) then
     return false
   end
-  retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED)
+  retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED, budget.UNITS / 2)
   lets = false
   if option ~= '' then
     lets = lets_go(option, of, jid)
@@ -177,20 +175,20 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
     or worker ~= taker or not workers.is_new(taker, request) then
     return nil
   end
-  local next_jid, next_key, next_text = plain_pop.take(queue)
+  local next_jid, next_key, next_text = plain_pop.take(now, queue, expires)
   if not next_jid then
     return nil
   end
 
-  local ends, id, last = store.text(expires), nil, nil
+  local id, last
   text, id = complete_one(now, moment, jid, text, result)
-  next_text, last = plain_pop.lease(now, moment, queue, taker, request, ends, next_jid, next_text)
+  next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
   record_both(moment, args, next_jid, next_text, simulated)
   plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
   store.save(next_key, next_text)
   store.write_plain(key, text)
   let_go(moment, id, jid)
-  plain_pop.enter(queue, taker, request, ends, next_jid, last)
+  plain_pop.enter(queue, taker, request, next_jid, last)
   store.end_plain(simulated)
 end
 
@@ -288,8 +286,8 @@ function plain_complete.complete_many(now, moment, args, simulated)
   if not quiet or #all < #jids or config.owns(name) then
     return nil
   end
-  local retires, job_keys, sweep_seq, sweep_at =
-    retiring(now, #jids, store.seq + #jids, math.floor((budget.UNITS - 2 * #jids) / 8))
+  local units = budget.UNITS / 2 - #jids
+  local retires, job_keys, sweep_seq, sweep_at = retiring(now, #jids, store.seq + #jids, math.floor(units / 4), units)
   if not retires then
     return nil
   end

@@ -26,10 +26,23 @@ local function leave(work_key, popped)
   writes.put_back(work_key, popped)
 end
 
-local stages, more, tries, ready_at, at, option, of -- what the record of the job says that was taken off a queue
+local stages, more, tries, ready_at, at, held, of, turn, rare, own, longest -- what the record says of the job that was taken
+local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
 
--- Take the first job off a queue; give its id, its key and its record, or nil if it is not plain.
-function plain_pop.take(queue)
+-- When the lease of the job ends, if leases of the queue end at a moment; nil, if it would be the first to end.
+local function end_of_lease(now, queue, expires)
+  if own or longest then
+    expires = math.min(own and now + own or expires, longest and now + longest or expires)
+    if queue.due > expires then
+      return nil
+    end
+  end
+  return store.text(expires)
+end
+
+-- Take the first job off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it is not
+-- plain.
+function plain_pop.take(now, queue, expires)
   local popped = writes.pop_first(queue.work_key)
   if not popped[1] then
     return nil
@@ -37,9 +50,14 @@ function plain_pop.take(queue)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
-  stages, more, tries, ready_at, at, option, of = plain_records.read_waiting(text)
-  if not stages or option == 'throttles' and not throttles.is_open_plain(of) then
+  stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
+  ends = stages and end_of_lease(now, queue, expires)
+  if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
     return leave(queue.work_key, popped)
+  end
+  if turn then
+    priority = popped[2]
+    others = turns.count(queue.name, priority) - 1
   end
   return jid, key, text
 end
@@ -50,40 +68,44 @@ function plain_pop.units(text)
 end
 
 -- Lease the job that was taken to a worker; give its record, and the sequence of its lease as text.
-function plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
+function plain_pop.lease(now, moment, queue, worker, request, jid, text)
   local name, waited = queue.name, store.text(plain_records.since(now, ready_at))
   workers.seen(now, worker)
   stats.waited_one(now, name, waited, text, more)
   local id = store.tell(moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited)
-  return plain_records.running(
-    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at), id
+  text, more = plain_records.running(
+    id, stages, more, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at, rare)
+  return text, id
 end
 
 -- Enter the lease into the lists.
-function plain_pop.enter(queue, worker, request, ends, jid, id)
+function plain_pop.enter(queue, worker, request, jid, id)
   writes.last('ZADD', queue.locks_key, ends, keys.lease_member_of(id, jid))
   writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
-  if option == 'throttles' then
+  if held == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
+  end
+  if turn then
+    turns.leave_plain(queue.name, priority, others)
   end
 end
 
 -- Lease the first job of a queue to a worker.
-local function lease_one(now, moment, args, queue, worker, request, ends, simulated)
-  local jid, key, text = plain_pop.take(queue)
+local function lease_one(now, moment, args, queue, worker, request, expires, simulated)
+  local jid, key, text = plain_pop.take(now, queue, expires)
   if not jid then
     return nil
   end
 
   local id
-  text, id = plain_pop.lease(now, moment, queue, worker, request, ends, jid, text)
+  text, id = plain_pop.lease(now, moment, queue, worker, request, jid, text)
   if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.job(jid, text)
     plain_journal.enter('pop', moment, request, args, 1, #args, id, outcome, 0, plain_pop.units(text))
   end
   plain.answer = replies.job(jid, 'running', text)
   store.write_plain(key, text)
-  plain_pop.enter(queue, worker, request, ends, jid, id)
+  plain_pop.enter(queue, worker, request, jid, id)
   store.end_plain(simulated)
 end
 
@@ -133,8 +155,9 @@ local function units_of(all)
 end
 
 -- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events. The requests are a list, or one for all.
-local function lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
   workers.seen(now, worker)
+  local ends = store.text(expires)
   local name, locks, waits, written, ids, said = queue.name, {}, {}, {}, store.next_ids(#jids), {}
   local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
   local each, request = type(requests) == 'table', requests
@@ -159,14 +182,14 @@ local function lease_all(now, moment, queue, worker, requests, ends, jids, job_k
 end
 
 -- Lease the first jobs of a queue to a worker.
-local function lease_many(now, moment, args, queue, worker, request, ends, simulated, count)
+local function lease_many(now, moment, args, queue, worker, request, expires, simulated, count)
   local jids, job_keys, texts, all = take_many(queue.work_key, count)
   if not jids then
     return nil
   end
 
   budget.spend(2 * #jids)
-  local written = lease_all(now, moment, queue, worker, request, ends, jids, job_keys, texts, all)
+  local written = lease_all(now, moment, queue, worker, request, expires, jids, job_keys, texts, all)
   if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
     plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
@@ -192,7 +215,7 @@ local function open(now, name, simulated)
   local quiet, state = store.open_plain(simulated, queues.state_key(name))
   local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
   if quiet and plain_pop.is_plain(now, queue, name, expires) then
-    return queue, store.text(expires)
+    return queue, expires
   end
 end
 
@@ -203,12 +226,12 @@ function plain_pop.pop(now, moment, args, simulated)
   if not names[name] or not names[worker] or not count or not arguments.is_id(request, 64) then
     return nil
   end
-  local queue, ends = open(now, name, simulated)
+  local queue, expires = open(now, name, simulated)
   if not queue or not workers.is_new(worker, request) then
     return nil
   end
   local way = count == 1 and lease_one or lease_many
-  way(now, moment, args, queue, worker, request, ends, simulated, count)
+  way(now, moment, args, queue, worker, request, expires, simulated, count)
 end
 
 -- The requests of pops of one job from a queue by a worker, of which each begins at a place among the arguments, up to the
@@ -244,7 +267,7 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   if not requests[2] then
     return 0
   end
-  local queue, ends = open(now, name, simulated)
+  local queue, expires = open(now, name, simulated)
   local count = queue and workers.new_requests(worker, requests) or 0
   if count < 2 then
     return 0
@@ -254,7 +277,7 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local written, ids = lease_all(now, moment, queue, worker, requests, ends, jids, job_keys, texts, all)
+  local written, ids = lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
   local shown, journals = {}, plain_journal.is_on(simulated)
   for i = 1, #jids do
     shown[i] = replies.job(jids[i], 'running', written[2 * i])

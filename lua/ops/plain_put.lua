@@ -3,28 +3,10 @@
 local plain_put = {}
 
 local INLINE = 1024 -- the most bytes of data within a record
-local MOST_TAGS = 8 -- the most tags of a plain put
 local BETWEEN = '\255' -- what stands between tags in a record
 local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
+local RETRIES = '5' -- of a put that says nothing of them
 local ADDED = 9 -- the strings of a plain addition: moment, request, id, `jobs 4`, queue, jid, klass, data
-
--- The tags of a put, in a list, and its option, if it has no more than one that a plain job may have.
-local function extras_of(args)
-  local found, met, option, of, names = {}, {}, '', '', arguments.names
-  for at = WORDS + 1, #args, 2 do
-    local name, value = args[at], args[at + 1]
-    if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
-      met[value] = true
-      found[#found + 1] = value
-    elseif option == '' and (name == 'unique' or name == 'throttles' and not throttles.queue_of(value or ''))
-      and arguments.is_id(value, 128) then
-      option, of = name, value
-    else
-      return nil
-    end
-  end
-  return found, option, of
-end
 
 -- Whether the deduplication key of a put is free, and its request new.
 local function is_free(now, of, request)
@@ -39,11 +21,11 @@ local function hold(moment, jid, of, request)
   end
 end
 
--- Enter a new job into the lists of its tags and its option, after its record was written.
-local function list(moment, id, jid, request, tags_, option, of)
-  tags.list_plain(tags_, id, jid)
-  if option == 'unique' then
-    hold(moment, jid, of, request)
+-- Enter a new job into the lists of its tags, and let it hold its key, if it has one, after its record was written.
+local function list(moment, id, jid, request, said)
+  tags.list_plain(said.tags, id, jid)
+  if said.unique then
+    hold(moment, jid, said.unique, request)
   end
 end
 
@@ -54,19 +36,53 @@ local function is_known(request, name, jid, klass, data)
     and (request == '' or arguments.is_id(request, 64))
 end
 
--- Whether a queue is listed, no worker waits for it, and its jobs take no turns.
+-- Whether a queue is listed, and no worker waits for it.
 local function is_listed(queue)
-  return queue.first_seen ~= '' and queue.idle == '0' and not (store.config and config.is_fair(queue.name))
+  return queue.first_seen ~= '' and queue.idle == '0'
 end
 
--- The rare part of the record, and the fact of the tags for the event, with a tab before it; empty if there are none. The
--- tags are false if the put says nothing but what it must.
-local function extras(found, option, of)
-  if not found then
+-- The same for a queue whose jobs take no turns.
+local function is_listed_unfair(queue)
+  return is_listed(queue) and not (store.config and config.is_fair(queue.name))
+end
+
+local BARE = {tags = {}} -- what most puts say
+
+-- What a put says in its pairs; nil, if it is not plain.
+local function said_by(args)
+  if args[WORDS + 1] then
+    return plain_options.asked(args, WORDS + 1)
+  end
+  return BARE
+end
+
+-- What a put says and the turn of its job in a fair queue; the turn is its turn from now on.
+local function with_turn(now, name, said)
+  local priority, all = said.priority or '0', {}
+  for one, value in pairs(said) do
+    all[one] = value
+  end
+  local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
+  all.turn = store.text(turns.next_(name, priority, key, said.fair_weight, now, first))
+  return all
+end
+
+-- The rare part of the record, and the fact of the tags for the event, with a tab before it; empty if there are none.
+local function extras(said)
+  if said == BARE then
     return '', ''
   end
+  local found = said.tags
   local fact = found[1] and '\t' .. table.concat(found, tags.BETWEEN_TAGS) or ''
-  return plain_records.rare(table.concat(found, BETWEEN), option, of), fact
+  return plain_records.rare(table.concat(found, BETWEEN), plain_options.text(said)), fact
+end
+
+-- Where a new job stands in the order of its queue.
+local function rank_of(now, moment, id, jid, said)
+  if said.lifo == '1' and not said.turn then
+    return keys.lifo_member(now, store.seq, jid)
+  end
+  return keys.ready_member_of(said.turn or moment, id, jid)
 end
 
 -- Record an operation with one event, if operations are recorded; give its reply, which is a text or 1.
@@ -80,31 +96,31 @@ end
 
 -- Put a new job into a listed queue for which no worker waits.
 function plain_put.put(now, moment, args, simulated)
-  local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
-  local tags_, option, of = false, '', ''
-  if args[7] then
-    tags_, option, of = extras_of(args)
-  end
-  if tags_ == nil or not is_known(request, name, jid, klass, data) then
+  local request, name, jid, klass, data, said = args[2], args[3], args[4], args[5], args[6], said_by(args)
+  if not said or not is_known(request, name, jid, klass, data) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
-  if not quiet or found or not is_listed(queue) or option == 'unique' and not is_free(now, of, request) then
+  if not quiet or found or not is_listed(queue) or said.unique and not is_free(now, said.unique, request) then
     return nil
   end
 
-  local rare, fact = extras(tags_, option, of)
+  if store.config and config.is_fair(name) then
+    said = with_turn(now, name, said)
+  end
+  local rare, fact = extras(said)
   local id = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting' .. fact)
-  if option == 'unique' and request ~= '' then
+  if said.unique and request ~= '' then
     idempotency.make_room()
   end
   plain.answer = store.config and recorded('put', moment, args, id, jid, simulated) or jid
-  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, '0'))
-  writes.last('ZADD', queue.work_key, '0', keys.ready_member_of(moment, id, jid))
-  if tags_ then
-    list(moment, id, jid, request, tags_, option, of)
+  local priority, retries = said.priority or '0', said.retries or RETRIES
+  store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, priority, retries))
+  writes.last('ZADD', queue.work_key, priority, rank_of(now, moment, id, jid, said))
+  if said ~= BARE then
+    list(moment, id, jid, request, said)
   end
   store.end_plain(simulated)
 end
@@ -125,18 +141,18 @@ function plain_put.request_add(now, moment, args, simulated)
   local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
   local queue = queues.begin(name, state)
   local grown, of, priority = requests.grown(text)
-  if not quiet or found or of ~= name or not is_listed(queue) or not takes(now, id, jid, request) then
+  if not quiet or found or of ~= name or not is_listed_unfair(queue) or not takes(now, id, jid, request) then
     return nil
   end
 
-  local rare = plain_records.rare('', 'line', store.seq_text() .. plain_records.OF_REQUEST .. id)
+  local rare = plain_records.rare('', 'line=' .. store.seq_text() .. plain_options.OF_REQUEST .. id)
   local event = store.tell(moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting')
   if request ~= '' then
     idempotency.make_room()
   end
   plain.answer = store.config and recorded('request_add', moment, args, event, 1, simulated) or 1
   store.save(request_key, grown)
-  store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority))
+  store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority, RETRIES))
   writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))
   requests.add_plain(id, jid)
   if request ~= '' then
@@ -153,7 +169,7 @@ local function open(name, count, wanted, simulated)
   wanted[4] = queues.state_key(name)
   local quiet, found = store.open_all_plain(simulated, wanted)
   local queue = queues.begin(name, found[4])
-  if not quiet or not is_listed(queue) then
+  if not quiet or not is_listed_unfair(queue) then
     return nil
   end
   for i = 1, count do

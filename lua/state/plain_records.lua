@@ -2,21 +2,15 @@
 
 local plain_records = {}
 
-plain_records.OF_REQUEST = '\255request=' -- what stands between the slot and the request in the option of a sub-request
-
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
 -- Records without a rare part, or with nothing in it but tags and one option (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
-local BARE_COMPLETE = '^complete\t%d+\t[1-7]\t0\t'
-local FEW_COMPLETE = '^complete\t%d+\t[1-7]\t(%d+)\t'
+local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
-local OPTION = '^(%l+)=([^\255 ]*)$'
-local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
-local OPTIONS = {unique = true, throttles = true} -- those that a plain job may have, one of them: a key, or one throttle
-local RESULT = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t\n'
+local ENDED = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t(%C*)\n'
 
 -- The time from a moment, which is text, until now.
 function plain_records.since(now, moment)
@@ -36,43 +30,52 @@ function plain_records.first_tags(text, more, most)
   return found
 end
 
--- The name and the value of the option of a record whose rare part has nothing but that and tags; '' if it has no option,
--- nil if there is more. `more` is the length of the rare part. A sub-request with a slot has the option `request`.
-local function option_of(text, more)
-  local tags_, options_ = '', ''
-  if more ~= '0' then
-    tags_, options_ = string.match(text, FEW, -more)
-  end
-  if options_ == '' then
+-- What the options of a record say (plain_options.read), whose rare part has nothing but those and tags; after a turn also
+-- the rare part without it. Nil if there is more. `more` is the length of the rare part. A sub-request with a slot holds
+-- the slot of its `request`.
+local function options_of(text, more)
+  if more == '0' then
     return '', ''
   end
-  local name, value = string.match(options_ or '', OPTION)
-  if OPTIONS[name] then
-    return name, value
+  local tags_, options_ = string.match(text, FEW, -more)
+  if not options_ then
+    return nil
   end
-  local id = tags_ == '' and string.match(options_, SUB_REQUEST)
+  local id = tags_ == '' and plain_options.request_of(options_)
   if id then
     return 'request', id
   end
+  local held, of, turn, lease_ms, longest = plain_options.read(options_)
+  local rare = turn and plain_records.rare(tags_, plain_options.without_turn(options_, turn))
+  return held, of, turn, rare, lease_ms, longest
 end
 
--- The record of a new job, as a put with this sequence writes it; with a rare part or '', and a priority as text.
-function plain_records.waiting(id, name, moment, klass, request, data, rare, priority)
-  return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t' .. priority .. '\t' .. moment
+-- The record of a new job, as a put with this sequence writes it; with a rare part or '', and priority and retries as text.
+function plain_records.waiting(id, name, moment, klass, request, data, rare, priority, retries)
+  return 'waiting\t' .. id .. '\t1\t' .. (rare == '' and '0' or store.text(#rare)) .. '\t' .. name .. '\t' .. moment .. '\t' .. retries .. '\t' .. retries .. '\t\t0\t\t0\t0\t0\t' .. klass .. '\t' .. priority .. '\t' .. moment
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n' .. rare
 end
 
--- The rare part of a new job with these tags, as in a record, and this option; '' where it has none.
-function plain_records.rare(tags_, option, value)
-  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. (option == '' and '' or option .. '=' .. value) .. '\n'
+-- The rare part of a new job with these tags and options, as in a record; '' where it has none.
+function plain_records.rare(tags_, options_)
+  if tags_ == '' and options_ == '' then
+    return ''
+  end
+  return '0\t0\t' .. tags_ .. '\t\t0\t\t0\t0\t0\t0\t' .. options_ .. '\n'
 end
 
--- The record of a job that is leased. `text` is the one before, in which klass begins at `at`.
-function plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at)
-  local rare = more == '0' and '' or string.sub(text, -more)
-  return 'running\t' .. id .. '\t' .. stages .. '\t' .. more .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
-    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at, -1 - #rare)
-    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n' .. rare
+-- The record of a job that is leased, and the length of its rare part. `text` is the one before, in which klass begins at
+-- `at`; `rare` is its rare part, if that changes.
+function plain_records.running(id, stages, more, name, tries, worker, token, request, moment, ends, text, at, rare)
+  local size, last = more, -1 - more
+  if rare then
+    size = rare == '' and '0' or store.text(#rare)
+  else
+    rare = more == '0' and '' or string.sub(text, -more)
+  end
+  return 'running\t' .. id .. '\t' .. stages .. '\t' .. size .. '\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t'
+    .. token .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at, last)
+    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n' .. rare, size
 end
 
 -- The rare part of a record with a result.
@@ -130,16 +133,16 @@ function plain_records.complete_all(id, stages, before, tries, retries, token, p
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
--- that with its retries, where the rest begins, and its option. Nil, if it is not plain.
+-- that with its retries, where the rest begins, and what its options say. Nil, if it is not plain.
 function plain_records.read_waiting(text)
   local stages, more, tries, ready_at, at = string.match(text or '', WAITING)
   stages = NEXT[stages]
   if not stages then
     return nil
   end
-  local option, value = option_of(text, more)
-  if option then
-    return stages, more, tries, ready_at, at, option, value
+  local held, of, turn, rare, lease_ms, longest = options_of(text, more)
+  if held then
+    return stages, more, tries, ready_at, at, held, of, turn, rare, lease_ms, longest
   end
 end
 
@@ -150,18 +153,23 @@ function plain_records.read_running(text)
   if not stages then
     return nil
   end
-  local option, value = option_of(text, more)
-  if option then
-    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, option, value
+  local held, of = options_of(text, more)
+  if held then
+    return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, held, of
   end
 end
 
--- Whether a complete job has nothing that its deletion must look at, and costs hardly any budget.
-function plain_records.is_ended(text)
-  text = text or ''
-  if string.find(text, BARE_COMPLETE) then
-    return true
+-- The units for deleting a complete job that has nothing which its deletion must look at; nil for another one.
+function plain_records.units_of_ended(text)
+  local stages, more = string.match(text or '', COMPLETE)
+  if not stages then
+    return nil
   end
-  local more = string.match(text, FEW_COMPLETE)
-  return more and string.find(text, RESULT, -more) ~= nil
+  local units = NEXT[stages] and 2 or 4
+  if more == '0' then
+    return units
+  end
+  local options_ = string.match(text, ENDED, -more)
+  local held = options_ and plain_options.read(options_)
+  return held and units + plain_options.count(options_) + (held == 'throttles' and 2 or 0)
 end

@@ -15,9 +15,13 @@ function turns.fair_key(job)
   return options.get(job, 'fair_key') or string.match(options.get(job, 'throttles') or '', '^[^ ]*')
 end
 
--- What a job adds to the next turn of its key.
+-- What a job with this weight, which may be nil, adds to the next turn of its key.
+local function cost_of(weight)
+  return math.floor(TURN / (weight or 1))
+end
+
 function turns.cost(job)
-  return math.floor(TURN / (options.get(job, 'fair_weight') or 1))
+  return cost_of(options.get(job, 'fair_weight'))
 end
 
 -- How many jobs with a turn are in the order, and a key's next turn, if it has one.
@@ -30,23 +34,32 @@ local function write(key, count, member, to)
   writes.put_off('ZADD', key, {store.text(-count), JOBS, store.text(to), member})
 end
 
--- The turn of a job, when this number orders the first one of its priority, and this is its key's next turn.
-local function turn_of(job, first, following)
-  return math.min(math.max((first or job.ready_at) + math.floor(turns.cost(job) / 2), following or 0), LAST)
+-- The turn of a job of this cost that becomes ready at a moment, when this number orders the first one of its priority,
+-- and this is its key's next turn.
+local function turn_of(ready_at, cost, first, following)
+  return math.min(math.max((first or ready_at) + math.floor(cost / 2), following or 0), LAST)
 end
 
--- Give a job that becomes ready its turn; `first` is the number that orders the first one of its priority.
-function turns.take(job, first)
-  local key, member = keys.turns(job.queue, job.priority), 'k' .. turns.fair_key(job)
+-- Take the next turn for a job of a fair key that becomes ready, and give it; `first` is the number that orders the first
+-- one of its priority.
+function turns.next_(queue, priority, fair_key, weight, ready_at, first)
+  local key, member, cost = keys.turns(queue, priority), 'k' .. fair_key, cost_of(weight)
   local count, following = read(key, member)
   if not following and first then
     for _, passed in ipairs(writes.fetch('ZRANGEBYSCORE', key, 0, first, 'LIMIT', 0, PASSED)) do
       writes.put_off('ZREM', key, passed)
     end
   end
-  local turn = turn_of(job, first, following)
+  local turn = turn_of(ready_at, cost, first, following)
+  write(key, count + 1, member, math.min(turn + cost, LAST))
+  return turn
+end
+
+-- Give a job that becomes ready its turn.
+function turns.take(job, first)
+  local weight = options.get(job, 'fair_weight')
+  local turn = turns.next_(job.queue, job.priority, turns.fair_key(job), weight, job.ready_at, first)
   options.set(job, 'turn', turn)
-  write(key, count + 1, member, math.min(turn + turns.cost(job), LAST))
 end
 
 -- Write how many jobs with a turn are in the order; without any, the next turns are forgotten.
@@ -58,11 +71,25 @@ local function set_count(key, count)
   end
 end
 
+-- How many jobs with a turn are in the order of a queue at a priority.
+function turns.count(queue, priority)
+  return -tonumber(writes.fetch('ZSCORE', keys.turns(queue, priority), JOBS))
+end
+
+-- Set it after the record of a plain job was written that has left the order.
+function turns.leave_plain(queue, priority, count)
+  local key = keys.turns(queue, priority)
+  if count > 0 then
+    writes.last('ZADD', key, store.text(-count), JOBS)
+  else
+    writes.last('ZREMRANGEBYSCORE', key, '-inf', '+inf')
+  end
+end
+
 -- Note that a job with a turn is no longer in the order; without any, the next turns are forgotten.
 function turns.leave(job)
   if options.get(job, 'turn') then
-    local key = keys.turns(job.queue, job.priority)
-    set_count(key, -tonumber(writes.fetch('ZSCORE', key, JOBS)) - 1)
+    set_count(keys.turns(job.queue, job.priority), turns.count(job.queue, job.priority) - 1)
   end
 end
 
@@ -105,7 +132,7 @@ function turns.pretend(name, found)
       local at = priority .. '\t' .. member
       local _, known = read(keys.turns(name, job.priority), member)
       local clock = firsts[priority] or queues.first(name, job.priority)
-      local turn = turn_of(job, clock, following[at] or known)
+      local turn = turn_of(job.ready_at, turns.cost(job), clock, following[at] or known)
       firsts[priority] = clock or turn
       following[at] = math.min(turn + turns.cost(job), LAST)
       options.set(job, 'turn', turn)

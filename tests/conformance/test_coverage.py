@@ -270,6 +270,7 @@ UNREACHED_FILES = {
     "ops/plain_put": "calls that are nearly plain: tests/property/test_plain.py runs them",
     "wire/calls": CALLS,
     "state/plain_journal": "calls that share a call: tests/property/test_calls.py runs them",
+    "state/plain_options": "options that are nearly plain: tests/property/test_plain.py runs them",
     "state/plain_records": "records that are nearly plain: tests/property/test_plain.py runs them",
     "state/budget": "what is cut by a budget: tests/conformance/test_budget.py runs it",
 }

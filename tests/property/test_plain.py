@@ -33,7 +33,7 @@ QUEUES, WORKERS, KLASSES, REQUESTS = ("q", "r"), ("v", "w"), ("K", "L"), ("a", "
 OPTIONS = (
     ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33),
     ("jobs-history", 1000), ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
-    ("requests-history", 50),
+    ("requests-history", 50), ("fair-q", 1), ("fair-q", 1), ("fair", 1),
 )  # fmt: skip
 
 JOURNALED = ops.ConfigSet("journal", 1), ops.ConfigSet("max-journal", 30), ops.BeginEpoch(5)
@@ -65,12 +65,23 @@ class Drawer:
                  {"throttles": ("t",)}, {"throttles": ("t",)},
                  {"throttles": ("x",), "tags": ("a",)}, {"throttles": ("t", "x")},
                  {"depends": (f"j{self.jids - 1}",)}, {"lease_ms": 9}, {"keep_complete_ms": 20},
-                 *self.unique()]
+                 *self.unique(), *(self.several() for _ in range(8))]
             )  # fmt: skip
         data = "x" * self.chance.choice((0, 2, 2, 2, 1024, 1025)) if self.rarely(6) else "{}"
         jid = f"j{self.jids}" if not self.rarely(30) else f"{self.jids}-data"
         queue, klass = self.chance.choice(QUEUES), self.chance.choice(KLASSES)
         return ops.Put(queue, jid, klass, data, request=self.request(), **more)
+
+    def several(self) -> dict[str, Any]:
+        """What puts with options say, of which most leave a job plain."""
+        held = self.chance.choice(({}, {}, {"throttles": ("t",)}, {"unique": f"u{self.chance.randrange(30)}"}))
+        all_ = {
+            "priority": 2, "retries": 9, "lifo": True, "dead_queue": "q", "keep_failed_ms": 9, "max_lapses": 1,
+            "timeout_ms": self.chance.choice((25, 5000)), "lease_ms": self.chance.choice((20, 40, 4000)),
+            "retry_delay_ms": 20, "retry_delay_max_ms": 30, "fair_key": self.chance.choice("klm"), "fair_weight": 3,
+            "tags": ("a",), **held, **({"keep_complete_ms": 20} if self.rarely(9) else {}),
+        }  # fmt: skip
+        return dict(self.chance.sample(sorted(all_.items()), self.chance.randrange(1, 5)))
 
     def unique(self) -> list[dict[str, Any]]:
         """What puts with a deduplication key say; most of the keys are free."""

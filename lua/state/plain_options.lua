@@ -1,0 +1,121 @@
+-- The options of plain jobs (ops/plain.lua): as a put gives them, and as they stand in a record.
+--
+-- A plain job may hold one thing: a deduplication key, a place at one throttle, or the slot of a sub-request. Its other
+-- options are such that a claim and a completion do nothing for them, but that its lease may have a length of its own, and
+-- that it leaves its turn.
+
+local plain_options = {}
+
+plain_options.OF_REQUEST = '\255request=' -- what stands between the slot and the request in the options of a sub-request
+
+local BETWEEN = '\255' -- what stands between tags, and between options, in a record
+local MOST_TAGS = 8 -- the most tags of a plain put
+local PAIR = '([^=\255]+)=([^\255]*)'
+local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
+
+local HELD = {throttles = true, unique = true} -- what a job may hold; both are ids
+
+-- The options of a plain put, as records order them.
+local OF_PUT = {
+  'dead_queue', 'fair_key', 'fair_weight', 'keep_failed_ms', 'lease_ms', 'lifo', 'max_lapses', 'retry_delay_max_ms',
+  'retry_delay_ms', 'throttles', 'timeout_ms', 'turn', 'unique',
+}
+
+-- The other optional arguments of a plain put.
+local FIELDS = {priority = true, retries = true}
+
+-- Those in a record for which a plain claim and a completion do nothing.
+local INERT = {lapses = true}
+for i = 1, #OF_PUT do
+  local name = OF_PUT[i]
+  INERT[name] = not HELD[name]
+  FIELDS[name] = name ~= 'turn'
+end
+
+-- ---- in a put
+
+-- Whether a value of an argument needs no other look. (Fair keys may be many: they are not kept as names.)
+local function accepts(name, value)
+  local kind = catalogue.operations.put.arguments[name]
+  if HELD[name] then
+    return not (name == 'throttles' and throttles.queue_of(value)) and arguments.is_id(value, 128)
+  elseif kind.kind == 'name' then
+    return #value <= kind.most and string.find(value, '^%C+$') ~= nil
+  end
+  return arguments.accept(kind, value) ~= nil
+end
+
+-- What a put says in its pairs from a place on, by name, with its tags as a list; nil, if it is not plain.
+function plain_options.asked(args, from)
+  local said, found, met, names = {}, {}, {}, arguments.names
+  for at = from, #args, 2 do
+    local name, value = args[at], args[at + 1]
+    if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
+      met[value] = true
+      found[#found + 1] = value
+    elseif not value or not FIELDS[name] or said[name] or not accepts(name, value) then
+      return nil
+    else
+      said[name] = value
+    end
+  end
+  if said.throttles and said.unique then
+    return nil
+  end
+  said.tags = found
+  return said
+end
+
+-- The options of a new job as they stand in its record.
+function plain_options.text(said)
+  local parts, count = {}, 0
+  for i = 1, #OF_PUT do
+    local name = OF_PUT[i]
+    local value = said[name]
+    if value and not (name == 'lifo' and value == '0') then
+      count = count + 1
+      parts[count] = name .. '=' .. value
+    end
+  end
+  return count == 1 and parts[1] or table.concat(parts, BETWEEN)
+end
+
+-- ---- in a record
+
+-- What options say: what the job holds and its value, '' if it holds nothing; its turn, the length of its lease and the
+-- greatest one, if it has them. Nil, if it is not plain.
+function plain_options.read(text)
+  local held, of, turn, lease_ms, longest = '', '', nil, nil, nil
+  for name, value in string.gmatch(text, PAIR) do
+    if INERT[name] then
+      lease_ms = name == 'lease_ms' and tonumber(value) or lease_ms
+      longest = name == 'timeout_ms' and tonumber(value) or longest
+      turn = name == 'turn' and value or turn
+    elseif HELD[name] and held == '' and not string.find(value, ' ', 1, true) then
+      held, of = name, value
+    else
+      return nil
+    end
+  end
+  return held, of, turn, lease_ms, longest
+end
+
+-- The request of a sub-request that has a slot and no other option, or nil.
+function plain_options.request_of(text)
+  return string.match(text, SUB_REQUEST)
+end
+
+-- Options without this turn.
+function plain_options.without_turn(text, turn)
+  local at = string.find(text, '\255turn=', 1, true)
+  if at then
+    return string.sub(text, 1, at - 1) .. string.sub(text, at + 6 + #turn)
+  end
+  return string.sub(text, 7 + #turn)
+end
+
+-- How many options there are.
+function plain_options.count(text)
+  local _, between = string.gsub(text, BETWEEN, '')
+  return text == '' and 0 or between + 1
+end
