@@ -93,7 +93,7 @@ IN_LUA_ALONE = {
     "throttles.is_open_plain": "a plain pop looks at the throttle by itself",
     "turns.count": "a plain pop leaves the order by itself",
     "turns.leave_plain": "a plain pop leaves the order by itself",
-    "turns.next_": "a plain put takes a turn by itself",
+    "turns.take_next": "a plain put takes a turn by itself",
     "uniques.hold_plain": "a plain put takes its key by itself",
     "uniques.is_free": "a plain put takes its key by itself",
     "options.of_any": "spares a list where nobody has options",

@@ -63,7 +63,7 @@ local function with_turn(now, name, said)
     all[one] = value
   end
   local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
-  all.turn = store.text(turns.next_(name, priority, key, said.fair_weight, now, first))
+  all.turn = store.text(turns.take_next(name, priority, key, said.fair_weight, now, first))
   return all
 end
 

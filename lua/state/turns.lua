@@ -42,7 +42,7 @@ end
 
 -- Take the next turn for a job of a fair key that becomes ready, and give it; `first` is the number that orders the first
 -- one of its priority.
-function turns.next_(queue, priority, fair_key, weight, ready_at, first)
+function turns.take_next(queue, priority, fair_key, weight, ready_at, first)
   local key, member, cost = keys.turns(queue, priority), 'k' .. fair_key, cost_of(weight)
   local count, following = read(key, member)
   if not following and first then
@@ -58,7 +58,7 @@ end
 -- Give a job that becomes ready its turn.
 function turns.take(job, first)
   local weight = options.get(job, 'fair_weight')
-  local turn = turns.next_(job.queue, job.priority, turns.fair_key(job), weight, job.ready_at, first)
+  local turn = turns.take_next(job.queue, job.priority, turns.fair_key(job), weight, job.ready_at, first)
   options.set(job, 'turn', turn)
 end
 
