@@ -216,18 +216,21 @@ local function leases(args, wanted)
   return args[3] == 'jobs' and count <= catalogue.most and jids, tokens, results_
 end
 
--- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none.
+-- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none, or
+-- holds anything or has tags; give their queue, their worker, and the units for moving them.
 local function held_together(found, tokens)
-  local all, name, worker = {}, nil, nil
+  local all, name, worker, sum = {}, nil, nil, 0
   for i = 1, #tokens do
-    local one = {plain_records.read_running(found[i + 3])}
+    local text = found[i + 3]
+    local one = {plain_records.read_running(text)}
+    local units = one[12] == '' and plain_records.units(text, one[3])
     name, worker = name or one[4], worker or one[7]
-    if one[3] ~= '0' or one[8] ~= tokens[i] or one[4] ~= name or one[7] ~= worker then
+    if not units or one[8] ~= tokens[i] or one[4] ~= name or one[7] ~= worker then
       break
     end
-    all[i] = one
+    all[i], sum = one, sum + units
   end
-  return all, name, worker
+  return all, name, worker, sum
 end
 
 -- The fields of the first `count` jobs in the hash of their worker, and how many these are.
@@ -256,12 +259,12 @@ local function complete_all(now, moment, name, worker, count, jids, wanted, foun
     said[i] = head .. jid .. facts .. one[8] .. '\t' .. runs[i]
     ended[at - 1], ended[at] = moment, keys.member_of(id, jid)
     texts[at - 1] = wanted[i + 3]
-    if given[i] == '' then
+    if given[i] == '' and one[3] == '0' then
       texts[at] = plain_records.complete_all(
         id, one[2], before, one[5], one[6], one[8], one[10], at_end, found[i + 3], one[11], stage)
     else
       texts[at] = plain_records.complete(
-        id, one[2], '0', name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
+        id, one[2], one[3], name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
     end
     outcomes[i] = 'complete'
   end
@@ -282,11 +285,11 @@ function plain_complete.complete_many(now, moment, args, simulated)
     return nil
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
-  local all, name, worker = held_together(found, tokens)
-  if not quiet or #all < #jids or config.owns(name) then
+  local all, name, worker, moved = held_together(found, tokens)
+  local units = (budget.UNITS - moved) / 2
+  if not quiet or #all < #jids or units < 0 or config.owns(name) then
     return nil
   end
-  local units = budget.UNITS / 2 - #jids
   local retires, job_keys, sweep_seq, sweep_at = retiring(now, #jids, store.seq + #jids, math.floor(units / 4), units)
   if not retires then
     return nil

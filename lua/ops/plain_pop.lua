@@ -26,11 +26,9 @@ local function leave(work_key, popped)
   writes.put_back(work_key, popped)
 end
 
-local stages, more, tries, ready_at, at, held, of, turn, rare, own, longest -- what the record says of the job that was taken
-local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
-
--- When the lease of the job ends, if leases of the queue end at a moment; nil, if it would be the first to end.
-local function end_of_lease(now, queue, expires)
+-- When the lease of a job with these lengths ends, as text, if leases of the queue end at a moment; nil, if it would be the
+-- first to end.
+local function end_of_lease(now, queue, expires, own, longest)
   if own or longest then
     expires = math.min(own and now + own or expires, longest and now + longest or expires)
     if queue.due > expires then
@@ -39,6 +37,9 @@ local function end_of_lease(now, queue, expires)
   end
   return store.text(expires)
 end
+
+local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
+local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
 
 -- Take the first job off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it is not
 -- plain.
@@ -50,8 +51,9 @@ function plain_pop.take(now, queue, expires)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
+  local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
-  ends = stages and end_of_lease(now, queue, expires)
+  ends = stages and end_of_lease(now, queue, expires, own, longest)
   if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
     return leave(queue.work_key, popped)
   end
@@ -109,9 +111,22 @@ local function lease_one(now, moment, args, queue, worker, request, expires, sim
   store.end_plain(simulated)
 end
 
--- Take the first jobs of an order; give their ids, keys and records, or nil if one of them is not plain.
-local function take_many(work_key, count)
-  local popped = writes.pop_first(work_key, store.text(count))
+-- What the record of one of several waiting jobs says, and, if it has options, when its lease ends; then the units for
+-- moving it. Nil, if it is not plain, holds anything, or has a turn or tags.
+local function read_one(now, queue, expires, text)
+  local stages_, more_, tries_, ready, rest, holds, _, turn_, _, own, longest = plain_records.read_waiting(text)
+  local units = holds == '' and not turn_ and plain_records.units(text, more_)
+  if not units or more_ == '0' then
+    return units and {stages_, more_, tries_, ready, rest, false, units}
+  end
+  local ends_ = end_of_lease(now, queue, expires, own, longest)
+  return ends_ and {stages_, more_, tries_, ready, rest, ends_, units}
+end
+
+-- Take the first jobs off a queue, whose leases end at a moment; give their ids, keys and records, and what these say, or nil
+-- if one of them is not plain.
+local function take_many(now, queue, expires, count)
+  local popped = writes.pop_first(queue.work_key, store.text(count))
   if not popped[1] then
     return nil
   end
@@ -120,13 +135,16 @@ local function take_many(work_key, count)
     local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
     jids[at], job_keys[at] = jid, keys.job(jid)
   end
-  local texts, all = store.read_all(job_keys), {}
+  local texts, all, units = store.read_all(job_keys), {}, 0
   for i = 1, #jids do
-    all[i] = {plain_records.read_waiting(texts[i])}
-    if all[i][2] ~= '0' then
-      return leave(work_key, popped)
+    local one = read_one(now, queue, expires, texts[i])
+    units = one and units + one[7]
+    if not units or units > budget.UNITS then
+      return leave(queue.work_key, popped)
     end
+    all[i] = one
   end
+  budget.spend(units)
   return jids, job_keys, texts, all
 end
 
@@ -145,7 +163,7 @@ local function fields_of(jids, ids, requests)
   return fields
 end
 
--- The units of leased jobs without a rare part, in an entry of the journal; of each is given what its record said.
+-- The units of leased jobs without tags, in an entry of the journal; of each is given what its record said.
 local function units_of(all)
   local units = 0
   for i = 1, #all do
@@ -170,9 +188,15 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
     end
     waits[i] = store.text(plain_records.since(now, one[4]))
     said[i] = head .. jid .. facts .. waits[i]
-    locks[at - 1], locks[at] = ends, keys.lease_member_of(id, jid)
-    written[at - 1], written[at] = job_keys[i], plain_records.running_all(
-      id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
+    locks[at - 1], locks[at] = one[6] or ends, keys.lease_member_of(id, jid)
+    written[at - 1] = job_keys[i]
+    if one[6] then
+      written[at] = plain_records.running(
+        id, one[1], one[2], name, one[3], worker, epochs.token_of(id), request, moment, one[6], texts[i], one[5])
+    else
+      written[at] = plain_records.running_all(
+        id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
+    end
   end
   store.tell_all(said)
   stats.waited_all(now, name, waits)
@@ -183,12 +207,11 @@ end
 
 -- Lease the first jobs of a queue to a worker.
 local function lease_many(now, moment, args, queue, worker, request, expires, simulated, count)
-  local jids, job_keys, texts, all = take_many(queue.work_key, count)
+  local jids, job_keys, texts, all = take_many(now, queue, expires, count)
   if not jids then
     return nil
   end
 
-  budget.spend(2 * #jids)
   local written = lease_all(now, moment, queue, worker, request, expires, jids, job_keys, texts, all)
   if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
@@ -272,7 +295,7 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   if count < 2 then
     return 0
   end
-  local jids, job_keys, texts, all = take_many(queue.work_key, count)
+  local jids, job_keys, texts, all = take_many(now, queue, expires, count)
   if not jids then
     return 0
   end

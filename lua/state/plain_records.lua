@@ -2,6 +2,8 @@
 
 local plain_records = {}
 
+local MOVING = 2 -- the units for moving a plain job without options
+
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
@@ -146,6 +148,15 @@ function plain_records.read_waiting(text)
   end
 end
 
+-- The units for moving a job with a short history, whose rare part has this length; nil, if it has tags.
+function plain_records.units(text, more)
+  if more == '0' then
+    return MOVING
+  end
+  local tags_, options_ = string.match(text, FEW, -more)
+  return tags_ == '' and MOVING + plain_options.count(options_) or nil
+end
+
 -- Read the record of a job that is leased, likewise.
 function plain_records.read_running(text)
   local seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at = string.match(text or '', RUNNING)
@@ -165,7 +176,7 @@ function plain_records.units_of_ended(text)
   if not stages then
     return nil
   end
-  local units = NEXT[stages] and 2 or 4
+  local units = NEXT[stages] and MOVING or MOVING + 2
   if more == '0' then
     return units
   end
