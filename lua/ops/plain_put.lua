@@ -51,7 +51,7 @@ local BARE = {tags = {}} -- what most puts say
 -- What a put says in its pairs; nil, if it is not plain.
 local function said_by(args)
   if args[WORDS + 1] then
-    return plain_options.asked(args, WORDS + 1)
+    return plain_options.asked(args, WORDS + 1, #args)
   end
   return BARE
 end
@@ -80,7 +80,7 @@ end
 -- Where a new job stands in the order of its queue.
 local function rank_of(now, moment, id, jid, said)
   if said.lifo == '1' and not said.turn then
-    return keys.lifo_member(now, store.seq, jid)
+    return keys.lifo_member(now, tonumber(id), jid)
   end
   return keys.ready_member_of(said.turn or moment, id, jid)
 end
@@ -180,53 +180,79 @@ local function open(name, count, wanted, simulated)
   return queue, count
 end
 
--- Put `count` jobs into a queue; give the keys and texts of their records, and the ids of the events. The positions of their ids among the arguments are given; a job type and data follow
--- each. The requests are a list, or one for all.
-local function put_all(moment, queue, count, args, at_jids, requests, wanted)
+-- The place of a new job with options in the order of its queue, as its score and its member, and its record.
+local function placed(now, moment, id, name, jid, klass, request, data, said)
+  local priority, rare = said.priority or '0', plain_records.rare('', plain_options.text(said))
+  return priority, rank_of(now, moment, id, jid, said), plain_records.waiting(
+    id, name, moment, klass, request, data, rare, priority, said.retries or RETRIES)
+end
+
+-- Put `count` jobs into a queue; give the keys and texts of their records, and the ids of the events. The positions of their
+-- ids among the arguments are given; a job type and data follow each. The requests are a list, or one for all; `saids` has
+-- what a put says of a job, or false.
+local function put_all(now, moment, queue, count, args, at_jids, saids, requests, wanted)
   local name, head = queue.name, moment .. '\tput\t'
   local members, texts, ids, said, request = {}, {}, store.next_ids(count), {}, requests
   local each = type(requests) == 'table'
   local before, between, last = plain_records.waiting_parts(name, moment)
   for i = 1, count do
-    local at, to, id = at_jids[i], 2 * i, ids[i]
+    local at, to, id, more = at_jids[i], 2 * i, ids[i], saids[i]
     local jid, klass = args[at], args[at + 1]
     if each then
       request = requests[i]
     end
     said[i] = head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
-    members[to - 1], members[to] = '0', keys.ready_member_of(moment, id, jid)
     texts[to - 1] = wanted[i + 4]
-    texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
+    if more then
+      members[to - 1], members[to], texts[to] = placed(now, moment, id, name, jid, klass, request, args[at + 2], more)
+    else
+      members[to - 1], members[to] = '0', keys.ready_member_of(moment, id, jid)
+      texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
+    end
   end
   store.tell_all(said)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
   return texts, ids
 end
 
--- The ids of the jobs of a batch, and where they stand; nil if they are not plain jobs for one queue. A job is `jobs 4
--- queue jid klass data`. The keys of the jobs are added to a list.
+-- What a put of several says beyond its four strings, which begins at a place and has so many strings; false if it says
+-- nothing more, nil if it is not plain.
+local function more_of(args, at, size)
+  if size == 4 then
+    return false
+  end
+  return size and plain_options.asked_simply(args, at + 4, at + size - 1)
+end
+
+-- The ids of the jobs of a batch, where they stand, and what is said of each beyond that; nil if they are not plain jobs for
+-- one queue. A job is `jobs 4 queue jid klass data`, with a greater number if more is said. The keys of the jobs are added
+-- to a list.
 local function new_jids(args, name, wanted)
-  local jids, places, met, count, names = {}, {}, {}, 0, arguments.names
-  for at = 3, #args, 6 do
+  local jids, places, saids, met, count, names, units = {}, {}, {}, {}, 0, arguments.names, 0
+  local at, last = 3, #args
+  while at <= last do
     local jid, data = args[at + 3], args[at + 5]
-    if args[at] ~= 'jobs' or args[at + 1] ~= '4' or args[at + 2] ~= name or not names[args[at + 4]] or not data
-      or #data > INLINE or met[jid] or not arguments.is_id(jid, 128) then
+    local size = args[at + 1] == '4' and 4 or arguments.whole(args[at + 1], 4, last - at - 1)
+    local said = more_of(args, at + 2, size)
+    if args[at] ~= 'jobs' or args[at + 2] ~= name or not names[args[at + 4]] or not data or #data > INLINE or met[jid]
+      or said == nil or not arguments.is_id(jid, 128) then
       return nil
     end
-    count = count + 1
+    count, units = count + 1, units + size / 2
     met[jid] = true
-    jids[count], places[count], wanted[count + 4] = jid, at + 3, keys.job(jid)
+    jids[count], places[count], saids[count], wanted[count + 4] = jid, at + 3, said, keys.job(jid)
+    at = at + 2 + size
   end
-  return count <= catalogue.most and jids, places
+  return count <= catalogue.most and units <= budget.UNITS and jids, places, saids
 end
 
 -- Put new jobs into a listed queue for which no worker waits.
-function plain_put.put_many(_, moment, args, simulated)
+function plain_put.put_many(now, moment, args, simulated)
   local request, name, wanted = args[2], args[5], {false, false, false, false}
   if not name or not arguments.names[name] or request ~= '' and not arguments.is_id(request, 64) then
     return nil
   end
-  local jids, places = new_jids(args, name, wanted)
+  local jids, places, saids = new_jids(args, name, wanted)
   if not jids then
     return nil
   end
@@ -235,7 +261,7 @@ function plain_put.put_many(_, moment, args, simulated)
     return nil
   end
 
-  local texts = put_all(moment, queue, count, args, places, request, wanted)
+  local texts = put_all(now, moment, queue, count, args, places, saids, request, wanted)
   if plain_journal.is_on(simulated) then
     local outcome, bytes = plain_journal.texts(jids)
     plain_journal.enter('put_many', moment, request, args, 1, #args, store.seq_text(), outcome, bytes, 0)
@@ -245,30 +271,31 @@ function plain_put.put_many(_, moment, args, simulated)
   store.end_plain(simulated)
 end
 
--- The requests of puts into one queue, of which each begins at a place among the arguments, and where their ids stand, up
--- to the first that is not plain. The keys of the jobs are added to a list.
+-- The requests of puts into one queue, of which each begins at a place among the arguments, where their ids stand, and what
+-- is said of each beyond that, up to the first that is not plain. The keys of the jobs are added to a list.
 local function asked(args, places, sizes, name, wanted)
-  local requests, at_jids, met, names = {}, {}, {}, arguments.names
+  local requests, at_jids, saids, met, names = {}, {}, {}, {}, arguments.names
   for i = 1, #places do
     local at = places[i]
     local request, jid = args[at + 1], args[at + 3]
-    if sizes[i] ~= WORDS or args[at + 2] ~= name or not names[args[at + 4]] or #args[at + 5] > INLINE or met[jid]
+    local said = sizes[i] >= WORDS and more_of(args, at + 2, sizes[i] - 2)
+    if sizes[i] < WORDS or said == nil or args[at + 2] ~= name or not names[args[at + 4]] or #args[at + 5] > INLINE or met[jid]
       or not arguments.is_id(jid, 128) or request ~= '' and not arguments.is_id(request, 64) then
       break
     end
     met[jid] = true
-    requests[i], at_jids[i], wanted[i + 4] = request, at + 3, keys.job(jid)
+    requests[i], at_jids[i], saids[i], wanted[i + 4] = request, at + 3, said, keys.job(jid)
   end
-  return requests, at_jids
+  return requests, at_jids, saids
 end
 
 -- Put new jobs, each by an operation of its own, into a listed queue for which no worker waits; give how many.
-function plain_put.group(_, moment, args, places, sizes, simulated)
+function plain_put.group(now, moment, args, places, sizes, simulated)
   local name, wanted = args[places[1] + 2], {false, false, false, false}
   if not name or not arguments.names[name] then
     return 0
   end
-  local requests, at_jids = asked(args, places, sizes, name, wanted)
+  local requests, at_jids, saids = asked(args, places, sizes, name, wanted)
   if not requests[2] then
     return 0
   end
@@ -277,14 +304,14 @@ function plain_put.group(_, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local texts, ids = put_all(moment, queue, count, args, at_jids, requests, wanted)
+  local texts, ids = put_all(now, moment, queue, count, args, at_jids, saids, requests, wanted)
   local replies, journals = {}, plain_journal.is_on(simulated)
   for i = 1, count do
     local jid = args[at_jids[i]]
     replies[i] = jid
     if journals then
-      plain_journal.enter(
-        'put', moment, requests[i], args, places[i], WORDS, plain_journal.seq_of(ids[i]), plain_journal.text(jid), 0, 0)
+      local seq, outcome = plain_journal.seq_of(ids[i]), plain_journal.text(jid)
+      plain_journal.enter('put', moment, requests[i], args, places[i], sizes[i], seq, outcome, 0, 0)
     end
   end
   return plain.answer_all(replies, texts, simulated)

@@ -45,11 +45,11 @@ local function accepts(name, value)
   return arguments.accept(kind, value) ~= nil
 end
 
--- What a put says in its pairs from a place on, by name, with its tags as a list; nil, if it is not plain.
-function plain_options.asked(args, from)
+-- What a put says in its pairs between two places, by name, with its tags as a list; nil, if it is not plain.
+function plain_options.asked(args, from, to)
   local said, found, met, names = {}, {}, {}, arguments.names
-  for at = from, #args, 2 do
-    local name, value = args[at], args[at + 1]
+  for at = from, to, 2 do
+    local name, value = args[at], at < to and args[at + 1]
     if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
       met[value] = true
       found[#found + 1] = value
@@ -64,6 +64,14 @@ function plain_options.asked(args, from)
   end
   said.tags = found
   return said
+end
+
+-- What one of several puts says, likewise; nil also if the job would hold anything or have tags.
+function plain_options.asked_simply(args, from, to)
+  local said = plain_options.asked(args, from, to)
+  if said and not (said.tags[1] or said.throttles or said.unique) then
+    return said
+  end
 end
 
 -- The options of a new job as they stand in its record.

@@ -95,10 +95,11 @@ class Drawer:
         jobs = [ops.Put(first.queue, first.jid, first.klass, first.data)]
         for _ in range(self.chance.randrange(20)):
             one = self.put()
-            tags = one.tags if self.rarely(9) else None
-            jobs.append(
-                ops.Put(first.queue if not self.rarely(40) else one.queue, one.jid, one.klass, one.data, tags=tags)
-            )
+            queue = first.queue if not self.rarely(40) else one.queue
+            more = self.several() if self.rarely(3) else {"tags": one.tags if self.rarely(9) else None}
+            if not self.rarely(9):
+                more = {name: value for name, value in more.items() if name not in {"tags", "throttles", "unique"}}
+            jobs.append(ops.Put(queue, one.jid, one.klass, one.data, **more))
         return ops.PutMany(tuple(jobs), self.request())
 
     def pop(self) -> ops.Pop:
