@@ -122,7 +122,6 @@ IN_PYTHON_ALONE = {
     "budget.size": "the bytes of a text, which are its length in Lua",
     "journal.all": "a snapshot is read from the raw keys",
     "options.view": "in Lua the record is shown, which holds them as one text",
-    "queues.wake": "local in Lua",
     "throttles.forget_if_empty": "Lua keeps only the limits and the level together",
     "throttles.made": "Lua keeps only the limits and the level together",
     "subscriptions.options": "in Lua they are kept as one text",

@@ -109,20 +109,22 @@ local function let_go(moment, id, jid)
   end
 end
 
--- The result that a completion gives in its pairs from a place on, or ''; nil, if it says anything that is not plain. A
--- completion that pops may wait, and pops one job.
+-- The result that a completion gives in its pairs from a place on, or '', and whether it waits for a job; nil, if it says
+-- anything that is not plain. A completion that pops may wait, and pops one job.
 local function result_of(args, at, pops)
-  local result = ''
+  local result, waits = '', false
   while args[at] do
     local name, value = args[at], args[at + 1]
     if name == 'result' then
       result = value
     elseif not pops or (name ~= 'wait' or value ~= '1' and value ~= '0') and (name ~= 'count' or value ~= '1') then
       return nil
+    elseif name == 'wait' then
+      waits = value == '1'
     end
     at = at + 2
   end
-  return result and #result <= SHORT and result or nil
+  return result and #result <= SHORT and result or nil, waits
 end
 
 -- Complete a job.
@@ -154,17 +156,28 @@ local function is_known(request, jid, wanted, taker)
   return taker and names[wanted] and names[taker] and arguments.is_id(jid, 128) and arguments.is_id(request, 64)
 end
 
--- Record a completion that has leased a job, if operations are recorded.
-local function record_both(moment, args, jid, text, simulated)
+-- Record a completion that pops, with its outcome and the units of the leased job.
+local function record_both(moment, args, outcome, units)
+  plain_journal.enter('complete_and_pop', moment, args[2], args, 1, #args, store.seq_text(), outcome, DONE, units)
+end
+
+-- Complete a job, and give nothing to its worker, because no job is ready.
+local function complete_and_wait(now, moment, args, queue, taker, jid, key, text, result, waits, simulated)
+  local id
+  text, id = complete_one(now, moment, jid, text, result)
+  plain_pop.wait(now, queue, taker, waits)
   if store.config and plain_journal.is_on(simulated) then
-    local seq, outcome, units = store.seq_text(), plain_journal.complete_and_job(jid, text), plain_pop.units(text)
-    plain_journal.enter('complete_and_pop', moment, args[2], args, 1, #args, seq, outcome, DONE, units)
+    record_both(moment, args, plain_journal.COMPLETE_AND_NOTHING, 0)
   end
+  plain.answer = 'complete\n'
+  store.write_plain(key, text)
+  let_go(moment, id, jid)
+  store.end_plain(simulated)
 end
 
 -- Complete a job, and lease the first job of a queue to its worker.
 function plain_complete.complete_and_pop(now, moment, args, simulated)
-  local request, jid, wanted, taker, result = args[2], args[3], args[5], args[6], result_of(args, 7, true)
+  local request, jid, wanted, taker, result, waits = args[2], args[3], args[5], args[6], result_of(args, 7, true)
   if not result or not is_known(request, jid, wanted, taker) then
     return nil
   end
@@ -175,7 +188,11 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
     or worker ~= taker or not workers.is_new(taker, request) then
     return nil
   end
-  local next_jid, next_key, next_text = plain_pop.take(now, queue, expires)
+  local popped = writes.pop_first(queue.work_key)
+  if not popped[1] then
+    return complete_and_wait(now, moment, args, queue, taker, jid, key, text, result, waits, simulated)
+  end
+  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
   if not next_jid then
     return nil
   end
@@ -183,7 +200,9 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   local id, last
   text, id = complete_one(now, moment, jid, text, result)
   next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
-  record_both(moment, args, next_jid, next_text, simulated)
+  if store.config and plain_journal.is_on(simulated) then
+    record_both(moment, args, plain_journal.complete_and_job(next_jid, next_text), plain_pop.units(next_text))
+  end
   plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
   store.save(next_key, next_text)
   store.write_plain(key, text)

@@ -6,18 +6,21 @@ local SHY = 16 -- how many pops leave a queue to the verb after a job that was n
 
 local shy_key, shy = false, 0 -- the order whose last job was not plain, and how many pops leave it to the verb
 
--- How many jobs a pop asks for at most, whose options stand between two places; nil, if it asks for anything else.
+-- How many jobs a pop asks for at most, whose options stand between two places, and whether it waits for one; nil, if it
+-- asks for anything else.
 local function count_of(args, at, last)
-  local count = 1
+  local count, waits = 1, false
   while at <= last do
     if args[at] == 'count' then
       count = arguments.whole(args[at + 1], 1, catalogue.most)
-    elseif args[at] ~= 'wait' or args[at + 1] ~= '1' and args[at + 1] ~= '0' then
+    elseif args[at] == 'wait' and (args[at + 1] == '1' or args[at + 1] == '0') then
+      waits = args[at + 1] == '1'
+    else
       return nil
     end
     at = at + 2
   end
-  return at == last + 1 and count
+  return at == last + 1 and count, waits
 end
 
 -- Leave a queue to the verb for a while, whose first job is not plain.
@@ -41,13 +44,9 @@ end
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
 local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
 
--- Take the first job off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it is not
--- plain.
-function plain_pop.take(now, queue, expires)
-  local popped = writes.pop_first(queue.work_key)
-  if not popped[1] then
-    return nil
-  end
+-- Take the job that was popped off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it
+-- is not plain.
+function plain_pop.take(now, queue, popped, expires)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
   local text = writes.fetch('GET', key)
@@ -92,9 +91,27 @@ function plain_pop.enter(queue, worker, request, jid, id)
   end
 end
 
--- Lease the first job of a queue to a worker.
-local function lease_one(now, moment, args, queue, worker, request, expires, simulated)
-  local jid, key, text = plain_pop.take(now, queue, expires)
+-- Give nothing to a worker, because no job is ready. If it waits, it counts as idle.
+function plain_pop.wait(now, queue, worker, waits)
+  workers.seen(now, worker)
+  if waits then
+    queues.await_work(queue.name)
+  end
+end
+
+local function give_nothing(now, moment, args, queue, worker, request, waits, simulated)
+  plain_pop.wait(now, queue, worker, waits)
+  if store.config and plain_journal.is_on(simulated) then
+    plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), plain_journal.jobs({}, {}), 0, 0)
+  end
+  plain.answer = ''
+  store.write_all_plain({})
+  store.end_plain(simulated)
+end
+
+-- Lease the job that was popped off a queue to a worker.
+local function lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
+  local jid, key, text = plain_pop.take(now, queue, popped, expires)
   if not jid then
     return nil
   end
@@ -123,13 +140,9 @@ local function read_one(now, queue, expires, text)
   return ends_ and {stages_, more_, tries_, ready, rest, ends_, units}
 end
 
--- Take the first jobs off a queue, whose leases end at a moment; give their ids, keys and records, and what these say, or nil
--- if one of them is not plain.
-local function take_many(now, queue, expires, count)
-  local popped = writes.pop_first(queue.work_key, store.text(count))
-  if not popped[1] then
-    return nil
-  end
+-- Take the jobs that were popped off a queue, whose leases end at a moment; give their ids, keys and records, and what these
+-- say, or nil if one of them is not plain.
+local function take_many(now, queue, popped, expires)
   local jids, job_keys = {}, {}
   for i = 1, #popped, 2 do
     local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
@@ -205,9 +218,9 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
   return written, ids
 end
 
--- Lease the first jobs of a queue to a worker.
-local function lease_many(now, moment, args, queue, worker, request, expires, simulated, count)
-  local jids, job_keys, texts, all = take_many(now, queue, expires, count)
+-- Lease the jobs that were popped off a queue to a worker.
+local function lease_many(now, moment, args, queue, worker, request, expires, simulated, popped)
+  local jids, job_keys, texts, all = take_many(now, queue, popped, expires)
   if not jids then
     return nil
   end
@@ -245,7 +258,10 @@ end
 -- Lease the first jobs of a queue to a worker.
 function plain_pop.pop(now, moment, args, simulated)
   local request, name, worker = args[2], args[3], args[4]
-  local names, count = arguments.names, args[5] and count_of(args, 5, #args) or not args[5] and 1
+  local names, count, waits = arguments.names, 1, false
+  if args[5] then
+    count, waits = count_of(args, 5, #args)
+  end
   if not names[name] or not names[worker] or not count or not arguments.is_id(request, 64) then
     return nil
   end
@@ -253,8 +269,12 @@ function plain_pop.pop(now, moment, args, simulated)
   if not queue or not workers.is_new(worker, request) then
     return nil
   end
+  local popped = writes.pop_first(queue.work_key, count > 1 and store.text(count))
+  if not popped[1] then
+    return give_nothing(now, moment, args, queue, worker, request, waits, simulated)
+  end
   local way = count == 1 and lease_one or lease_many
-  way(now, moment, args, queue, worker, request, expires, simulated, count)
+  way(now, moment, args, queue, worker, request, expires, simulated, popped)
 end
 
 -- The requests of pops of one job from a queue by a worker, of which each begins at a place among the arguments, up to the
@@ -295,7 +315,11 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
   if count < 2 then
     return 0
   end
-  local jids, job_keys, texts, all = take_many(now, queue, expires, count)
+  local popped = writes.pop_first(queue.work_key, store.text(count))
+  local jids, job_keys, texts, all
+  if popped[1] then
+    jids, job_keys, texts, all = take_many(now, queue, popped, expires)
+  end
   if not jids then
     return 0
   end

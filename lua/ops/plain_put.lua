@@ -36,14 +36,16 @@ local function is_known(request, name, jid, klass, data)
     and (request == '' or arguments.is_id(request, 64))
 end
 
--- Whether a queue is listed, and no worker waits for it.
-local function is_listed(queue)
-  return queue.first_seen ~= '' and queue.idle == '0'
+-- Whether a queue is listed, and its jobs take no turns.
+local function is_listed_unfair(queue)
+  return queue.first_seen ~= '' and not (store.config and config.is_fair(queue.name))
 end
 
--- The same for a queue whose jobs take no turns.
-local function is_listed_unfair(queue)
-  return is_listed(queue) and not (store.config and config.is_fair(queue.name))
+-- Wake idle workers for new jobs.
+local function wake(queue, count)
+  if queue.idle ~= '0' then
+    queues.wake(queue, count)
+  end
 end
 
 local BARE = {tags = {}} -- what most puts say
@@ -94,7 +96,7 @@ local function recorded(operation, moment, args, seq, reply, simulated)
   return reply
 end
 
--- Put a new job into a listed queue for which no worker waits.
+-- Put a new job into a listed queue.
 function plain_put.put(now, moment, args, simulated)
   local request, name, jid, klass, data, said = args[2], args[3], args[4], args[5], args[6], said_by(args)
   if not said or not is_known(request, name, jid, klass, data) then
@@ -103,7 +105,7 @@ function plain_put.put(now, moment, args, simulated)
   local key = keys.job(jid)
   local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
   local queue = queues.begin(name, state)
-  if not quiet or found or not is_listed(queue) or said.unique and not is_free(now, said.unique, request) then
+  if not quiet or found or queue.first_seen == '' or said.unique and not is_free(now, said.unique, request) then
     return nil
   end
 
@@ -115,6 +117,7 @@ function plain_put.put(now, moment, args, simulated)
   if said.unique and request ~= '' then
     idempotency.make_room()
   end
+  wake(queue, 1)
   plain.answer = store.config and recorded('put', moment, args, id, jid, simulated) or jid
   local priority, retries = said.priority or '0', said.retries or RETRIES
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, priority, retries))
@@ -150,6 +153,7 @@ function plain_put.request_add(now, moment, args, simulated)
   if request ~= '' then
     idempotency.make_room()
   end
+  wake(queue, 1)
   plain.answer = store.config and recorded('request_add', moment, args, event, 1, simulated) or 1
   store.save(request_key, grown)
   store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority, RETRIES))
@@ -211,6 +215,7 @@ local function put_all(now, moment, queue, count, args, at_jids, saids, requests
     end
   end
   store.tell_all(said)
+  wake(queue, count)
   writes.put_off_many('ZADD', queue.work_key, members, #members)
   return texts, ids
 end
@@ -246,7 +251,7 @@ local function new_jids(args, name, wanted)
   return count <= catalogue.most and units <= budget.UNITS and jids, places, saids
 end
 
--- Put new jobs into a listed queue for which no worker waits.
+-- Put new jobs into a listed queue.
 function plain_put.put_many(now, moment, args, simulated)
   local request, name, wanted = args[2], args[5], {false, false, false, false}
   if not name or not arguments.names[name] or request ~= '' and not arguments.is_id(request, 64) then
@@ -289,7 +294,7 @@ local function asked(args, places, sizes, name, wanted)
   return requests, at_jids, saids
 end
 
--- Put new jobs, each by an operation of its own, into a listed queue for which no worker waits; give how many.
+-- Put new jobs, each by an operation of its own, into a listed queue; give how many.
 function plain_put.group(now, moment, args, places, sizes, simulated)
   local name, wanted = args[places[1] + 2], {false, false, false, false}
   if not name or not arguments.names[name] then

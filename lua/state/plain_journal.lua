@@ -11,6 +11,7 @@ local SHORT = 400 -- the most bytes of a text whose head is kept
 
 plain_journal.ONE = OK .. '\r\n:1\r\n' -- the outcome of an operation that replies 1
 plain_journal.COMPLETE = OK .. '\r\n$8\r\ncomplete\r\n'
+plain_journal.COMPLETE_AND_NOTHING = OK .. '\r\n*2\r\n$8\r\ncomplete\r\n*0\r\n' -- of a completion that pops
 
 local heads = {} -- by the bytes of a text: what stands before it, and ends what is before that
 local known, row, last = false, 0, 0 -- the key of the number; in which row of operations it is known; the number

@@ -179,7 +179,7 @@ function queues.length(name)
 end
 
 -- Turn idle workers into wake-ups: one for each job that they may get now.
-local function wake(queue, most)
+function queues.wake(queue, most)
   local woken = math.min(tonumber(queue.idle), most)
   queue.idle = store.text(queue.idle - woken)
   write(queue)
@@ -205,7 +205,7 @@ end
 
 -- Wake idle workers for everything that a queue may have, because its last pause has ended.
 function queues.resume(name)
-  wake(queues.of(name), queues.length(name) + schedules.size(name))
+  queues.wake(queues.of(name), queues.length(name) + schedules.size(name))
 end
 
 -- ---- lists of jobs
@@ -247,7 +247,7 @@ function queues.push(job)
   end
   store.add(queue.work_key, job.priority, queues.rank(job))
   if queue.idle ~= '0' then
-    wake(queue, 1)
+    queues.wake(queue, 1)
   end
 end
 
@@ -265,7 +265,7 @@ function queues.schedule(job)
   store.add(queue.scheduled_key, job.ready_at, member)
   lower_due(queue, tonumber(job.ready_at))
   if queue.idle ~= '0' and writes.fetch('ZRANGE', queue.scheduled_key, 0, 0)[1] == member then
-    wake(queue, 1)
+    queues.wake(queue, 1)
   end
 end
 
@@ -300,7 +300,7 @@ function queues.lock(job)
   local stalled = job.state == 'stalled'
   store.add(queue.locks_key, stalled and FIRST or job.expires_at, keys.lease_member(job.seq, job.jid))
   if stalled then
-    wake(queue, 1)
+    queues.wake(queue, 1)
   end
   lower_due(queue, stalled and 0 or tonumber(job.expires_at))
 end
@@ -503,7 +503,7 @@ end
 
 -- Wake one idle worker.
 function queues.wake_one(name)
-  wake(queues.of(name), 1)
+  queues.wake(queues.of(name), 1)
 end
 
 -- Wake one idle worker if there is a ready job.
@@ -526,7 +526,7 @@ end
 
 -- Turn all idle workers into wake-ups: the time until which they sleep may be wrong now.
 function queues.wake_all(name)
-  wake(queues.of(name), IDLE_MOST)
+  queues.wake(queues.of(name), IDLE_MOST)
 end
 
 -- Record the time at which a job will have expired.

@@ -724,8 +724,11 @@ function store.write_plain(key, text)
   writes.begin_last(written, size)
 end
 
--- The same for several records: `texts` are keys and texts.
+-- The same for several records or none: `texts` are keys and texts.
 function store.write_all_plain(texts)
+  for i = 1, size do
+    texts[#texts + 1] = written[i]
+  end
   written, size = texts, #texts
   if entries then
     save_entered()
