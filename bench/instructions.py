@@ -44,7 +44,16 @@ from bench.machine import candidates
 from bench.raw import pack
 from bench.report import Report, Table, Verdict
 from qmodel.backends.bundle import function_name
-from qmodel.contract.operations import ConfigSet, Operation, Pop, Put, RequestAdd, RequestOpen, ThrottleSet
+from qmodel.contract.operations import (
+    CompleteAndPop,
+    ConfigSet,
+    Operation,
+    Pop,
+    Put,
+    RequestAdd,
+    RequestOpen,
+    ThrottleSet,
+)
 from qmodel.wire import codec
 from tests.servers import Candidate, Server, running
 
@@ -131,6 +140,25 @@ class Varied(Single):
         return [held(jobs[0]) for jobs in self._execute(asked)]
 
 
+class Awaited(Varied):
+    """Jobs for which a worker waits when they are put. Their put wakes it; their completion finds no other job."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        super().__init__(url, prefix, Pop(QUEUE, WORKER, wait=True, request=request()))
+
+    def put(self) -> None:
+        for i in range(SPAN):
+            self._execute([self._new(i, request())])
+            [job] = self._execute([Pop(QUEUE, WORKER, wait=True, request=request())])
+            self._execute([CompleteAndPop(*held(job[0]), QUEUE, WORKER, wait=True, request=request())])
+
+    def pop(self) -> list[Held]:
+        return []
+
+    def complete(self, popped: list[Held]) -> None:
+        """Each is complete."""
+
+
 class Requested(Varied):
     """Jobs that are added to an open request one by one."""
 
@@ -210,6 +238,11 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
         "a second queue, worker and type in turn": lambda: Varied(url, "turns:", turns=2),
         ONE_NAMESPACE: lambda: _in_turn(url, 1),
         IN_TURN: lambda: _in_turn(url, SHARDS),
+        "a priority and retries": lambda: Varied(url, "retries:", priority=lambda: 3, retries=lambda: 3),
+        "lease, dead queue, limit of lapses": lambda: Varied(
+            url, "options:", lease_ms=lambda: 60_000, dead_queue=lambda: "dead", max_lapses=lambda: 3
+        ),
+        "a worker waits for each": lambda: Awaited(url, "awaited:"),
         "a tag": lambda: Varied(url, "tag:", tags=lambda: ("blue",)),
         "a throttle": lambda: Varied(url, "throttle:", ThrottleSet("t", 1000), throttles=lambda: ("t",)),
         "unique": lambda: Varied(url, "unique:", unique=_key),
@@ -221,7 +254,8 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
 
 BOUNDS = {
     "at the cap": 1.1, "ids as UUIDs with hyphens": 1.1, "an option is set": 1.1,
-    "a second queue, worker and type in turn": 1.1, "a tag": 1.3, "a throttle": 1.5, "unique": 1.5, "of a request": 1.5,
+    "a second queue, worker and type in turn": 1.1, "a priority and retries": 1.1,
+    "lease, dead queue, limit of lapses": 1.3, "a tag": 1.3, "a throttle": 1.5, "unique": 1.5, "of a request": 1.5,
     f"{DEPTH:,} waiting": 1.05,
 }  # fmt: skip
 """The most times the cost of a plain job."""

@@ -29,16 +29,12 @@ local function leave(work_key, popped)
   writes.put_back(work_key, popped)
 end
 
--- When the lease of a job with these lengths ends, as text, if leases of the queue end at a moment; nil, if it would be the
--- first to end.
+-- When the lease of a job with these lengths ends, as text, if leases of the queue end at a moment; false, if it would be
+-- the first to end.
 local function end_of_lease(now, queue, expires, own, longest)
-  if own or longest then
-    expires = math.min(own and now + own or expires, longest and now + longest or expires)
-    if queue.due > expires then
-      return nil
-    end
-  end
-  return store.text(expires)
+  local ends_ = own and now + own or expires
+  ends_ = longest and math.min(ends_, now + longest) or ends_
+  return queue.due <= ends_ and store.text(ends_)
 end
 
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken

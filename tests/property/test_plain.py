@@ -77,7 +77,7 @@ class Drawer:
         held = self.chance.choice(({}, {}, {"throttles": ("t",)}, {"unique": f"u{self.chance.randrange(30)}"}))
         all_ = {
             "priority": 2, "retries": 9, "lifo": True, "dead_queue": "q", "keep_failed_ms": 9, "max_lapses": 1,
-            "timeout_ms": self.chance.choice((25, 5000)), "lease_ms": self.chance.choice((20, 40, 4000)),
+            "timeout_ms": self.chance.choice((25, 5000)), "lease_ms": self.chance.choice((20, 40, 4000, 90_000)),
             "retry_delay_ms": 20, "retry_delay_max_ms": 30, "fair_key": self.chance.choice("klm"), "fair_weight": 3,
             "tags": ("a",), **held, **({"keep_complete_ms": 20} if self.rarely(9) else {}),
         }  # fmt: skip
