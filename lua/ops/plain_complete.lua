@@ -162,16 +162,32 @@ local function record_both(moment, args, outcome, units)
 end
 
 -- Complete a job, and give nothing to its worker, because no job is ready.
-local function complete_and_wait(now, moment, args, queue, taker, jid, key, text, result, waits, simulated)
+local function complete_and_wait(now, moment, args, queue, jid, key, text, result, waits, simulated)
   local id
   text, id = complete_one(now, moment, jid, text, result)
-  plain_pop.wait(now, queue, taker, waits)
+  plain_pop.wait(now, queue, args[6], waits)
   if store.config and plain_journal.is_on(simulated) then
     record_both(moment, args, plain_journal.COMPLETE_AND_NOTHING, 0)
   end
   plain.answer = 'complete\n'
   store.write_plain(key, text)
   let_go(moment, id, jid)
+  store.end_plain(simulated)
+end
+
+-- Complete a job, and lease to its worker the job that was taken off a queue.
+local function complete_and_lease(now, moment, args, queue, jid, key, text, result, next_jid, next_key, next_text, simulated)
+  local request, taker, id, last = args[2], args[6], nil, nil
+  text, id = complete_one(now, moment, jid, text, result)
+  next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
+  if store.config and plain_journal.is_on(simulated) then
+    record_both(moment, args, plain_journal.complete_and_job(next_jid, next_text), plain_pop.units(next_text))
+  end
+  plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
+  store.save(next_key, next_text)
+  store.write_plain(key, text)
+  let_go(moment, id, jid)
+  plain_pop.enter(queue, taker, request, next_jid, last)
   store.end_plain(simulated)
 end
 
@@ -190,25 +206,12 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   end
   local popped = writes.pop_first(queue.work_key)
   if not popped[1] then
-    return complete_and_wait(now, moment, args, queue, taker, jid, key, text, result, waits, simulated)
+    return complete_and_wait(now, moment, args, queue, jid, key, text, result, waits, simulated)
   end
   local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
-  if not next_jid then
-    return nil
+  if next_jid then
+    complete_and_lease(now, moment, args, queue, jid, key, text, result, next_jid, next_key, next_text, simulated)
   end
-
-  local id, last
-  text, id = complete_one(now, moment, jid, text, result)
-  next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
-  if store.config and plain_journal.is_on(simulated) then
-    record_both(moment, args, plain_journal.complete_and_job(next_jid, next_text), plain_pop.units(next_text))
-  end
-  plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
-  store.save(next_key, next_text)
-  store.write_plain(key, text)
-  let_go(moment, id, jid)
-  plain_pop.enter(queue, taker, request, next_jid, last)
-  store.end_plain(simulated)
 end
 
 -- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or

@@ -137,8 +137,11 @@ local function read_one(now, queue, expires, text)
 end
 
 -- Take the jobs that were popped off a queue, whose leases end at a moment; give their ids, keys and records, and what these
--- say, or nil if one of them is not plain.
+-- say, or nil if there is none, or one is not plain.
 local function take_many(now, queue, popped, expires)
+  if not popped[1] then
+    return nil
+  end
   local jids, job_keys = {}, {}
   for i = 1, #popped, 2 do
     local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
@@ -181,6 +184,13 @@ local function units_of(all)
   return units
 end
 
+-- The record of one of several leased jobs, which has options.
+local function record_of(one, id, name, worker, request, moment, text)
+  local token = epochs.token_of(id)
+  return (plain_records.running(
+    id, one[1], one[2], name, one[3], worker, token, request, moment, one[6], text, one[5]))
+end
+
 -- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events. The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
   workers.seen(now, worker)
@@ -198,14 +208,9 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
     waits[i] = store.text(plain_records.since(now, one[4]))
     said[i] = head .. jid .. facts .. waits[i]
     locks[at - 1], locks[at] = one[6] or ends, keys.lease_member_of(id, jid)
-    written[at - 1] = job_keys[i]
-    if one[6] then
-      written[at] = plain_records.running(
-        id, one[1], one[2], name, one[3], worker, epochs.token_of(id), request, moment, one[6], texts[i], one[5])
-    else
-      written[at] = plain_records.running_all(
+    written[at - 1], written[at] = job_keys[i], one[6] and record_of(one, id, name, worker, request, moment, texts[i])
+      or plain_records.running_all(
         id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
-    end
   end
   store.tell_all(said)
   stats.waited_all(now, name, waits)
@@ -312,10 +317,7 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
     return 0
   end
   local popped = writes.pop_first(queue.work_key, store.text(count))
-  local jids, job_keys, texts, all
-  if popped[1] then
-    jids, job_keys, texts, all = take_many(now, queue, popped, expires)
-  end
+  local jids, job_keys, texts, all = take_many(now, queue, popped, expires)
   if not jids then
     return 0
   end
