@@ -191,7 +191,8 @@ local function record_of(one, id, name, worker, request, moment, text)
     id, one[1], one[2], name, one[3], worker, token, request, moment, one[6], text, one[5]))
 end
 
--- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events. The requests are a list, or one for all.
+-- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events.
+-- The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
   workers.seen(now, worker)
   local ends = store.text(expires)

@@ -60,13 +60,11 @@ end
 
 -- What a put says and the turn of its job in a fair queue; the turn is its turn from now on.
 local function with_turn(now, name, said)
-  local priority, all = said.priority or '0', {}
-  for one, value in pairs(said) do
-    all[one] = value
-  end
+  local priority = said.priority or '0'
   local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
-  all.turn = store.text(turns.take_next(name, priority, key, said.fair_weight, now, first))
-  return all
+  said = said == BARE and {tags = {}} or said
+  said.turn = store.text(turns.take_next(name, priority, key, said.fair_weight, now, first))
+  return said
 end
 
 -- The rare part of the record, and the fact of the tags for the event, with a tab before it; empty if there are none.
