@@ -67,7 +67,7 @@ class Way:
     def __init__(self, url: str, pids: Sequence[int]) -> None:
         self.backend: Any = connect(url)
         self._pids = pids
-        self._begun = 0
+        self._begun, self._shards = 0, 1
         self._lines: dict[int, Connection] = {}
 
     def stock(self) -> None:
@@ -76,14 +76,10 @@ class Way:
         self._execute([(self._at(op), op) for op in [self._put(number) for number in numbers]])
         self._execute([(shard, ops.Pop("q", "w")) for shard in range(self._shards)])
 
-    @property
-    def _shards(self) -> int:
-        return 1
-
     def run(self, jobs: int) -> Cost:
         """Put, pop and complete so many jobs."""
         before, began = [_cpu_us(pid) for pid in self._pids], time.process_time()
-        size = self.at_once * self.nodes
+        size = min(self.at_once * self.nodes, jobs)
         for _ in range(0, jobs, size):
             self._begun += size
             self._batch(range(self._begun - size, self._begun))
@@ -142,12 +138,13 @@ class Sharded(Way):
 
     nodes = MASTERS
 
-    @property
-    def _shards(self) -> int:
-        return int(self.backend.layout.shards)
+    def __init__(self, url: str, pids: Sequence[int]) -> None:
+        super().__init__(url, pids)
+        self._shards = int(self.backend.layout.shards)
+        self._tags = [f"{{{shard_tag(shard, self._shards)}}}" for shard in range(self._shards)]
 
     def _put(self, number: int) -> ops.Put:
-        return ops.Put("q", f"j{number}{{{shard_tag(self._shard(number), self._shards)}}}", "K", DATA)
+        return ops.Put("q", f"j{number}{self._tags[self._shard(number)]}", "K", DATA)
 
     def _shard(self, number: int) -> int:
         return number % self._shards
@@ -196,7 +193,7 @@ class ShardedHundreds(Hundreds, Sharded):
     """Performs jobs on a deployment, a hundred in each call of the client, shard after shard."""
 
     def _job(self, number: int, shard: int) -> ops.Put:
-        return ops.Put("q", f"j{number}{{{shard_tag(shard, self._shards)}}}", "K", DATA)
+        return ops.Put("q", f"j{number}{self._tags[shard]}", "K", DATA)
 
     def _pop(self, shard: int) -> Sequence[Any]:
         return self.backend.execute_calls([Call(shard, ops.Pop("q", "w", HUNDRED))])[0]  # type: ignore[no-any-return]
