@@ -97,7 +97,7 @@ def configure(store: Store, config: dict[str, int]) -> None:
 
 def keep_events(store: Store, most: int) -> None:
     """Set how many events are kept."""
-    store.events = deque(store.events, most)
+    store.events = type(store.events)(store.events, most)
 
 
 def events_after(store: Store, after: int, count: int) -> tuple[Event, ...]:
