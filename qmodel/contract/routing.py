@@ -268,7 +268,7 @@ class Layout(NamedTuple):
         return slot(name) * self.shards // SLOTS
 
     def plain_home(self, op: Operation) -> int | None:
-        """Find the shard of an operation that gives only one name, which no refusal can depend on; otherwise None."""
+        """Find the shard of an operation that gives one name only; else None. The arguments need no check before."""
         only = None if op.named or self.single else _ONLY.get(op.spec.name)
         name = None if only is None else getattr(op, only)
         return self.home(name) if type(name) is str and name.isascii() else None

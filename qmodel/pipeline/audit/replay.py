@@ -83,8 +83,8 @@ class Difference(NamedTuple):
 
 
 class Counted(deque[Told]):
-    """The events of an audited store: only how many there are. No step reads them, and to free those that the server
-    no longer keeps, which are in no cache any more, would take a twentieth of the time of an audit.
+    """The events of an audited store: only how many there are. No step reads them. To free old events would take a
+    twentieth of the time of an audit, because they have left the processor's caches.
 
     >>> events = Counted([], 2)
     >>> events.append((5, "paused", "emails", ""))
