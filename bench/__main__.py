@@ -37,6 +37,7 @@ NAMES = (
     "worst",
     "shards",
     "nodes",
+    "nodes-instructions",
     "million",
 )
 

@@ -68,7 +68,6 @@ _NUMBERS = itertools.count()
 class Counted(NamedTuple):
     """A server that runs under callgrind."""
 
-    server: Server
     folder: Path
     pid: int
 
@@ -77,25 +76,31 @@ class Counted(NamedTuple):
         ask = ["vgdb", f"--vgdb-prefix={self.folder}/vgdb", f"--pid={self.pid}", "dump"]
         subprocess.run(ask, check=True, capture_output=True)
         found = 0
-        for path in self.folder.glob("callgrind.out.*"):
+        for path in self.folder.glob(f"callgrind.{self.pid}.*"):
             with path.open() as file:
                 found += sum(int(line.split()[1]) for line in file if line.startswith("totals:"))
             path.unlink()
         return found
 
 
+def under_callgrind(program: str, folder: Path) -> str:
+    """Write a program that runs a server under callgrind; `Counted` counts in the same folder."""
+    wrapper = folder / "server"
+    wrapper.write_text(
+        f"#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.%p"
+        f' --vgdb-prefix={folder}/vgdb {program} "$@"\n'
+    )
+    wrapper.chmod(0o700)
+    return str(wrapper)
+
+
 @contextmanager
-def counted(candidate: Candidate) -> Iterator[Counted]:
+def counted(candidate: Candidate) -> Iterator[tuple[Server, Counted]]:
     """Start a server under callgrind."""
     with tempfile.TemporaryDirectory(prefix="qmodel-") as name:
-        folder, wrapper = Path(name), Path(name, "server")
-        wrapper.write_text(
-            f"#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.out"
-            f' --vgdb-prefix={folder}/vgdb {candidate.program} "$@"\n'
-        )
-        wrapper.chmod(0o700)
-        with running(candidate._replace(program=str(wrapper))) as server, server.client() as client:
-            yield Counted(server, folder, int(client.info("server")["process_id"]))
+        program = under_callgrind(candidate.program, Path(name))
+        with running(candidate._replace(program=program)) as server, server.client() as client:
+            yield server, Counted(Path(name), int(client.info("server")["process_id"]))
 
 
 def per_job(server: Counted, way: Way) -> Stages:
@@ -267,18 +272,18 @@ def run(options: Options) -> Report:
         raise SystemExit("bench instructions needs valgrind (apt install valgrind)")
     tables, verdicts, versions = [], [], []
     for candidate in candidates(options.server):
-        with counted(candidate) as server:
-            said = server.server.client().info("server")
+        with counted(candidate) as (server, counter):
+            said = server.client().info("server")
             kind = "Valkey" if "valkey_version" in said else "Redis"
             version = f"{kind} {said.get('valkey_version', said['redis_version'])}"
-            Caller(server.server.url).load()
+            Caller(server.url).load()
             found: dict[str, Stages] = {}
             table = Table(
                 f"Thousands of instructions of {version} a job",
                 ["", "put", "pop", "complete", "all", "times the floor", "times a plain job"],
             )
-            for name, made in ways(server.server.url, options.quick).items():
-                found[name] = stages = per_job(server, made())
+            for name, made in ways(server.url, options.quick).items():
+                found[name] = stages = per_job(counter, made())
                 batch = ", batches" if "batches" in name else ""
                 floor, plain = found[f"floor{batch or ', one a call'}"], found.get("batches" if batch else "one a call")
                 beside = f"{stages.total / plain.total:.2f}" if plain else ""

@@ -20,30 +20,13 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from redis.connection import Connection
+from typing import NamedTuple
 
 from bench import Options
 from bench.machine import candidates
+from bench.nodes_ways import JOBS, SHARDS, Hundreds, Sharded, ShardedHundreds, Together, Way, version_of
 from bench.report import Report, Table, Verdict, median, ratio
-from qmodel.backends.redis.common import encoded
-from qmodel.backends.redis.connect import connect
-from qmodel.contract import operations as ops
-from qmodel.contract.operations import Operation
-from qmodel.contract.routing import shard_tag
-from qmodel.model.deployment.plans import Call, destination
-from qmodel.wire.codec import decode
 from tests.clusters import MASTERS, Cluster, Node
-
-AT_ONCE, FEWER = 1600, 200
-"""Calls on their way to a node; and to each of several nodes at the same time."""
-
-HUNDRED, STOCK = 100, 12
-DATA = '{"i": 1}'
-SHARDS = (4, 16, 64)
-JOBS = 19_200
-"""Jobs of a run: a hundred for each shard and more."""
 
 
 class Cost(NamedTuple):
@@ -58,150 +41,6 @@ class Cost(NamedTuple):
         return sum(self.servers)
 
 
-class Way:
-    """Performs jobs in one namespace, a call for each step."""
-
-    nodes = 1
-    at_once = AT_ONCE
-
-    def __init__(self, url: str, pids: Sequence[int]) -> None:
-        self.backend: Any = connect(url)
-        self._pids = pids
-        self._begun = 0
-        self._lines: dict[int, Connection] = {}
-
-    def stock(self) -> None:
-        """Leave waiting and running jobs in each shard: creating a key and deleting it again costs more than a call."""
-        numbers = range(-STOCK * self._shards, 0)
-        self._execute([(self._at(op), op) for op in [self._put(number) for number in numbers]])
-        self._execute([(shard, ops.Pop("q", "w")) for shard in range(self._shards)])
-
-    @property
-    def _shards(self) -> int:
-        return 1
-
-    def run(self, jobs: int) -> Cost:
-        """Put, pop and complete so many jobs."""
-        before, began = [_cpu_us(pid) for pid in self._pids], time.process_time()
-        size = self.at_once * self.nodes
-        for _ in range(0, jobs, size):
-            self._begun += size
-            self._batch(range(self._begun - size, self._begun))
-        client = (time.process_time() - began) * 1e6 / jobs
-        return Cost(tuple((_cpu_us(pid) - cpu) / jobs for pid, cpu in zip(self._pids, before, strict=True)), client)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self.backend.close()
-        for line in self._lines.values():
-            line.disconnect()
-
-    def _batch(self, numbers: range) -> None:
-        self._execute([(self._at(op), op) for op in [self._put(number) for number in numbers]])
-        found = self._execute([(self._shard(number), ops.Pop("q", "w")) for number in numbers])
-        done = [ops.Complete(job.jid, job.token) for (job,) in found]
-        self._execute([(self._at(op), op) for op in done])
-
-    def _put(self, number: int) -> ops.Put:
-        return ops.Put("q", f"j{number}", "K", DATA)
-
-    def _shard(self, number: int) -> int:
-        return 0
-
-    def _at(self, op: Operation) -> int:
-        return 0
-
-    def _backend(self, shard: int) -> Any:
-        return self.backend
-
-    def _execute(self, calls: list[tuple[int, Operation]]) -> list[Any]:
-        """Send calls, one round trip to each node, one node after the other; give their replies, sorted by node."""
-        found: list[Any] = []
-        for port, some in self._by_node(calls).items():
-            self._send(port, some)
-            found += self._replies(port, some)
-        return found
-
-    def _by_node(self, calls: list[tuple[int, Operation]]) -> dict[int, list[tuple[int, Operation]]]:
-        by_node: dict[int, list[tuple[int, Operation]]] = {}
-        for shard, op in sorted(calls, key=lambda call: call[0]):  # shard after shard, as the backend sends them
-            by_node.setdefault(self._backend(shard).at["port"], []).append((shard, op))
-        return by_node
-
-    def _send(self, port: int, calls: list[tuple[int, Operation]]) -> None:
-        line = self._lines.setdefault(port, Connection(port=port))
-        packed = [self._backend(shard)._dialect.pack(type(op), encoded(op, None, True)) for shard, op in calls]
-        line.send_packed_command((b"".join(packed),))
-
-    def _replies(self, port: int, calls: list[tuple[int, Operation]]) -> list[Any]:
-        return [decode(op, self._lines[port].read_response(disable_decoding=True)) for _, op in calls]
-
-
-class Sharded(Way):
-    """Performs jobs on a deployment, a call for each step. A worker pops from a shard that it names, as here."""
-
-    nodes = MASTERS
-
-    @property
-    def _shards(self) -> int:
-        return int(self.backend.layout.shards)
-
-    def _put(self, number: int) -> ops.Put:
-        return ops.Put("q", f"j{number}{{{shard_tag(self._shard(number), self._shards)}}}", "K", DATA)
-
-    def _shard(self, number: int) -> int:
-        return number % self._shards
-
-    def _at(self, op: Operation) -> int:
-        found = destination(self.backend.layout, op)
-        assert type(found) is int
-        return found
-
-    def _backend(self, shard: int) -> Any:
-        return self.backend.shards[shard]
-
-
-class Together(Sharded):
-    """Performs jobs on a deployment, a call for each step, with calls on their way to all nodes at the same time."""
-
-    at_once = FEWER
-
-    def _execute(self, calls: list[tuple[int, Operation]]) -> list[Any]:
-        by_node = self._by_node(calls)
-        for port, some in by_node.items():
-            self._send(port, some)
-        return [reply for port, some in by_node.items() for reply in self._replies(port, some)]
-
-
-class Hundreds(Way):
-    """Performs jobs in one namespace, a hundred in each call of the client; all calls for a shard come together."""
-
-    at_once = JOBS // MASTERS
-
-    def _batch(self, numbers: range) -> None:
-        for first in range(0, len(numbers), HUNDRED):
-            shard = first * self._shards // len(numbers)
-            self.backend.execute(ops.PutMany(tuple(self._job(number, shard) for number in numbers[first:][:HUNDRED])))
-            jobs = self._pop(shard)
-            self.backend.execute(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in jobs)))
-
-    def _job(self, number: int, shard: int) -> ops.Put:
-        return self._put(number)
-
-    def _pop(self, shard: int) -> Sequence[Any]:
-        return self.backend.execute(ops.Pop("q", "w", HUNDRED))  # type: ignore[no-any-return]
-
-
-class ShardedHundreds(Hundreds, Sharded):
-    """Performs jobs on a deployment, a hundred in each call of the client, shard after shard."""
-
-    def _job(self, number: int, shard: int) -> ops.Put:
-        return ops.Put("q", f"j{number}{{{shard_tag(shard, self._shards)}}}", "K", DATA)
-
-    def _pop(self, shard: int) -> Sequence[Any]:
-        return self.backend.execute_calls([Call(shard, ops.Pop("q", "w", HUNDRED))])[0]  # type: ignore[no-any-return]
-
-
 def run(options: Options) -> Report:
     """Measure on each requested server."""
     tables, verdicts, versions = [], [], []
@@ -214,10 +53,10 @@ def run(options: Options) -> Report:
             nodes = Cluster(candidate.program, folder, replicas=0)
             stack.callback(nodes.stop)
             nodes.start()
-            version = _version(plain)
+            version = version_of(plain)
             versions.append(version)
             for title, alone, sharded in MODES:
-                found = _measured(_ways(plain, nodes, alone, sharded), options)
+                found = _measured(plain, nodes, _ways(plain, nodes, alone, sharded), options)
                 tables.append(_table(f"{version}, {title}", found))
                 verdicts += _verdicts(f"{version}, {title}", found)
     method = " ".join(str(__doc__).split())
@@ -232,26 +71,28 @@ PLAIN, ONE = "one plain server", "one shard on the cluster"
 AT_THE_SAME_TIME = f"{SHARDS[-1]} shards, all nodes at once"
 
 
-def _version(node: Node) -> str:
-    said: Any = node.client.info("server")
-    return f"Valkey {said['valkey_version']}" if "valkey_version" in said else f"Redis {said['redis_version']}"
-
-
 def _ways(plain: Node, nodes: Cluster, alone: type[Way], sharded: type[Way]) -> dict[str, Way]:
-    pid, *pids = [node.process.pid for node in (plain, *nodes.nodes) if node.process is not None]
     name = alone.__name__.lower()
     ways = {
-        PLAIN: alone(f"redis://{plain.address}/0?prefix=%7B{name}%7D:", [pid]),
-        ONE: alone(nodes.url(f"{{{name}}}:"), pids),
+        PLAIN: alone(f"redis://{plain.address}/0?prefix=%7B{name}%7D:"),
+        ONE: alone(nodes.url(f"{{{name}}}:")),
     }
     for shards in SHARDS:
-        ways[f"{shards} shards"] = sharded(nodes.deployment(f"{name}{shards}", f"shards={shards}"), pids)
+        ways[f"{shards} shards"] = sharded(nodes.deployment(f"{name}{shards}", f"shards={shards}"))
     if sharded is Sharded:
-        ways[AT_THE_SAME_TIME] = Together(nodes.deployment("together", f"shards={SHARDS[-1]}"), pids)
+        ways[AT_THE_SAME_TIME] = Together(nodes.deployment("together", f"shards={SHARDS[-1]}"))
     return ways
 
 
-def _measured(ways: dict[str, Way], options: Options) -> dict[str, list[Cost]]:
+def _cost(way: Way, nodes: Sequence[Node], jobs: int) -> Cost:
+    pids = [node.process.pid for node in nodes if node.process is not None]
+    before, began = [_cpu_us(pid) for pid in pids], time.process_time()
+    way.run(jobs)
+    client = (time.process_time() - began) * 1e6 / jobs
+    return Cost(tuple((_cpu_us(pid) - cpu) / jobs for pid, cpu in zip(pids, before, strict=True)), client)
+
+
+def _measured(plain: Node, nodes: Cluster, ways: dict[str, Way], options: Options) -> dict[str, list[Cost]]:
     jobs = JOBS // (4 if options.quick else 1)
     found: dict[str, list[Cost]] = {name: [] for name in ways}
     for way in ways.values():
@@ -259,7 +100,7 @@ def _measured(ways: dict[str, Way], options: Options) -> dict[str, list[Cost]]:
         way.run(way.at_once * MASTERS)
     for _ in range(options.runs):
         for name, way in ways.items():
-            found[name].append(way.run(jobs))
+            found[name].append(_cost(way, [plain] if name == PLAIN else nodes.nodes, jobs))
     for way in ways.values():
         way.close()
     return found

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,10 +119,17 @@ class Move(NamedTuple):
 class Cluster:
     """Masters with a replica each, whose data are on disk; or masters alone, without any file."""
 
-    def __init__(self, program: str, folder: Path, timeout_ms: int = TIMEOUT_MS, replicas: int = MASTERS) -> None:
+    def __init__(
+        self,
+        program: str,
+        folder: Path,
+        timeout_ms: int = TIMEOUT_MS,
+        replicas: int = MASTERS,
+        options: Sequence[str] = (),
+    ) -> None:
         own = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(timeout_ms))
         data = ("--appendonly", "yes" if replicas else "no", "--save", "", "--repl-diskless-sync-delay", "0")
-        self.nodes = [Node(program, folder, *own, *data) for _ in range(MASTERS + replicas)]
+        self.nodes = [Node(program, folder, *own, *data, *options) for _ in range(MASTERS + replicas)]
 
     def start(self) -> None:
         """Start the nodes, and wait until all of them serve."""

@@ -62,6 +62,7 @@ IN_LUA_ALONE = {
     "epochs.remember": "the owner of a store of the model knows when it may have lost the end of its log",
     "history.quote": "a history is one text here, and a log may hold a line end",
     "jobs.seen_at": "the model asks lifecycle.py",
+    "journal.is_on": "the model's options are a dictionary",
     "idempotency.enter": "a plain operation remembers its reply by itself",
     "idempotency.is_new": "a plain operation remembers its reply by itself",
     "idempotency.make_room": "a plain operation remembers its reply by itself",

@@ -211,7 +211,11 @@ _REQUIRED = {
 _PLAIN = frozenset(("jid", "id", "unique", "ordered", "klass", "subject"))
 """The arguments that are one name each, without a rule of their own."""
 
-_ONLY = {name: required[0] for name, required in _REQUIRED.items() if len(required) == 1 and required[0] in _PLAIN}
+_ONLY = {
+    name: required[0]
+    for name, required in _REQUIRED.items()
+    if len(required) == 1 and required[0] in _PLAIN and not ROUTES[name].makes
+}
 """The only name that every call of an operation gives."""
 
 
@@ -222,7 +226,9 @@ def tag(name: str) -> str:
     ('cust-1', 'order-7', 'order-7')
     """
     found = _BRACES.search(name, 0, LONGEST)
-    return found[1] if found else _DEAD.sub("", name)[:LONGEST]
+    if found:
+        return found[1]
+    return (_DEAD.sub("", name) if "-dead-" in name else name)[:LONGEST]
 
 
 def slot(name: str) -> int:
@@ -231,12 +237,7 @@ def slot(name: str) -> int:
     >>> slot("order-7{cust-1}") == slot("cust-1"), slot("123456789")
     (True, 12739)
     """
-    return _slot_of_tag(tag(name))
-
-
-@lru_cache(maxsize=4096)
-def _slot_of_tag(text: str) -> int:
-    return crc_hqx(text.encode(), 0) % SLOTS
+    return crc_hqx(tag(name).encode(), 0) % SLOTS
 
 
 @lru_cache(maxsize=4096)
@@ -265,6 +266,12 @@ class Layout(NamedTuple):
     def home(self, name: str) -> int:
         """Find the shard of a name."""
         return slot(name) * self.shards // SLOTS
+
+    def plain_home(self, op: Operation) -> int | None:
+        """Find the shard of an operation that gives one name only; else None. The arguments need no check before."""
+        only = None if op.named or self.single else _ONLY.get(op.spec.name)
+        name = None if only is None else getattr(op, only)
+        return self.home(name) if type(name) is str and name.isascii() else None
 
     def is_split(self, throttle: str) -> bool:
         """Say whether a throttle lies in all shards: its limits are divided, but for those of a family."""
@@ -299,11 +306,11 @@ class Layout(NamedTuple):
         """Find the shard that executes an operation; or what happens with one that names none, or a refusal."""
         route = ROUTES[op.spec.name]
         first: str | None = None
-        home = 0
+        common, home = "", 0
         for name in self.names(op):
             if first is None:
-                first, home = name, self.home(name)
-            elif self.home(name) != home:
+                first, common, home = name, tag(name), self.home(name)
+            elif tag(name) != common and self.home(name) != home:
                 if self.relay and type(op) is Put and op.depends and type(self.route(alone(op))) is int:
                     return "relay"
                 facts = first, str(home), name, str(self.home(name))

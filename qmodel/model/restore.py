@@ -37,15 +37,14 @@ from qmodel.model.state.records import (
     Unique,
     Worker,
 )
-from qmodel.model.state.store import Store
+from qmodel.model.state.store import Store, configure
 
 SAME = ("seq", "epoch", "journaled", "workers_passed")
-"""The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
+"""The parts of a snapshot that are equal in the store. LISTS become sorted lists."""
 
 QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses", "turns"))
 """The fields of a queue that are equal in its record, or a sorted list of it."""
 
-DICTIONARIES = ("config", "tracked")
 LISTS = ("crons", "completed", "failed", "keeping")
 
 
@@ -54,11 +53,10 @@ def store(of: Snapshot) -> Store:
     made = Store()
     for name in SAME:
         setattr(made, name, getattr(of, name))
-    for name in DICTIONARIES:
-        setattr(made, name, _by_value(getattr(of, name)))
     for name in LISTS:
         setattr(made, name, Ordered(getattr(of, name)))
-    made.settings = made.settings | of.config
+    made.tracked = _by_value(of.tracked)
+    configure(made, _by_value(of.config))
     made.events = deque([(0, "")] * of.events, value(made, "max-events"))
     made.epochs = list(of.epochs) or [(0, of.epoch)]
     made.recorded = deque(maxlen=value(made, "max-journal"))

@@ -60,6 +60,27 @@ def test_a_deployment_of_one_shard_is_the_model() -> None:
     assert compared > 4000
 
 
+def test_an_operation_with_one_plain_name_goes_where_the_whole_rule_sends_it() -> None:
+    layout, plain = Layout(8), set()
+    for history in bulk(60):
+        for _, op in history:
+            home = layout.plain_home(op)
+            if home is not None:
+                plain.add(op.spec.name)
+            if home is not None and engine.fault(op) is None:
+                assert home == layout.route(op), op
+    assert plain >= {"put", "complete", "fail", "heartbeat", "get", "unique_get", "metadata_get"}
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 1000, "\ud800", "\u00e9" * 500, 7, None, ("a",), b"a"])
+@pytest.mark.parametrize("op", [ops.Get("a"), ops.Put("q", "a", "K", "{}"), ops.Complete("a", 1), ops.UniqueGet("a")])
+def test_a_deployment_refuses_a_bad_name_as_one_namespace_does(op: Any, name: Any) -> None:
+    argument = "unique" if type(op) is ops.UniqueGet else "jid"
+    wrong = replace(op, **{argument: name})
+    refused = deployments.step(Deployment(Layout(4)), 10**12, wrong)
+    assert refused == engine.step(Store(), 10**12, wrong) == Refusal("BAD_ARGUMENT", (op.spec.name, argument))
+
+
 # ---- random histories
 
 

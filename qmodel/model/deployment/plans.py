@@ -58,6 +58,9 @@ class Turns:
 
 def destination(layout: Layout, op: Any) -> int | Otherwise | Refusal:
     """Find the shard that executes the whole of an operation; otherwise what happens with it, or a refusal."""
+    home = layout.plain_home(op) if type(op) is not CompleteAndPop else None
+    if home is not None:  # that shard checks the arguments
+        return home
     bad = engine.fault(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))

@@ -307,7 +307,8 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
-        budget.spend(store, budget.ALONE if own else 0)
+        if own:
+            budget.spend(store, budget.ALONE)
         fit = _fitting(store, found, bool(taken) or closed > 0)
         before = left
         for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:

@@ -56,6 +56,9 @@ SEARCHED = 1024
 INLINE = 1024
 """Data up to this size cost nothing: Lua keeps them within the record."""
 
+SHORT = INLINE // 4
+"""So many characters are never more than INLINE bytes."""
+
 STAGES = 4 * WIDTH
 """Four stages in a history, as it is stored."""
 
@@ -106,6 +109,8 @@ def size(text: str) -> int:
 
 def _apart(text: str) -> int:
     """The bytes of data that are not kept within the record."""
+    if len(text) <= SHORT:
+        return 0
     bytes_ = size(text)
     return bytes_ if bytes_ > INLINE else 0
 
@@ -125,7 +130,9 @@ def of_texts(job: Job) -> int:
 
 def moving(job: Job) -> int:
     """The units for moving a job from one state to another."""
-    units = 2 + _of_history(job) + len(job.tags) // FEW_TAGS + of_texts(job)
+    units = 2 + len(job.tags) // FEW_TAGS + of_texts(job)
+    if len(job.history) >= STAGES:
+        units += _of_history(job)
     if not job.options:
         return units
     named = job.options.get("throttles")
@@ -134,8 +141,10 @@ def moving(job: Job) -> int:
 
 def weight(job: Job) -> int:
     """The units for showing or deleting a job."""
-    edges = len(job.dependencies) + len(job.dependents)
-    return moving(job) + len(job.tags) + edges + _apart(job.data) // BLOCK
+    units = moving(job) + _apart(job.data) // BLOCK
+    if job.tags or job.dependencies or job.dependents:
+        units += len(job.tags) + len(job.dependencies) + len(job.dependents)
+    return units
 
 
 def searching(job: Job) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmodel.contract.refusals import refuse
-from qmodel.contract.settings import DEFAULTS, OPTIONS, Option, meant_by
-from qmodel.model.state.store import Store
+from qmodel.contract.settings import OPTIONS, Option, meant_by
+from qmodel.model.state.store import Store, configure
 
 
 def option(name: str) -> Option:
@@ -34,11 +34,9 @@ def is_fair(store: Store, queue: str) -> bool:
 
 def assign(store: Store, name: str, to: int) -> None:
     """Set an option."""
-    store.config[name] = to
-    store.settings = DEFAULTS | store.config
+    configure(store, store.config | {name: to})
 
 
 def clear(store: Store, name: str, _: int) -> None:
     """Reset an option to its default."""
-    store.config.pop(name, None)
-    store.settings = DEFAULTS | store.config
+    configure(store, {other: value for other, value in store.config.items() if other != name})

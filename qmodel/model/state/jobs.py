@@ -162,10 +162,14 @@ def place(store: Store, job: Job, state: str) -> None:
 
 def remove(store: Store, job: Job) -> None:
     """Delete a job and everything that refers to it."""
-    state_index.leave(store, job)
-    ttl.leave(store, job)
-    tags.drop(store, job)
-    results.forget(store, job)
+    if job.options:
+        state_index.leave(store, job)
+        ttl.leave(store, job)
+        results.forget(store, job)
+    else:
+        state_index.PLAIN[job.state][1](store, job)
+    if job.tags:
+        tags.drop(store, job)
     del store.jobs[job.jid]
 
 

@@ -29,11 +29,6 @@ from qmodel.model.state.store import Store
 from qmodel.wire import as_json, codec
 
 
-def is_on(store: Store) -> bool:
-    """Whether operations are recorded."""
-    return store.settings["journal"] == 1
-
-
 def record(store: Store, now: int, op: Operation, outcome: Any) -> None:
     """Append an operation and its outcome."""
     store.journaled += 1

@@ -96,7 +96,7 @@ def rank(job: Job) -> tuple[int, int, int, str]:
 def push(store: Store, job: Job) -> None:
     """Make a job ready, and wake a worker for it."""
     queue = store.queues.get(job.queue) or _made(store, job.queue)
-    if job.options or store.config:
+    if job.options or store.fair:
         _take_turn(store, queue, job)
     queue.ready.add(rank(job) if job.options else (job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:

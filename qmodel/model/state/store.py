@@ -38,11 +38,10 @@ class Store:
 
     __slots__ = (
         "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
-        "events", "failed", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata", "queues",
-        "recorded",
-        "request_states", "requested", "requests", "results", "room", "schedules", "seq", "settings", "subscriptions",
-        "tags", "throttles",
-        "tracked", "unique_ends", "uniques", "workers", "workers_passed",
+        "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata",
+        "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules", "seq",
+        "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
+        "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,6 +72,7 @@ class Store:
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
         self.settings = DEFAULTS.copy()  # all options, defaults included
+        self.fair = False  # whether any queue is
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Position] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}
@@ -88,9 +88,16 @@ def emit(store: Store, *told: *Told) -> int:
     return seq
 
 
+def configure(store: Store, config: dict[str, int]) -> None:
+    """Set which options have values of their own."""
+    store.config = config
+    store.settings = DEFAULTS | config
+    store.fair = any(value for name, value in config.items() if name.partition("-")[0] == "fair")
+
+
 def keep_events(store: Store, most: int) -> None:
     """Set how many events are kept."""
-    store.events = deque(store.events, most)
+    store.events = type(store.events)(store.events, most)
 
 
 def events_after(store: Store, after: int, count: int) -> tuple[Event, ...]:

@@ -50,7 +50,9 @@ def assign(store: Store, job: Job, tags: Iterable[str]) -> None:
 
 def fact(job: Job, given: Iterable[str] | None) -> tuple[str, ...]:
     """Give the tags of a job that is put, for the event: those that the put says, or else those that it had."""
-    wanted = dict.fromkeys((job.tags or ()) if given is None else given)
+    if given is None and not job.tags:
+        return ()
+    wanted = dict.fromkeys(job.tags if given is None else given)
     return (BETWEEN_TAGS.join(wanted),) if wanted else ()
 
 
