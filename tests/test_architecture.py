@@ -64,6 +64,7 @@ LONG_FUNCTIONS = {
     "qmodel/model/state/store.py:__init__": "a part of the store a line",
     "backends/redis/raw_keys.py:snapshot": "a part of the snapshot a line",
     "backends/redis/raw_keys.py:job": "a field a line",
+    "backends/redis/raw_keys.py:queue": "a part of the queue a line",
     "backends/embedded/keyspace.py:bind": "one closure for each way to reply",
     "qmodel/dialects/qless/jobs.py:put": "an option of qless's put a line",
     "lua/dialects/qless_jobs.lua:add_options": "an option of qless's put a line",

@@ -798,7 +798,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
       if last >= at + 3 then arguments.named(operation, catalogue.operations.request_open, op, args, at + 3, last) end
       return op
     end,
@@ -808,6 +808,9 @@ catalogue.operations = {
       limit = kinds[18],
       priority = kinds[4],
       request = kinds[16],
+      deadline_ms = kinds[10],
+      fail_fast = kinds[9],
+      lease_ms = kinds[10],
     },
   },
   request_add = {
@@ -824,6 +827,22 @@ catalogue.operations = {
     arguments = {
       id = kinds[33],
       jobs = kinds[17],
+      request = kinds[16],
+    },
+  },
+  request_touch = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[33], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_touch, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[33],
       request = kinds[16],
     },
   },
@@ -853,7 +872,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
       arguments.named(operation, catalogue.operations.request_put, op, args, at + 3, last)
       return op
     end,
@@ -864,6 +883,8 @@ catalogue.operations = {
       jobs = kinds[17],
       priority = kinds[4],
       request = kinds[16],
+      deadline_ms = kinds[10],
+      fail_fast = kinds[9],
     },
   },
   request_get = {

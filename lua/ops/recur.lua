@@ -249,9 +249,10 @@ end
 
 -- ---- runs
 
--- Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
--- retention.
+-- Make the due runs of a queue. First, end due requests, fail jobs past their time to live, and delete ended jobs past
+-- their own retention.
 function recur.fire(now, op)
+  request_cancellation.end_due(now, op.queue)
   failure.retire_due(now, catalogue.most)
   failure.expire_due(now, op.queue, catalogue.most)
   return runs.fire_due(now, op.queue, op.count, op.qless)

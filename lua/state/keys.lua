@@ -29,9 +29,10 @@
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><19 blanks><jid>
 --   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
+--   <p>q:<queue>-ends            zset: requests that may end by themselves; score when something is to be done
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
 --   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; then, if there are any,
---                                when the first run of a recurring job is due, when a job may expire, and when a pop
+--                                when the first run of a recurring job is due, when a job may expire or a request is due, and when a pop
 --                                must check a throttle (state/queues.lua)
 --   <p>q:<queue>-pauses          hash: reason -> until, for each pause (state/pauses.lua)
 --   <p>q:<queue>-gates           zset: throttles with parked or admitted jobs, score when a pop checks (state/parked.lua)

@@ -13,8 +13,8 @@ from typing import Any, Final, Unpack
 
 from qmodel import runtime
 from qmodel.client.convert import Duration, edges_of, encode_data, exact_instant, instant, milliseconds, names_of
-from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
-from qmodel.contract.operations import Publish, Put, Recur, Subscribe
+from qmodel.client.options import PutOptions, RecurOptions, RequestOptions, SubRequestOptions, SubscribeOptions
+from qmodel.contract.operations import Publish, Put, Recur, RequestOpen, Subscribe
 from qmodel.errors import hint
 
 Conversion = tuple[str, Callable[[Any], Any]]
@@ -87,6 +87,9 @@ RECUR: Final[Mapping[str, Conversion]] = {
 }
 """The options of a recurring job, without its id, data, interval and expression."""
 
+REQUEST: Final[Mapping[str, Conversion]] = {**_unchanged("fail_fast"), **_durations("deadline", "lease")}
+"""The options of a request."""
+
 OPTION_OF: Final[Mapping[str, str]] = {argument: option for option, (argument, _) in PUT.items()}
 """The option of a put for each argument of the catalogue."""
 
@@ -96,6 +99,7 @@ _TAKES: Final[Mapping[str, Iterable[str]]] = {
     "recur": RecurOptions.__annotations__,
     "Request.add": SubRequestOptions.__annotations__,
     "add": SubscribeOptions.__annotations__,
+    "request": RequestOptions.__annotations__,
 }
 """The option names of each method."""
 
@@ -130,6 +134,11 @@ def new_sub_request(id: str, queue: str, klass: str, data: object = None, **opti
     arguments = _arguments("Request.add", SUB_REQUEST, options)
     jid = f"{id}:{_random_jid() if name is None else name}"
     return Put(queue, jid, klass, encode_data(data, text), **arguments)
+
+
+def request_open(id: str, queue: str, limit: int, priority: int, options: RequestOptions) -> RequestOpen:
+    """Build the operation that opens a request. See `Requests.open`."""
+    return RequestOpen(id, queue, limit, priority, **_arguments("request", REQUEST, options))
 
 
 def new_recurring(queue: str, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> Recur:

@@ -160,6 +160,21 @@ class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyO
     """The job's data as text that is stored as it is, instead of `data`, which is stored as JSON."""
 
 
+class RequestOptions(TypedDict, total=False):
+    """Options of a request: how it ends by itself."""
+
+    deadline: Duration | None
+    """How long after its opening it must have ended; then it is canceled. Default: no deadline."""
+
+    fail_fast: bool
+    """Cancel the sub-requests that have not begun as soon as one fails."""
+
+    lease: Duration | None
+    """How long its producer may be silent while it is open; then it is closed. Opening it again, adding to it and
+    `touch` renew the lease. Default: it stays open.
+    """
+
+
 class PutOptions(MoveOptions, total=False):
     """Options of `Queue.put` and `Queue.new`."""
 

@@ -509,7 +509,8 @@ class Message(NamedTuple):
 
 class Request(NamedTuple):
     """A request: how many of its sub-requests wait, run, and ended with each outcome. Times are milliseconds; 0 means
-    never.
+    never. The reason says why it was closed or canceled: `canceled` by a call, `deadline`, `failed` (a sub-request,
+    with `fail_fast`), or `lapsed` (the lease of an open request).
     """
 
     id: str
@@ -525,6 +526,10 @@ class Request(NamedTuple):
     canceled: int
     opened_at: int
     ended_at: int
+    deadline_at: int = 0
+    open_until: int = 0
+    fail_fast: bool = False
+    reason: str = ""
 
 
 class Drained(NamedTuple):

@@ -42,7 +42,12 @@ from qmodel.model.state.store import Store
 SAME = ("seq", "epoch", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. DICTIONARIES and LISTS are converted."""
 
-QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses", "turns"))
+OLDER_REQUEST = {
+    "reached": None, "deadline_at": 0, "lease_ms": 0, "open_until": 0, "fail_fast": False, "reason": "", "ending": False
+}  # fmt: skip
+"""The fields that the record of a request of an older version may not have."""
+
+QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("ends", "parked", "pauses", "turns"))
 """The fields of a queue that are equal in its record, or a sorted list of it."""
 
 DICTIONARIES = ("config", "tracked")
@@ -124,6 +129,7 @@ def _queue(record: Record) -> Queue:
         found = record[name]
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
+    made.ends = dict(record.get("ends", {}))  # older ones have none
     made.parked = {name: _parked(one) for name, one in record["gates"].items()}
     made.turns = {priority: _turns(one) for priority, one in record.get("turns", {}).items()}  # older ones have none
     return made
@@ -149,7 +155,7 @@ def _concurrency_key(record: Record) -> ConcurrencyKey:
 
 
 def _request(id: str, record: Record) -> Request:
-    made: Request = _with(Request(id, "", 0, 0, 0), {"reached": None, **record}, REQUEST)  # older ones have none
+    made: Request = _with(Request(id, "", 0, 0, 0), {**OLDER_REQUEST, **record}, REQUEST)
     made.unfinished, made.ended = dict.fromkeys(record["unfinished"]), dict.fromkeys(record["ended"])
     return made
 

@@ -36,7 +36,7 @@ JOB = (
 
 QUEUE = (
     "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
-    "gates", "turns",
+    "gates", "turns", "ends",
 )  # fmt: skip
 """The fields of a queue's record.
 
@@ -44,7 +44,8 @@ QUEUE = (
 sequence, jid), the other lists hold (time, sequence, jid); the time of a stalled job is minus infinity. Jobs in
 `expires` are in another list too, and those in `recur` are recurring jobs. `gates` is throttle -> {moment, parked:
 ((priority, parked at sequence, jid), ...), let: ((priority, cost, jid), ...)}. `turns` is
-priority -> {jobs: how many jobs with a turn are in `ready`, next: {fair key: its next turn}}.
+priority -> {jobs: how many jobs with a turn are in `ready`, next: {fair key: its next turn}}. `ends` is {request: when
+the engine closes or cancels it}.
 """
 
 SCHEDULE = (
@@ -58,14 +59,15 @@ UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 """The fields of a key's record, all as in `state.records.Unique`."""
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
-    "failed", "canceled", "opened_at", "ended_at", "reached",
+    "failed", "canceled", "opened_at", "ended_at", "reached", "deadline_at", "lease_ms", "open_until", "fail_fast",
+    "reason", "ending",
 )  # fmt: skip
 """The fields of a request's record, all as in `state.records.Request`."""
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
-    "gates": {}, "turns": {},
+    "gates": {}, "turns": {}, "ends": {},
 }  # fmt: skip
 
 
@@ -234,6 +236,7 @@ def _queue(queue: Queue) -> Record:
         "throttled": tuple(queue.throttled),
         "expires": tuple(queue.expires),
         "recur": tuple(queue.recur),
+        "ends": dict(queue.ends),
         "gates": {
             name: {"moment": entry.moment, "parked": tuple(entry.parked), "let": tuple(entry.admitted)}
             for name, entry in queue.parked.items()

@@ -323,8 +323,9 @@ def _message(raw: Raw) -> replies.Message:
 
 
 def _request(raw: Raw) -> replies.Request:
-    id, queue, priority, limit, state, *counts = raw
-    return replies.Request(_str(id), _str(queue), priority, limit, _str(state), *counts)
+    id, queue, priority, limit, state, *counts, fail_fast, reason = raw
+    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, bool(fail_fast), _str(reason)
+    return replies.Request._make(facts)
 
 
 def _tally(raw: Raw) -> replies.Tally:

@@ -178,7 +178,7 @@ SHAPES = {
     "of these",
     "messages": "a list of: number, at, due_at, subject, data",
     "request": "nil, or: id, queue, priority, limit, state, total, pending, running, done, failed, canceled, "
-    "opened_at, ended_at",
+    "opened_at, ended_at, deadline_at, open_until, fail_fast (1 or 0), reason",
     "drained": "two whole numbers: canceled jobs, and jobs left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; "
     "or a list of these",

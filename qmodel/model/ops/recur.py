@@ -26,6 +26,7 @@ from qmodel.contract.replies import Page
 from qmodel.model.rules.admission import check_names
 from qmodel.model.rules.failure import expire_due, retire_due
 from qmodel.model.rules.recurrence import keep, resume, stop
+from qmodel.model.rules.request_cancellation import end_due
 from qmodel.model.rules.runs import fire_due, make, next_run
 from qmodel.model.state import queues, schedules, tags
 from qmodel.model.state.queues import NO_TIME
@@ -248,9 +249,10 @@ def recurring_unset(store: Store, now: int, op: RecurringUnset) -> tuple[replies
 
 
 def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
-    retention.
+    """Make the due runs of a queue. First, end due requests, fail jobs past their time to live, and delete ended jobs
+    past their own retention.
     """
+    end_due(store, now, op.queue)
     retire_due(store, now, MOST)
     expire_due(store, now, op.queue, MOST)
     return fire_due(store, now, op.queue, op.count, op.qless)
