@@ -373,11 +373,12 @@ class _Reader:
 
     def schedule(self, jid: str) -> Record:
         raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
-        raw.setdefault("throttles", b"")  # recurring jobs of earlier versions have none
+        for name, none in (("throttles", b""), ("fair_key", b""), ("fair_weight", b"0")):
+            raw.setdefault(name, none)  # recurring jobs of earlier versions have none
         if raw.keys() != set(SCHEDULE):
             raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
         tags, later, paused, named = raw.pop("tags"), raw.pop("later"), raw.pop("paused"), raw.pop("throttles")
-        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap")
+        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap", "fair_key")
         texts = {name: raw.pop(name).decode() for name in words}
         return {
             **texts,

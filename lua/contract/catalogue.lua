@@ -1004,6 +1004,8 @@ catalogue.operations = {
       runs = kinds[32],
       request = kinds[16],
       throttles = kinds[11],
+      fair_key = kinds[1],
+      fair_weight = kinds[13],
     },
   },
   unrecur = {
@@ -1056,6 +1058,8 @@ catalogue.operations = {
       backlog = kinds[6],
       request = kinds[16],
       throttles = kinds[11],
+      fair_key = kinds[1],
+      fair_weight = kinds[13],
     },
   },
   recur_tag = {
@@ -1310,6 +1314,8 @@ catalogue.operations = {
       since = kinds[15],
       count = kinds[18],
       request = kinds[16],
+      fair_key = kinds[1],
+      fair_weight = kinds[13],
     },
   },
   catch_up = {

@@ -1378,6 +1378,8 @@ class AsyncRecurringJob(RecurringFields):
         retries: int | None = None,
         backlog: int | None = None,
         throttles: Iterable[str] | str | None = None,
+        fair_key: str | None = None,
+        fair_weight: int | None = None,
     ) -> None:
         """Change the given fields for future runs.
 
@@ -1387,7 +1389,8 @@ class AsyncRecurringJob(RecurringFields):
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
         named = None if throttles is None else names_of(throttles)
-        op = ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog, throttles=named)
+        fixed = self.jid, queue, klass, stored, ms, priority, retries, backlog
+        op = ops.RecurUpdate(*fixed, throttles=named, fair_key=fair_key, fair_weight=fair_weight)
         await self.client.execute(op)
         await self.refresh()
 

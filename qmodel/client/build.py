@@ -78,7 +78,9 @@ SUBSCRIBE: Final[Mapping[str, Conversion]] = {
 """The options of a subscription."""
 
 RECUR: Final[Mapping[str, Conversion]] = {
-    **_unchanged("priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs"),
+    **_unchanged(
+        "priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs", "fair_key", "fair_weight"
+    ),
     **_durations("offset", "catchup"),
     "tags": ("tags", names_of),
     "throttles": ("throttles", names_of),

@@ -191,6 +191,12 @@ class SubscribeOptions(StageOptions, total=False):
     ordered: str | None
     """Concurrency key of the jobs: they start one after the other."""
 
+    fair_key: str | None
+    """Whose jobs they are, in a queue with the option `fair`: the keys that have ready jobs take turns."""
+
+    fair_weight: int | None
+    """How many turns their fair key gets where others get one, 1 to 100. Default: 1."""
+
     after: int | None
     """Also deliver the kept messages with numbers greater than this one; 0 for all."""
 
@@ -246,6 +252,12 @@ class RecurOptions(RecurrenceOptions, RunOptions, total=False):
 
     throttles: Iterable[str] | str | None
     """Names of up to 8 throttles that each claim of a run must pass."""
+
+    fair_key: str | None
+    """Whose runs they are, in a queue with the option `fair`. Default: their first throttle."""
+
+    fair_weight: int | None
+    """How many turns their fair key gets where others get one, 1 to 100. Default: 1."""
 
     interval: Duration | None
     """Time from one due run to the next. Runs are due at exact multiples of it."""

@@ -1369,6 +1369,8 @@ class RecurringJob(RecurringFields):
         retries: int | None = None,
         backlog: int | None = None,
         throttles: Iterable[str] | str | None = None,
+        fair_key: str | None = None,
+        fair_weight: int | None = None,
     ) -> None:
         """Change the given fields for future runs.
 
@@ -1378,7 +1380,8 @@ class RecurringJob(RecurringFields):
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
         named = None if throttles is None else names_of(throttles)
-        op = ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog, throttles=named)
+        fixed = self.jid, queue, klass, stored, ms, priority, retries, backlog
+        op = ops.RecurUpdate(*fixed, throttles=named, fair_key=fair_key, fair_weight=fair_weight)
         self.client.execute(op)
         self.refresh()
 

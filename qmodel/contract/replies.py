@@ -413,7 +413,8 @@ class Schedule(NamedTuple):
     """A recurring job: the properties of its runs, the number of the last one, and when the next one is due.
 
     `next_at` is 0 while it is unknown: the recurring job is paused, or waits for one of its `open` runs to end, or
-    needs more due times than those in `due_at` (`last_at` is the last of them). A bound of 0 means none.
+    needs more due times than those in `due_at` (`last_at` is the last of them). A bound of 0 means none, and so does a
+    `fair_weight` of 0.
     """
 
     jid: str
@@ -442,6 +443,8 @@ class Schedule(NamedTuple):
     open: int
     paused: bool
     throttles: tuple[str, ...] = ()
+    fair_key: str = ""
+    fair_weight: int = 0
 
 
 class Throttle(NamedTuple):

@@ -47,6 +47,9 @@ OLDER_REQUEST = {
 }  # fmt: skip
 """The fields that the record of a request of an older version may not have."""
 
+OLDER_SCHEDULE = {"fair_key": "", "fair_weight": 0}
+"""The fields that the record of a recurring job of an older version may not have."""
+
 QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("ends", "parked", "pauses", "turns"))
 """The fields of a queue that are equal in its record, or a sorted list of it."""
 
@@ -87,7 +90,9 @@ def _add_objects(made: Store, of: Snapshot) -> None:
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
     made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
-    made.schedules = {jid: _with(Schedule(jid), record, SCHEDULE) for jid, record in of.schedules.items()}
+    made.schedules = {
+        jid: _with(Schedule(jid), OLDER_SCHEDULE | record, SCHEDULE) for jid, record in of.schedules.items()
+    }
     subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
     made.subscriptions = {name: _subscription(name, record) for name, record in subscribed}
     made.workers = {name: _worker(record) for name, record in of.workers.items()}
@@ -170,7 +175,7 @@ def _subscription(name: str, record: Record) -> Subscription:
 
 def _option(name: str, text: str) -> Any:
     """Read an argument of a put from the option of a job."""
-    return text == "1" if name == "lifo" else int(text) if name.endswith("_ms") else text
+    return text == "1" if name == "lifo" else int(text) if name.endswith(("_ms", "_weight")) else text
 
 
 def _worker(record: Record) -> Worker:

@@ -51,7 +51,7 @@ the engine closes or cancels it}.
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
     "kind", "cron", "later", "last_at", "offset_ms", "start_at", "end_at", "limit", "made", "missed", "catchup_ms",
-    "overlap", "open", "paused", "since", "throttles",
+    "overlap", "open", "paused", "since", "throttles", "fair_key", "fair_weight",
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.records.Schedule`."""
 

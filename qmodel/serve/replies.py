@@ -170,7 +170,7 @@ def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
 
 
 def _schedule(found: replies.Schedule) -> Raw:
-    return [*found[:-2], 1 if found.paused else 0, found.throttles]
+    return [*found[:-4], 1 if found.paused else 0, *found[-3:]]
 
 
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:

@@ -164,7 +164,8 @@ SHAPES = {
     "tracked": "a list of jobs, and a list of ids",
     "schedule, schedules": "nil, or: jid, queue, klass, data, priority, retries, a list of tags, interval_ms, backlog, "
     "runs, next_at, kind, cron, due_at (a list), last_at, offset_ms, start_at, end_at, limit, made, missed, "
-    "catchup_ms, overlap, open, paused (1 or 0), a list of throttles; or a list of these",
+    "catchup_ms, overlap, open, paused (1 or 0), a list of throttles, fair_key, "
+    "fair_weight; or a list of these",
     "reasons": "a list of: a code, and a list of its facts as text",
     "throttle, throttles": "name, concurrency, rate, rate_ms, capacity, refill, refill_ms, running, claims, tokens, "
     "parked, opens_at, a list of ids; or a list of these",

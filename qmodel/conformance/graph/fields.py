@@ -111,6 +111,8 @@ SCHEDULE: Final[dict[str, Rule | Dead]] = {
     "paused": exact,
     "tags": exact,
     "throttles": exact,
+    "fair_key": exact,
+    "fair_weight": exact,
     "later": moments,
     "next_at": moment,
     "last_at": moment,

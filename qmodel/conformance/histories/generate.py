@@ -1012,7 +1012,7 @@ class Generator:
             backlog=backlog,
             request=self._request(),
             throttles=self._throttle_options().get("throttles", ()),
-            **(paced | self._schedule_options(interval)),
+            **(paced | self._schedule_options(interval) | self._fair_options()),
         )
 
     def _schedule_options(self, interval: int) -> dict[str, Any]:
@@ -1072,6 +1072,7 @@ class Generator:
             backlog,
             self._request(),
             self._throttle_options().get("throttles"),
+            **self._fair_options(),
         )
 
     def recur_tag(self) -> Operation:
@@ -1181,7 +1182,7 @@ class Generator:
             pick(choose, DELAYS),
             pick(choose, (0, 1, 5)),
             pick(choose, ((), (), self._tags())),
-            **self._run_options(),
+            **(self._run_options() | self._fair_options()),
             after=after,
             since=since,
             count=pick(choose, (1, 1, 2, MOST)),

@@ -191,7 +191,8 @@ def _run(m: Moment, job: Record, schedule: str) -> dict[str, str]:
     """Give a run what its recurring job says, and its options."""
     one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
     job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
-    return {"throttles": " ".join(one["throttles"])} if one["throttles"] else {}
+    given = {name: text(one[name]) for name in ("throttles", "fair_key") if one[name]}
+    return given | {"fair_weight": str(one["fair_weight"])} if one["fair_weight"] else given
 
 
 def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:

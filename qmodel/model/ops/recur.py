@@ -100,6 +100,8 @@ def _assign(schedule: Schedule, op: Recur) -> None:
     schedule.missed = op.missed
     schedule.catchup_ms = op.catchup_ms
     schedules.set_throttles(schedule, op.throttles)
+    schedule.fair_key = op.fair_key or ""
+    schedule.fair_weight = op.fair_weight or 0
     schedule.overlap = "skip" if op.kind == "after" else op.overlap
 
 
@@ -151,6 +153,10 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
         schedule.backlog = op.backlog
     if op.throttles is not None:
         schedules.set_throttles(schedule, op.throttles)
+    if op.fair_key is not None:
+        schedule.fair_key = op.fair_key
+    if op.fair_weight is not None:
+        schedule.fair_weight = op.fair_weight
     emit(store, now, "recur_updated", op.jid, schedule.queue, schedules.next_due(schedule))
     keep(store, now, schedule)
     return op.jid

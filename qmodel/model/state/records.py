@@ -171,14 +171,15 @@ class Schedule:
     """
 
     __slots__ = (
-        "backlog", "catchup_ms", "cron", "data", "end_at", "interval_ms", "jid", "kind", "klass", "last_at", "later",
-        "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap", "paused", "priority", "queue", "retries",
-        "runs", "seq", "since", "start_at", "tags", "throttles",
+        "backlog", "catchup_ms", "cron", "data", "end_at", "fair_key", "fair_weight", "interval_ms", "jid", "kind",
+        "klass", "last_at", "later", "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap",
+        "paused", "priority", "queue", "retries", "runs", "seq", "since", "start_at", "tags", "throttles",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:
         self.jid = jid
-        self.queue = self.klass = self.data = self.cron = ""
+        self.queue = self.klass = self.data = self.cron = self.fair_key = ""
+        self.fair_weight = 0
         self.kind, self.missed, self.overlap = "interval", "all", "allow"
         self.priority = self.retries = self.backlog = self.runs = self.made = self.open = 0
         self.interval_ms = self.offset_ms = self.catchup_ms = self.start_at = self.end_at = self.limit = 0
