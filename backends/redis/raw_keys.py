@@ -191,6 +191,7 @@ class _Reader:
             completed=completed,
             failed=self.places("failed"),
             keeping=keeping,
+            newest={klass: self.places(f"n:{klass}") for klass in self.names("n:")},
             groups=groups,
             tags=tags,
             tracked=tracked,

@@ -21,7 +21,8 @@ local FEW, PART = 4, 100 -- the fewest and the most records that are read with o
 local LARGE = 40 -- the units of a record of which only a few are read at once
 
 local OF_PUT = {
-  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'keep_newest',
+  'throttles',
   'cost', 'ordered', 'max_lapses', 'retry_delay_ms', 'retry_delay_max_ms', 'fair_key',
   'fair_weight', 'unique',
 }

@@ -63,6 +63,7 @@
 --   <p>w:<worker>:jobs           hash: `` -> last seen, in 65 characters, `j<jid>` -> sequence, `r<request>` -> jids
 --                                granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
+--   <p>n:<klass>                 zset: complete jobs of a type with keep_newest; score ended at, member <sequence:14><jid>
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
 --   <p>keeping                   zset: ended jobs with their own retention; score until when, 0 for not at all, member
@@ -204,6 +205,10 @@ end
 
 function keys.schedule(jid)
   return keys.prefix .. 'r:' .. jid
+end
+
+function keys.newest(klass)
+  return keys.prefix .. 'n:' .. klass
 end
 
 function keys.concurrency_key(name)

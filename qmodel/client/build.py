@@ -50,6 +50,7 @@ PUT: Final[Mapping[str, Conversion]] = {
         "max_lapses",
         "fair_key",
         "fair_weight",
+        "keep_newest",
         "dead_queue",
         "unique",
         "unique_mode",

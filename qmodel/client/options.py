@@ -83,6 +83,9 @@ class ClaimOptions(TypedDict, total=False):
     keep_complete: Duration | None
     """How long the job is kept at most after it is complete; 0 deletes it at once."""
 
+    keep_newest: int | None
+    """How many complete jobs of its type are kept at most, among those with this option."""
+
     keep_failed: Duration | None
     """How long the job is kept at most after it has failed; 0 deletes it at once."""
 

@@ -280,6 +280,11 @@ class Job(NamedTuple):
         return _whole(self.option("keep_complete_ms"))
 
     @property
+    def keep_newest(self) -> int | None:
+        """How many complete jobs of its type are kept with it, if its put set that."""
+        return _whole(self.option("keep_newest"))
+
+    @property
     def keep_failed_ms(self) -> int | None:
         """How long it is kept at most once failed, if its put set that."""
         return _whole(self.option("keep_failed_ms"))

@@ -77,6 +77,7 @@ def store(of: Snapshot) -> Store:
     made.results = {jid: {other: tuple(one) for other, *one in kept} for jid, kept in of.results.items()}  # type: ignore[misc]
     made.request_states = {state: Ordered(entries) for state, entries in of.request_states.items()}
     made.groups.update({name: Ordered(entries) for name, entries in of.groups.items()})
+    made.newest.update({klass: Ordered(entries) for klass, entries in of.newest.items()})
     made.tags = {tag: Ordered(jobs) for tag, jobs in of.tags.items()}
     _add_objects(made, of)
     return made

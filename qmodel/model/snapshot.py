@@ -8,7 +8,7 @@ are a format: old snapshots keep `lines` (concurrency keys), `gates` (parked job
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from qmodel.model.state import epochs, journal, subscriptions
@@ -96,6 +96,7 @@ class Snapshot:
     completed   ((ended_at, sequence, jid), ...)
     failed      ((ended_at, sequence, jid), ...), those that may be deleted
     keeping     ((until, sequence, jid), ...), those with their own retention
+    newest      job type -> ((ended_at, sequence, jid), ...), the newest ones with keep_newest
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
@@ -147,6 +148,7 @@ class Snapshot:
     requests: tuple[tuple[str, Any], ...]
     epoch: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
+    newest: dict[str, tuple[Position, ...]] = field(default_factory=dict)
 
 
 def of(store: Store) -> Snapshot:
@@ -174,6 +176,7 @@ def of(store: Store) -> Snapshot:
         completed=tuple(store.completed),
         failed=tuple(store.failed),
         keeping=tuple(store.keeping),
+        newest={klass: tuple(entries) for klass, entries in store.newest.items()},
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
         tracked=dict(store.tracked),

@@ -289,6 +289,13 @@ WRONG = (
         '    elif job.state == "failed" and (request.state == "open" or',
     ),
     Wrong(
+        "a type keeps one complete job more than its newest",
+        "`keep_newest` of a put keeps only the newest",
+        "model/state/retention",
+        'max(len(newest) - int(job.options["keep_newest"]), 0)',
+        'max(len(newest) - int(job.options["keep_newest"]) - 1, 0)',
+    ),
+    Wrong(
         "a late request goes on",
         "From its deadline on, none of\nits sub-requests is handed out",
         "model/rules/request_cancellation",

@@ -190,6 +190,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "completed": LISTED,
     "failed": LISTED,
     "keeping": LISTED,
+    "newest": LISTED,
     "groups": LISTED,
     "crons": Dead("derived from the schedules"),
     "families": Dead("derived from the throttles"),

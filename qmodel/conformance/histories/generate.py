@@ -634,7 +634,8 @@ class Generator:
         """Choose the options of a put about the retention of the ended job; few puts have them."""
         way = self._below(20)
         kept = {"keep_complete_ms": pick(self._chooser, KEEPS)} if way in (16, 17, 19) else {}
-        return kept | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
+        newest = {"keep_newest": 1 + self._below(2)} if way in (13, 14, 16) else {}
+        return kept | newest | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
 
     def _throttle_options(self) -> dict[str, Any]:
         """Choose the throttles and the cost of a job: some histories throttle most jobs, the others none."""

@@ -19,8 +19,8 @@ PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 """The states of a job that waits to be claimed."""
 
 OF_PUT = (
-    "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
+    "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "keep_newest",
+    "throttles", "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
     "fair_weight", "unique",
 )  # fmt: skip
 """The options of a job that a put states anew."""

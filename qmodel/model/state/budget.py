@@ -67,8 +67,8 @@ FEW_TAGS = 16
 """The tags that cost a unit when a job is read, beside the unit of each when it is listed or shown."""
 
 OF_PUT = (
-    "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
+    "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "keep_newest",
+    "throttles", "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
     "fair_weight", "unique",
 )  # fmt: skip
 """The arguments of a put that become options."""
