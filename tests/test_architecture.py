@@ -61,6 +61,7 @@ LONG_FUNCTIONS = {
     "qmodel/conformance/histories/wire_calls.py:wire": "a list of calls",
     "qmodel/conformance/histories/wire_calls.py:several": "a list of calls",
     "qmodel/model/snapshot.py:of": "a part of the snapshot a line",
+    "qmodel/model/state/schedules.py:view": "a field a line",
     "qmodel/model/state/store.py:__init__": "a part of the store a line",
     "backends/redis/raw_keys.py:snapshot": "a part of the snapshot a line",
     "backends/redis/raw_keys.py:job": "a field a line",

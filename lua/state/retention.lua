@@ -52,7 +52,7 @@ local function uncount(job)
   writes.put_off('ZREM', keys.newest(job.klass), keys.member(job.seq, job.jid))
 end
 
--- List a complete job among the newest of its type, if it says how many; end the retention of those beyond.
+-- List a complete job among the newest of its type, if it says how many; end the retention of the others.
 local function keep_newest(job)
   if not counts(job) then
     return

@@ -47,7 +47,7 @@ def _counts(job: Job) -> bool:
 
 
 def _keep_newest(store: Store, job: Job) -> None:
-    """List a complete job among the newest of its type, if it says how many; end the retention of those beyond."""
+    """List a complete job among the newest of its type, if it says how many; end the retention of the others."""
     if not _counts(job):
         return
     newest = store.newest.setdefault(job.klass, Ordered())
