@@ -186,7 +186,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 90, "fail": 62, "metrics": 92, "journal": 92,
+    "results": 90, "fail": 62, "metrics": 92, "journal": 92, "trim": 66,
 }  # fmt: skip
 """The percentage of an operation's tries that are aimed."""
 
@@ -1591,7 +1591,7 @@ class Tally:
 
 def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     """Whether an operation that was not refused changed or showed something."""
-    if op.spec.name == "heartbeat" or moved:
+    if op.spec.name in ("heartbeat", "request_touch") or moved:
         return True
     if not op.spec.reads or outcome is None or outcome == ():
         return False
