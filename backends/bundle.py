@@ -34,7 +34,8 @@ FILES = (
     "state/cursors",
     "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
     "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
-    "rules/failure", "rules/backoff", "rules/admission", "rules/explanation", "rules/runs", "rules/propagation",
+    "rules/failure", "rules/request_cancellation", "rules/backoff", "rules/admission", "rules/explanation",
+    "rules/runs", "rules/propagation",
     "rules/stages", "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish",
     "ops/pop", "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag",
     "ops/recover", "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
@@ -52,7 +53,7 @@ the whole script."""
 
 SELDOM = frozenset(DIALECTS) | {
     "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion",
-    "rules/explanation", "rules/failure",
+    "rules/explanation", "rules/failure", "rules/request_cancellation",
     "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
     "ops/administer", "ops/annotate", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/recover",
     "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures", "state/intent",

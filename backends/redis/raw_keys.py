@@ -82,6 +82,7 @@ def _named(key: bytes, begin: int) -> tuple[str, str]:
 
 QUEUE_PARTS = frozenset((
     "work", "scheduled", "depends", "locks", "throttled", "expires", "recur", "gates", "state", "pauses", "wake",
+    "ends",
 ))  # fmt: skip
 """The keys of a queue: `q:<name>-<part>`."""
 
@@ -190,6 +191,7 @@ class _Reader:
             completed=completed,
             failed=self.places("failed"),
             keeping=keeping,
+            newest={klass: self.places(f"n:{klass}") for klass in self.names("n:")},
             groups=groups,
             tags=tags,
             tracked=tracked,
@@ -273,7 +275,8 @@ class _Reader:
         firsts = [place[0] for place in (*scheduled[:1], *locks[:1], *recur[:1])] + [at for at, _ in gates[:1]]
         if any(max(first, 0) < int(state[3]) for first in firsts):
             raise Corrupt(f"the due bound {state[3]} of queue {name} is after what is due first")
-        _check_expected(name, state, recur, expires, gates)
+        ends = {id: int(moment) for moment, id in self.members(f"q:{name}-ends")}
+        _check_expected(name, state, recur, expires, gates, ends)
         return {
             "first_seen": first_seen,
             "pauses": pauses,
@@ -288,6 +291,7 @@ class _Reader:
             "recur": recur,
             "gates": {throttle: self.gate(name, throttle, moment) for moment, throttle in gates},
             "turns": self.turns(name),
+            "ends": ends,
         }
 
     def turns(self, queue: str) -> dict[int, Record]:
@@ -342,13 +346,17 @@ class _Reader:
 
     def request(self, id: str) -> Record:
         values = self.text(f"rq:{id}").split("\t")
-        if len(values) == len(REQUEST) - 1:  # written by an older library
+        if len(values) == len(REQUEST) - 7:  # written by an older library
             values.append("-")
+        if len(values) == len(REQUEST) - 6:  # it does not end by itself
+            values += ["0", "0", "0", "0", "-", "0"]
         record: Record = dict(zip(REQUEST, values, strict=True))
         for field in REQUEST:
-            if field not in ("state", "queue", "reached"):
+            if field not in ("state", "queue", "reached", "reason"):
                 record[field] = int(record[field])
         record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
+        record["reason"] = record["reason"] if record["reason"] != "-" else ""
+        record["fail_fast"], record["ending"] = bool(record["fail_fast"]), bool(record["ending"])
         members: dict[str, list[str]] = {"unfinished": [], "ended": []}
         for score, jid in self.members(f"rj:{id}"):
             members["unfinished" if score == 1 else "ended"].append(jid)
@@ -366,11 +374,12 @@ class _Reader:
 
     def schedule(self, jid: str) -> Record:
         raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
-        raw.setdefault("throttles", b"")  # recurring jobs of earlier versions have none
+        for name, none in (("throttles", b""), ("fair_key", b""), ("fair_weight", b"0")):
+            raw.setdefault(name, none)  # recurring jobs of earlier versions have none
         if raw.keys() != set(SCHEDULE):
             raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
         tags, later, paused, named = raw.pop("tags"), raw.pop("later"), raw.pop("paused"), raw.pop("throttles")
-        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap")
+        words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap", "fair_key")
         texts = {name: raw.pop(name).decode() for name in words}
         return {
             **texts,
@@ -607,7 +616,9 @@ def _copied(sample: Record) -> Record:
     return {**sample, "bins": dict(sample["bins"])}
 
 
-def _check_expected(name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]]) -> None:
+def _check_expected(
+    name: str, state: list[str], recur: Places, expires: Places, gates: list[tuple[int, str]], ending: Mapping[str, int]
+) -> None:
     """Check the bounds in a queue's state against the first entry of each sorted set."""
     expected, ends, looked_at = (*state[4:], "", "", "")[:3]
     first_run, first_gate = "".join(str(at) for at, *_ in recur[:1]), "".join(str(at) for at, _ in gates[:1])
@@ -615,6 +626,8 @@ def _check_expected(name: str, state: list[str], recur: Places, expires: Places,
         raise Corrupt(f"queue {name} expects {state[4:]}, where {recur[:1]} and {gates[:1]} come first")
     if any(place[0] + 1 < max(int(ends or 10**14), int(state[3])) for place in expires[:1]):
         raise Corrupt(f"queue {name} expects no job to expire before {ends}, and the first does at {expires[:1]}")
+    if min(ending.values(), default=10**14) < max(int(ends or 10**14), int(state[3])):
+        raise Corrupt(f"queue {name} expects no request to be due before {ends}, and they are at {ending}")
 
 
 FIELDS = (

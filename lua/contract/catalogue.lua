@@ -21,6 +21,7 @@ local kinds = {
   {kind = 'list', item = {kind = 'edge'}, least = 0, optional = true},
   {kind = 'flag'},
   {kind = 'whole', low = 1, high = 316224000000},
+  {kind = 'whole', low = 1, high = 1000},
   {kind = 'list', item = {kind = 'id', most = 128}, least = 0, most = 8, optional = true},
   {kind = 'whole', low = 1, high = 1000000},
   {kind = 'whole', low = 1, high = 100},
@@ -28,7 +29,6 @@ local kinds = {
   {kind = 'whole', low = 0, high = 89999999999999},
   {kind = 'id', most = 64},
   {kind = 'operations', of = 'put', least = 1},
-  {kind = 'whole', low = 1, high = 1000},
   {kind = 'whole', low = 0, high = 1000},
   {kind = 'list', item = {kind = 'name', most = 128}, least = 1},
   {kind = 'digits'},
@@ -90,20 +90,21 @@ catalogue.operations = {
       dead_queue = kinds[1],
       keep_complete_ms = kinds[5],
       keep_failed_ms = kinds[5],
-      throttles = kinds[11],
-      cost = kinds[12],
+      keep_newest = kinds[11],
+      throttles = kinds[12],
+      cost = kinds[13],
       ordered = kinds[1],
       max_lapses = kinds[6],
       retry_delay_ms = kinds[10],
       retry_delay_max_ms = kinds[10],
       fair_key = kinds[1],
-      fair_weight = kinds[13],
+      fair_weight = kinds[14],
       unique = kinds[2],
-      unique_mode = kinds[14],
+      unique_mode = kinds[15],
       unique_ms = kinds[10],
       unique_max_ms = kinds[10],
-      at = kinds[15],
-      request = kinds[16],
+      at = kinds[16],
+      request = kinds[17],
     },
   },
   put_many = {
@@ -114,8 +115,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[17],
-      request = kinds[16],
+      jobs = kinds[18],
+      request = kinds[17],
     },
   },
   put_new = {
@@ -126,8 +127,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jobs = kinds[17],
-      request = kinds[16],
+      jobs = kinds[18],
+      request = kinds[17],
     },
   },
   pop = {
@@ -144,9 +145,9 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[18],
+      count = kinds[11],
       wait = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
       qless = kinds[9],
       tries = kinds[19],
     },
@@ -164,9 +165,9 @@ catalogue.operations = {
     arguments = {
       queues = kinds[20],
       worker = kinds[1],
-      count = kinds[18],
+      count = kinds[11],
       wait = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   peek = {
@@ -181,7 +182,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   complete = {
@@ -234,14 +235,14 @@ catalogue.operations = {
       token = kinds[21],
       queue = kinds[1],
       worker = kinds[1],
-      count = kinds[18],
+      count = kinds[11],
       wait = kinds[9],
       result = kinds[3],
       data = kinds[3],
       next = kinds[1],
       delay_ms = kinds[5],
       depends = kinds[8],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   fail = {
@@ -331,7 +332,7 @@ catalogue.operations = {
     end,
     arguments = {
       jids = kinds[25],
-      request = kinds[16],
+      request = kinds[17],
       qless = kinds[9],
     },
   },
@@ -344,7 +345,7 @@ catalogue.operations = {
     end,
     arguments = {
       jids = kinds[25],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   update = {
@@ -361,7 +362,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       data = kinds[3],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   priority = {
@@ -379,7 +380,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       priority = kinds[4],
-      request = kinds[16],
+      request = kinds[17],
       first = kinds[9],
     },
   },
@@ -398,7 +399,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       delay_ms = kinds[5],
-      request = kinds[16],
+      request = kinds[17],
       qless = kinds[9],
     },
   },
@@ -414,7 +415,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   log = {
@@ -431,7 +432,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       message = kinds[26],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   progress = {
@@ -450,7 +451,7 @@ catalogue.operations = {
       jid = kinds[2],
       token = kinds[21],
       progress = kinds[26],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   cancel = {
@@ -464,7 +465,7 @@ catalogue.operations = {
       jids = kinds[25],
       cascade = kinds[9],
       complete = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   drain = {
@@ -479,8 +480,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[18],
-      request = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
     },
   },
   cancel_many = {
@@ -498,9 +499,9 @@ catalogue.operations = {
       worker = kinds[1],
       group = kinds[23],
       cursor = kinds[28],
-      count = kinds[18],
+      count = kinds[11],
       preview = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   clean = {
@@ -522,9 +523,9 @@ catalogue.operations = {
       tag = kinds[1],
       group = kinds[23],
       cursor = kinds[28],
-      count = kinds[18],
+      count = kinds[11],
       preview = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   obliterate = {
@@ -541,8 +542,8 @@ catalogue.operations = {
       queue = kinds[1],
       force = kinds[9],
       cursor = kinds[28],
-      count = kinds[18],
-      request = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
     },
   },
   depends_on = {
@@ -558,7 +559,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       dependencies = kinds[30],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   depends_off = {
@@ -575,7 +576,7 @@ catalogue.operations = {
       jid = kinds[2],
       dependencies = kinds[31],
       all = kinds[9],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   results = {
@@ -591,7 +592,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   unique_get = {
@@ -620,7 +621,7 @@ catalogue.operations = {
     end,
     arguments = {
       unique = kinds[2],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   tag_add = {
@@ -636,7 +637,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       tags = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   tag_remove = {
@@ -652,7 +653,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[2],
       tags = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   tagged = {
@@ -668,7 +669,7 @@ catalogue.operations = {
     arguments = {
       tag = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   top_tags = {
@@ -680,7 +681,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   track = {
@@ -695,7 +696,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   untrack = {
@@ -710,7 +711,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   tracked = {
@@ -722,7 +723,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   failed_groups = {
@@ -734,7 +735,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   failed = {
@@ -750,7 +751,7 @@ catalogue.operations = {
     arguments = {
       group = kinds[23],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   replay = {
@@ -765,7 +766,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[2],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   retry_many = {
@@ -781,11 +782,11 @@ catalogue.operations = {
       tag = kinds[1],
       group = kinds[23],
       cursor = kinds[28],
-      count = kinds[18],
+      count = kinds[11],
       preview = kinds[9],
       jids = kinds[31],
       to = kinds[1],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   request_open = {
@@ -798,16 +799,19 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
       if last >= at + 3 then arguments.named(operation, catalogue.operations.request_open, op, args, at + 3, last) end
       return op
     end,
     arguments = {
       id = kinds[33],
       queue = kinds[1],
-      limit = kinds[18],
+      limit = kinds[11],
       priority = kinds[4],
-      request = kinds[16],
+      request = kinds[17],
+      deadline_ms = kinds[10],
+      fail_fast = kinds[9],
+      lease_ms = kinds[10],
     },
   },
   request_add = {
@@ -823,8 +827,24 @@ catalogue.operations = {
     end,
     arguments = {
       id = kinds[33],
-      jobs = kinds[17],
-      request = kinds[16],
+      jobs = kinds[18],
+      request = kinds[17],
+    },
+  },
+  request_touch = {
+    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[33], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, request = ''}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_touch, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[33],
+      request = kinds[17],
     },
   },
   request_close = {
@@ -840,7 +860,7 @@ catalogue.operations = {
     end,
     arguments = {
       id = kinds[33],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   request_put = {
@@ -853,17 +873,19 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
       arguments.named(operation, catalogue.operations.request_put, op, args, at + 3, last)
       return op
     end,
     arguments = {
       id = kinds[33],
       queue = kinds[1],
-      limit = kinds[18],
-      jobs = kinds[17],
+      limit = kinds[11],
+      jobs = kinds[18],
       priority = kinds[4],
-      request = kinds[16],
+      request = kinds[17],
+      deadline_ms = kinds[10],
+      fail_fast = kinds[9],
     },
   },
   request_get = {
@@ -891,7 +913,7 @@ catalogue.operations = {
     arguments = {
       state = kinds[34],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   request_tune = {
@@ -908,8 +930,8 @@ catalogue.operations = {
     arguments = {
       id = kinds[33],
       priority = kinds[4],
-      limit = kinds[18],
-      request = kinds[16],
+      limit = kinds[11],
+      request = kinds[17],
     },
   },
   request_cancel = {
@@ -925,7 +947,7 @@ catalogue.operations = {
     end,
     arguments = {
       id = kinds[33],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   request_forget = {
@@ -941,7 +963,7 @@ catalogue.operations = {
     end,
     arguments = {
       id = kinds[33],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur = {
@@ -973,16 +995,18 @@ catalogue.operations = {
       kind = kinds[36],
       cron = kinds[26],
       due_at = kinds[37],
-      start_at = kinds[15],
-      end_at = kinds[15],
+      start_at = kinds[16],
+      end_at = kinds[16],
       limit = kinds[32],
       missed = kinds[38],
       catchup_ms = kinds[5],
       overlap = kinds[39],
       restart = kinds[9],
       runs = kinds[32],
-      request = kinds[16],
-      throttles = kinds[11],
+      request = kinds[17],
+      throttles = kinds[12],
+      fair_key = kinds[1],
+      fair_weight = kinds[14],
     },
   },
   unrecur = {
@@ -997,7 +1021,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[35],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_get = {
@@ -1033,8 +1057,10 @@ catalogue.operations = {
       priority = kinds[4],
       retries = kinds[6],
       backlog = kinds[6],
-      request = kinds[16],
-      throttles = kinds[11],
+      request = kinds[17],
+      throttles = kinds[12],
+      fair_key = kinds[1],
+      fair_weight = kinds[14],
     },
   },
   recur_tag = {
@@ -1050,7 +1076,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[35],
       tags = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_untag = {
@@ -1066,7 +1092,7 @@ catalogue.operations = {
     arguments = {
       jid = kinds[35],
       tags = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_pause = {
@@ -1081,7 +1107,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[35],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_unpause = {
@@ -1096,7 +1122,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[35],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_now = {
@@ -1111,7 +1137,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[35],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   recur_advance = {
@@ -1128,7 +1154,7 @@ catalogue.operations = {
     end,
     arguments = {
       jid = kinds[35],
-      after = kinds[15],
+      after = kinds[16],
       due_at = kinds[37],
     },
   },
@@ -1141,7 +1167,7 @@ catalogue.operations = {
     end,
     arguments = {
       ahead_ms = kinds[5],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   recurring = {
@@ -1157,7 +1183,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   fire = {
@@ -1172,8 +1198,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      count = kinds[18],
-      request = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
       qless = kinds[9],
     },
   },
@@ -1189,13 +1215,13 @@ catalogue.operations = {
     end,
     arguments = {
       throttle = kinds[40],
-      concurrency = kinds[12],
+      concurrency = kinds[13],
       rate = kinds[41],
       rate_ms = kinds[10],
-      capacity = kinds[12],
-      refill = kinds[12],
+      capacity = kinds[13],
+      refill = kinds[13],
       refill_ms = kinds[42],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   throttle_unset = {
@@ -1210,7 +1236,7 @@ catalogue.operations = {
     end,
     arguments = {
       throttle = kinds[40],
-      request = kinds[16],
+      request = kinds[17],
       jid = kinds[2],
     },
   },
@@ -1237,7 +1263,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   publish = {
@@ -1255,7 +1281,7 @@ catalogue.operations = {
       subject = kinds[1],
       data = kinds[3],
       delay_ms = kinds[5],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   subscribe = {
@@ -1285,10 +1311,12 @@ catalogue.operations = {
       ttl_ms = kinds[10],
       dead_queue = kinds[1],
       ordered = kinds[1],
-      after = kinds[15],
-      since = kinds[15],
-      count = kinds[18],
-      request = kinds[16],
+      after = kinds[16],
+      since = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
+      fair_key = kinds[1],
+      fair_weight = kinds[14],
     },
   },
   catch_up = {
@@ -1303,8 +1331,8 @@ catalogue.operations = {
     end,
     arguments = {
       subscription = kinds[35],
-      count = kinds[18],
-      request = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
     },
   },
   unsubscribe = {
@@ -1319,7 +1347,7 @@ catalogue.operations = {
     end,
     arguments = {
       subscription = kinds[35],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   subscription_get = {
@@ -1345,7 +1373,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   messages = {
@@ -1356,8 +1384,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[15],
-      count = kinds[18],
+      after = kinds[16],
+      count = kinds[11],
     },
   },
   trim = {
@@ -1368,8 +1396,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      count = kinds[18],
-      request = kinds[16],
+      count = kinds[11],
+      request = kinds[17],
     },
   },
   why = {
@@ -1426,7 +1454,7 @@ catalogue.operations = {
       worker = kinds[1],
       group = kinds[23],
       cursor = kinds[28],
-      count = kinds[18],
+      count = kinds[11],
       klass_like = kinds[1],
       jid_like = kinds[1],
       text = kinds[43],
@@ -1445,7 +1473,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   scheduled = {
@@ -1461,7 +1489,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   depending = {
@@ -1477,7 +1505,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   throttled = {
@@ -1493,7 +1521,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   running = {
@@ -1509,7 +1537,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   stalled = {
@@ -1525,7 +1553,7 @@ catalogue.operations = {
     arguments = {
       queue = kinds[1],
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   completed = {
@@ -1537,7 +1565,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   queues = {
@@ -1549,7 +1577,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   queue = {
@@ -1589,7 +1617,7 @@ catalogue.operations = {
     end,
     arguments = {
       offset = kinds[32],
-      count = kinds[18],
+      count = kinds[11],
     },
   },
   worker = {
@@ -1618,7 +1646,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[15],
+      at = kinds[16],
       tag = kinds[1],
       worker = kinds[1],
     },
@@ -1635,8 +1663,8 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      at = kinds[15],
-      count = kinds[18],
+      at = kinds[16],
+      count = kinds[11],
     },
   },
   events = {
@@ -1647,8 +1675,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[15],
-      count = kinds[18],
+      after = kinds[16],
+      count = kinds[11],
       epoch = kinds[44],
     },
   },
@@ -1670,8 +1698,8 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      after = kinds[15],
-      count = kinds[18],
+      after = kinds[16],
+      count = kinds[11],
       epoch = kinds[44],
     },
   },
@@ -1686,7 +1714,7 @@ catalogue.operations = {
       queues = kinds[20],
       reason = kinds[1],
       for_ms = kinds[5],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   unpause = {
@@ -1699,7 +1727,7 @@ catalogue.operations = {
     arguments = {
       queues = kinds[20],
       reason = kinds[1],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   forget = {
@@ -1711,7 +1739,7 @@ catalogue.operations = {
     end,
     arguments = {
       queues = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   deregister = {
@@ -1723,7 +1751,7 @@ catalogue.operations = {
     end,
     arguments = {
       workers = kinds[20],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   config = {
@@ -1764,8 +1792,8 @@ catalogue.operations = {
     end,
     arguments = {
       option = kinds[23],
-      value = kinds[15],
-      request = kinds[16],
+      value = kinds[16],
+      request = kinds[17],
     },
   },
   config_unset = {
@@ -1780,7 +1808,7 @@ catalogue.operations = {
     end,
     arguments = {
       option = kinds[23],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   begin_epoch = {
@@ -1828,7 +1856,7 @@ catalogue.operations = {
       klass = kinds[1],
       key = kinds[1],
       value = kinds[26],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   metadata_increment = {
@@ -1846,7 +1874,7 @@ catalogue.operations = {
       klass = kinds[1],
       key = kinds[1],
       by = kinds[46],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
   metadata_unset = {
@@ -1863,7 +1891,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      request = kinds[16],
+      request = kinds[17],
     },
   },
 }

@@ -5,7 +5,7 @@ local administer = {}
 -- Take empty queues off the list.
 function administer.forget(now, op)
   for _, name in ipairs(op.queues) do
-    local length = queues.length(name) + schedules.size(name)
+    local length = queues.length(name) + schedules.size(name) + requests.timed(name)
     if length > 0 then
       refusals.refuse('QUEUE_NOT_EMPTY', name, length)
     end

@@ -78,22 +78,6 @@ function lease.timeout(now, op)
   return jids
 end
 
--- Fail a job that is not running, or mark a running one as revoked; give its state.
-function lease.revoke_one(now, job)
-  if job.state == 'complete' or job.state == 'failed' or failure.is_revoked(job) then
-    return job.state
-  end
-  store.emit(now, 'revoked', job.jid, job.queue, job.worker, job.token)
-  if job.state == 'running' then
-    options.set(job, 'revoked', 1)
-    return 'running'
-  end
-  dependencies.unlink(job, dependencies.of(job))
-  jobs.lift(job)
-  failure.fail_revoked(now, job)
-  return 'failed'
-end
-
 -- Fail jobs that are not running, and mark running ones as revoked.
 function lease.revoke(now, op)
   local found, met, ended, units = {}, {}, 0, 0
@@ -113,7 +97,7 @@ function lease.revoke(now, op)
 
   local states, shown = {}, {}
   for _, job in ipairs(concurrency.parked_first(found)) do
-    states[job.jid] = lease.revoke_one(now, job)
+    states[job.jid] = failure.revoke_one(now, job)
   end
   for i, job in ipairs(found) do
     shown[i] = states[job.jid]

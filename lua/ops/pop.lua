@@ -407,7 +407,7 @@ end
 local function lease(now, queue, worker, count, request, jids, shown, qless, tries)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
   local granted = {}
-  if not paused then
+  if not paused and not (queues.is_due(queue, now) and request_cancellation.end_due(now, queue)) then
     if qless and tries then
       granted = next_of_reqless(now, queue, count, tries)
     else
@@ -553,15 +553,16 @@ end
 
 -- The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
 -- without expired jobs.
-local function order(now, queue, count, ended)
-  local gone, most, room = {}, catalogue.most, budget.room()
+local function order(now, queue, count, ended, gone, gone_count)
+  local most, room = catalogue.most, budget.room()
   local over = within(ttl.due(queue, now, most), math.floor(room / 4))
+  gone_count = gone_count + #over
   for _, job in ipairs(over) do
     gone[job.jid] = true
     ended[#ended + 1] = job
   end
-  local due = within(queues.look_due(queue, now, most + #over), math.floor(room / 4))
-  local found = without(gone, within(queues.next_ready(queue, count + #over), room), count)
+  local due = within(queues.look_due(queue, now, most + gone_count), math.floor(room / 4))
+  local found = without(gone, within(queues.next_ready(queue, count + gone_count), room), count)
   local ready_ = #found -- these are in order
   local coming = concurrency.preview(now, queue, ended, without(gone, due, most))
   for _, job in ipairs(runs.drafts(now, queue, most)) do
@@ -591,17 +592,18 @@ local function any_fails(now, found)
 end
 
 -- The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget.
-local function look_ended(now, queue, count)
+local function look_ended(now, queue, count, doomed, fewer)
   local moment = now - config.value('grace-period')
   local found = queues.lapsed(queue, moment, count)
-  if any_fails(now, found) then
+  if fewer > 0 or any_fails(now, found) then
     found = queues.lapsed(queue, moment, catalogue.most)
   end
   local shown, ended = {}, {}
   for _, job in ipairs(within(found, math.floor(budget.room() / 2))) do
-    if #shown < count and fails(job) then
+    local wanted = #shown < count and not doomed[job.jid]
+    if wanted and fails(job) then
       ended[#ended + 1] = job
-    elseif #shown < count and not waits(now, job) then
+    elseif wanted and not waits(now, job) then
       shown[#shown + 1] = job
     end
   end
@@ -611,14 +613,15 @@ end
 -- Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are not
 -- checked.
 function pop.peek(now, op)
-  local shown, ended = look_ended(now, op.queue, op.count)
-  local found = order(now, op.queue, op.count, ended)
+  local doomed, fewer = request_cancellation.doomed(now, op.queue)
+  local shown, ended = look_ended(now, op.queue, op.count, doomed, fewer)
+  local found = order(now, op.queue, op.count, ended, doomed, fewer)
   for i = 1, math.min(#found, op.count - #shown) do
     local job = found[i]
     if not job.text then -- a draft of a run has no sequence
       job.seq = 0
     end
-    if not ttl.is_over(now, job) then
+    if not ttl.is_over(now, job) and not request_cancellation.is_doomed(now, job) then
       shown[#shown + 1] = job
     end
   end

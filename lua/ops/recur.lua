@@ -49,6 +49,8 @@ local function assign(schedule, op)
   schedule.missed = op.missed
   schedule.catchup_ms = op.catchup_ms
   schedules.set_throttles(schedule, op.throttles)
+  schedule.fair_key = op.fair_key or ''
+  schedule.fair_weight = op.fair_weight or 0
   schedule.overlap = op.kind == 'after' and 'skip' or op.overlap
 end
 
@@ -129,6 +131,8 @@ function recur.recur_update(now, op)
   if op.throttles then
     schedules.set_throttles(schedule, op.throttles)
   end
+  schedule.fair_key = op.fair_key or schedule.fair_key
+  schedule.fair_weight = op.fair_weight or schedule.fair_weight
   store.emit(now, 'recur_updated', op.jid, schedule.queue, schedules.next_due(schedule))
   recurrence.keep(now, schedule)
   return op.jid
@@ -249,9 +253,10 @@ end
 
 -- ---- runs
 
--- Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
--- retention.
+-- Make the due runs of a queue. First, end due requests, fail jobs past their time to live, and delete ended jobs past
+-- their own retention.
 function recur.fire(now, op)
+  request_cancellation.end_due(now, op.queue)
   failure.retire_due(now, catalogue.most)
   failure.expire_due(now, op.queue, catalogue.most)
   return runs.fire_due(now, op.queue, op.count, op.qless)

@@ -247,7 +247,7 @@ function remove.obliterate(now, op)
     delete_any(now, job)
   end
   local left = queues.length(op.queue) + schedules.size(op.queue)
-  if left == 0 and cursor == '' then
+  if left == 0 and cursor == '' and requests.timed(op.queue) == 0 then
     forget_queue(now, op.queue)
   end
   return {#doomed, left, cursor}

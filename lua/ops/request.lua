@@ -32,11 +32,22 @@ local function check_same(request, op)
   if request.first_priority ~= op.priority then
     refusals.refuse('REQUEST_CONFLICT', request.id, 'priority', request.first_priority)
   end
+  if request.fail_fast ~= (op.fail_fast and 1 or 0) then
+    refusals.refuse('REQUEST_CONFLICT', request.id, 'fail_fast', request.fail_fast)
+  end
+  local deadline_ms = request.deadline_at > 0 and request.deadline_at - request.opened_at or 0
+  if deadline_ms ~= (op.deadline_ms or 0) then
+    refusals.refuse('REQUEST_CONFLICT', request.id, 'deadline_ms', deadline_ms)
+  end
+  if request.lease_ms ~= (op.lease_ms or 0) then
+    refusals.refuse('REQUEST_CONFLICT', request.id, 'lease_ms', request.lease_ms)
+  end
 end
 
 -- Create an open request.
 local function open(now, op)
   local request = requests.create(op.id, op.queue, op.priority, op.limit, now)
+  requests.set_ends(now, request, op)
   queues.register(now, op.queue)
   store.emit(now, 'request_opened', op.id, op.queue, op.priority, op.limit)
   requests.move(now, request, 'open')
@@ -44,11 +55,20 @@ local function open(now, op)
   return request
 end
 
+-- Renew the lease on a request, if it is open and has one.
+local function renew(now, request)
+  if request.state == 'open' and request.lease_ms > 0 then
+    requests.renew(now, request)
+    requests.save(request)
+  end
+end
+
 -- Open a request, unless it exists already.
 function request.request_open(now, op)
   local request = requests.get(op.id)
   if request then
     check_same(request, op)
+    renew(now, request)
     return request.state
   end
 
@@ -107,25 +127,28 @@ function request.request_add(now, op)
   local news = news_of(op.jobs, request, request.queue, 'request_add')
   local edges = put.check(news)
 
+  renew(now, request)
   add(now, request, news, edges)
   sweep(now)
   return #news
 end
 
--- Close an open request.
-local function close(now, request)
-  if request.state == 'open' then
-    store.emit(now, 'request_closed', request.id)
-    requests.move(now, request, 'closed')
-    request_end.conclude(now, request)
+-- Renew the lease on an open request.
+function request.request_touch(now, op)
+  local request = requests.find(op.id)
+  if request.state ~= 'open' then
+    refusals.refuse('REQUEST_STATE', request.id, request.state)
   end
+
+  renew(now, request)
+  return request.open_until
 end
 
 -- Close a request: it ends with its last sub-request.
 function request.request_close(now, op)
   local request = requests.find(op.id)
 
-  close(now, request)
+  request_end.close(now, request)
   return request.state
 end
 
@@ -140,7 +163,7 @@ function request.request_put(now, op)
 
   request = request or open(now, op)
   add(now, request, news, edges)
-  close(now, request)
+  request_end.close(now, request)
   sweep(now)
   return request.state
 end
@@ -180,23 +203,12 @@ local function prioritize(job, priority)
   end
 end
 
--- Those of some ids that come after one.
-local function after(ids, first)
-  local found = {}
-  for _, id in ipairs(ids) do
-    if config.before(first, id) then
-      found[#found + 1] = id
-    end
-  end
-  return found
-end
-
 -- The sub-requests with a slot that a new priority has not reached, as far as the budget goes, and how many are left.
 local function behind(request)
   if not request.reached then
     return {}, 0
   end
-  local others = after(concurrency_keys.holders(REQUEST .. request.id, catalogue.most), request.reached)
+  local others = request_cancellation.after(concurrency_keys.holders(REQUEST .. request.id, catalogue.most), request.reached)
   budget.reach(others)
   local found = {}
   for _, jid in ipairs(others) do
@@ -253,96 +265,23 @@ function request.request_tune(now, op)
   return left + wanted - request.limit
 end
 
--- A job to cancel with those among the others that wait for it; nothing if it is leased or chosen already.
-local function group_with(job, among, chosen)
-  if job.state == 'running' or chosen[job.jid] then
-    return {}
-  end
-  local group, met, at = {job.jid}, {[job.jid] = true}, 1
-  while group[at] do
-    for _, other in ipairs(deduplication.dependents(jobs.load(group[at]))) do
-      if among[other] and not chosen[other] and not met[other] then
-        met[other] = true
-        local other_job = jobs.load(other)
-        if other_job.state ~= 'running' then
-          group[#group + 1] = other
-        end
-      end
-    end
-    at = at + 1
-  end
-  return group
-end
-
--- The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last one of these
--- that the call before has reached. If that was the end, it begins again.
-local function wanted(request)
-  local reached = request.state == 'canceling' and request.reached or ''
-  local holders = concurrency_keys.holders(REQUEST .. request.id, catalogue.most)
-  local found, known = after(holders, reached), {}
-  for _, jid in ipairs(holders) do
-    known[jid] = true
-  end
-  for _, jid in ipairs(requests.unfinished(request, 2 * catalogue.most)) do
-    if not known[jid] and #found < catalogue.most then
-      found[#found + 1] = jid
-    end
-  end
-  if found[1] then
-    return found, known, reached
-  end
-  return holders, known, ''
-end
-
--- The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget goes.
-local function pick(request)
-  local some, known, reached = wanted(request)
-  local leased, chosen, order, among, units = {}, {}, {}, {}, 0
-  for _, jid in ipairs(some) do
-    among[jid] = true
-  end
-  budget.reach(some)
-  for _, jid in ipairs(some) do
-    local job = jobs.load(jid)
-    local group = group_with(job, among, chosen)
-    units = units + (job.state == 'running' and budget.FAILURE + budget.weight(job) or 0)
-    for _, one in ipairs(group) do
-      units = units + budget.weight(jobs.load(one))
-    end
-    if (order[1] or leased[1]) and not budget.fits(units, 0) then
-      break
-    end
-    if job.state == 'running' then
-      leased[#leased + 1] = job
-    end
-    for _, one in ipairs(group) do
-      chosen[one] = true
-      order[#order + 1] = one
-    end
-    if known[jid] then
-      reached = jid
-    end
-  end
-  return leased, order, reached
-end
-
 -- Cancel a request: cancel sub-requests that are not running, and revoke the others.
 function request.request_cancel(now, op)
   local request = requests.find(op.id)
   if requests.has_ended(request) then
     return 0
   end
-  local leased, doomed, reached = pick(request)
+  local leased, doomed, reached = request_cancellation.pick(request, 0, true)
   remove.check_cancel(doomed)
 
   if request.state ~= 'canceling' then
     store.emit(now, 'request_canceled', request.id)
     requests.move(now, request, 'canceling')
   end
-  request.reached = reached
+  request.reason, request.ending, request.reached = 'canceled', 0, reached
   requests.save(request)
   for _, job in ipairs(leased) do
-    lease.revoke_one(now, job)
+    failure.revoke_one(now, job)
   end
   for _, jid in ipairs(doomed) do
     deletion.delete(now, jobs.load(jid))
@@ -352,7 +291,7 @@ function request.request_cancel(now, op)
     request_end.conclude(now, request)
   end
   local holders = concurrency_keys.holders(REQUEST .. op.id, catalogue.most)
-  return requests.left(request) - (#holders - #after(holders, reached))
+  return requests.left(request) - (#holders - #request_cancellation.after(holders, reached))
 end
 
 -- Forget sub-requests of an ended request, and with the last of them the request.

@@ -12,6 +12,7 @@ function cleanup.clean_up(now, job)
     return
   end
   recurrence.run_ended(now, job)
+  request_end.fail_fast(now, job)
   concurrency.release_slot(now, job)
   request_end.sub_ended(now, job)
   if job.state == 'complete' then

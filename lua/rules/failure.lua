@@ -111,6 +111,22 @@ local function expire(now, job)
   failure.fail_job(now, job, 'expired-' .. job.queue, 'It did not begin within its time to live.')
 end
 
+-- Fail a job that is not running, or mark a running one as revoked; give its state.
+function failure.revoke_one(now, job)
+  if job.state == 'complete' or job.state == 'failed' or failure.is_revoked(job) then
+    return job.state
+  end
+  store.emit(now, 'revoked', job.jid, job.queue, job.worker, job.token)
+  if job.state == 'running' then
+    options.set(job, 'revoked', 1)
+    return 'running'
+  end
+  dependencies.unlink(job, dependencies.of(job))
+  jobs.lift(job)
+  failure.fail_revoked(now, job)
+  return 'failed'
+end
+
 -- Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies.
 function failure.expire_due(now, queue, most)
   local room, kept, some = most, math.floor(budget.room() / 2), false

@@ -2,6 +2,19 @@
 
 local request_end = {}
 
+-- Cancel the request of a sub-request that has failed, if it says so: before the slot of the sub-request is free.
+function request_end.fail_fast(now, job)
+  local id = job.state == 'failed' and options.get(job, 'request')
+  if not id then
+    return
+  end
+  local request = requests.load(id)
+  if request.fail_fast == 1 and request.state ~= 'canceling' then
+    request_end.begin_cancellation(now, request, 'failed')
+    queues.wake_one(request.queue)
+  end
+end
+
 -- Count an ended sub-request in its request.
 function request_end.sub_ended(now, job)
   local id = options.get(job, 'request')
@@ -12,12 +25,32 @@ function request_end.sub_ended(now, job)
   local request = requests.load(id)
   if job.state == 'complete' then
     requests.finish(request, job.jid, 'done')
-  elseif job.state == 'failed' and request.state ~= 'canceling' then
+  elseif job.state == 'failed' and (request.state ~= 'canceling' or request.reason == 'failed') then
     requests.finish(request, job.jid, 'failed')
   else
     requests.finish(request, job.jid, 'canceled')
   end
   request_end.conclude(now, request)
+end
+
+-- Let the next pops of its queue cancel a request (rules/request_cancellation.lua).
+function request_end.begin_cancellation(now, request, reason)
+  store.emit(now, 'request_canceled', request.id, reason)
+  if request.state ~= 'canceling' then
+    requests.move(now, request, 'canceling')
+  end
+  request.reason, request.ending, request.reached = reason, 1, false
+  requests.save(request)
+end
+
+-- Close an open request.
+function request_end.close(now, request, reason)
+  if request.state == 'open' then
+    store.emit(now, 'request_closed', request.id, reason)
+    requests.move(now, request, 'closed')
+    request.reason = reason or '-'
+    request_end.conclude(now, request)
+  end
 end
 
 -- End a request that has no work left.

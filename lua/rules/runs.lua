@@ -28,6 +28,12 @@ local function begin(job, run)
   if schedule.throttles[1] then
     options.set(job, 'throttles', table.concat(schedule.throttles, ' '))
   end
+  if schedule.fair_key ~= '' then
+    options.set(job, 'fair_key', schedule.fair_key)
+  end
+  if schedule.fair_weight > 0 then
+    options.set(job, 'fair_weight', schedule.fair_weight)
+  end
   history.add(run.due_at, job, 'spawned', schedule.jid)
   return stages.enter(run.due_at, job, schedule.queue, run.due_at)
 end

@@ -10,6 +10,7 @@ budget.SLOT = 3
 budget.THROTTLE = 6
 budget.QUEUE = 2
 budget.ALONE = 4
+local TURN = 3 -- for giving a job its turn in a fair queue
 budget.LEASES = 2
 budget.BLOCK = 3072
 
@@ -20,7 +21,8 @@ local FEW, PART = 4, 100 -- the fewest and the most records that are read with o
 local LARGE = 40 -- the units of a record of which only a few are read at once
 
 local OF_PUT = {
-  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'keep_newest',
+  'throttles',
   'cost', 'ordered', 'max_lapses', 'retry_delay_ms', 'retry_delay_max_ms', 'fair_key',
   'fair_weight', 'unique',
 }
@@ -158,9 +160,14 @@ function budget.of_result(bytes)
   return 1 + blocks(bytes)
 end
 
+-- The units for the turn of a new job of a queue.
+local function of_turn(queue)
+  return config.is_fair(queue) and TURN or 0
+end
+
 -- The units for the arguments of a put.
 function budget.of_put(op)
-  local units = 2 + blocks(apart(#op.data))
+  local units = 2 + blocks(apart(#op.data)) + of_turn(op.queue)
   if not op.named then
     return units
   end
@@ -172,12 +179,12 @@ end
 
 -- The units for making a run of a schedule.
 function budget.of_run(schedule)
-  return 4 + #schedule.tags + blocks(apart(#schedule.data))
+  return 4 + of_turn(schedule.queue) + #schedule.tags + blocks(apart(#schedule.data))
 end
 
 -- The units for making the job of a message.
 function budget.of_delivery(subscription, message)
-  return 4 + #(subscription.tags or {}) + blocks(apart(#message.data))
+  return 4 + of_turn(subscription.queue) + #(subscription.tags or {}) + blocks(apart(#message.data))
 end
 
 -- The units for looking at the leases of a worker with so many entries.

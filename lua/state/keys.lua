@@ -29,9 +29,10 @@
 --   <p>q:<queue>-locks           zset: score expires at (-inf when stalled), member <sequence:14><19 blanks><jid>
 --   <p>q:<queue>-expires         zset: jobs that have not started and may expire; score the last time to start, member
 --                                <sequence:14><jid>
+--   <p>q:<queue>-ends            zset: requests that may end by themselves; score when something is to be done
 --   <p>q:<queue>-recur           zset: recurring jobs; score next due at, member <sequence:14><jid>
 --   <p>q:<queue>-state           text: first seen, whether it has pauses, idle workers, due bound; then, if there are any,
---                                when the first run of a recurring job is due, when a job may expire, and when a pop
+--                                when the first run of a recurring job is due, when a job may expire or a request is due, and when a pop
 --                                must check a throttle (state/queues.lua)
 --   <p>q:<queue>-pauses          hash: reason -> until, for each pause (state/pauses.lua)
 --   <p>q:<queue>-gates           zset: throttles with parked or admitted jobs, score when a pop checks (state/parked.lua)
@@ -62,6 +63,7 @@
 --   <p>w:<worker>:jobs           hash: `` -> last seen, in 65 characters, `j<jid>` -> sequence, `r<request>` -> jids
 --                                granted, by spaces
 --   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
+--   <p>n:<klass>                 zset: complete jobs of a type with keep_newest; score ended at, member <sequence:14><jid>
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
 --   <p>keeping                   zset: ended jobs with their own retention; score until when, 0 for not at all, member
@@ -203,6 +205,10 @@ end
 
 function keys.schedule(jid)
   return keys.prefix .. 'r:' .. jid
+end
+
+function keys.newest(klass)
+  return keys.prefix .. 'n:' .. klass
 end
 
 function keys.concurrency_key(name)

@@ -13,7 +13,8 @@ local KEPT = {'after', 'results'}
 
 -- The options set by an argument of `put` of the same name.
 local OF_PUT = {
-  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'throttles',
+  'lifo', 'lease_ms', 'dead_queue', 'ttl_ms', 'timeout_ms', 'keep_complete_ms', 'keep_failed_ms', 'keep_newest',
+  'throttles',
   'cost', 'ordered', 'max_lapses', 'retry_delay_ms', 'retry_delay_max_ms', 'fair_key',
   'fair_weight', 'unique',
 }

@@ -462,6 +462,7 @@ function queues.due(name, now, most)
   if queue.expires < NEVER then
     queue.expires = first_moment('ZRANGE', keys.queue(name, '-expires'), 0, 0, 'WITHSCORES')
     queue.expires = queue.expires < NEVER and queue.expires + 1 or NEVER
+    queue.expires = math.min(queue.expires, first_moment('ZRANGE', keys.queue(name, '-ends'), 0, 0, 'WITHSCORES'))
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
@@ -529,7 +530,7 @@ function queues.wake_all(name)
   queues.wake(queues.of(name), IDLE_MOST)
 end
 
--- Record the time at which a job will have expired.
+-- Record the time at which a job will have expired, or a request is due.
 function queues.expect_end(name, moment)
   local queue = queues.of(name)
   if moment < queue.expires then
@@ -612,7 +613,7 @@ function queues.ahead(job)
   return writes.fetch('ZRANK', keys.queue(job.queue, '-work'), queues.rank(job))
 end
 
--- The next time at which a job becomes ready by itself, or 0.
+-- The next time at which a job becomes ready, or a request is due, by itself; or 0.
 function queues.next_at(name, now, grace)
   local function after(part, moment)
     local key = keys.queue(name, part)
@@ -622,6 +623,9 @@ function queues.next_at(name, now, grace)
   local queue = queues.of(name)
   if queue.recur < NEVER then
     soon = math.min(soon, after('-recur', now))
+  end
+  if queue.expires < NEVER then
+    soon = math.min(soon, after('-ends', now))
   end
   return soon < queues.NO_TIME and soon or 0
 end

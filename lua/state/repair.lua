@@ -27,7 +27,7 @@ local ALONE = {
 local OF_QUEUE = {
   {'-state', 'string'}, {'-pauses', 'hash'}, {'-wake', 'list'}, {'-recur', 'zset'}, {'-gates', 'zset'},
   {'-work', 'zset', 29}, {'-scheduled', 'zset', 15}, {'-depends', 'zset', 15}, {'-throttled', 'zset', 15},
-  {'-locks', 'zset', 15}, {'-expires', 'zset', 15},
+  {'-locks', 'zset', 15}, {'-expires', 'zset', 15}, {'-ends', 'zset'},
 }
 
 local OF_THROTTLE = {{'-state', 'string'}, {'-claims', 'zset'}, {'-queues', 'zset'}, {'-held', 'zset', 1}}

@@ -15,7 +15,8 @@ local FIELDS = {
   'state', 'state_at', 'seq', 'queue', 'priority', 'limit', 'first_priority', 'first_limit', 'total', 'done', 'failed',
   'canceled', 'opened_at', 'ended_at', 'reached',
 }
-local TEXTS = {state = true, queue = true, reached = true}
+local ENDS = {'deadline_at', 'lease_ms', 'open_until', 'fail_fast', 'reason', 'ending'} -- only if one is set
+local TEXTS = {state = true, queue = true, reached = true, reason = true}
 local NONE, SOME = '-', '>' -- what a text is for `reached`: nothing, or this before it
 
 local function list_of(state)
@@ -35,9 +36,9 @@ local function member(request)
 end
 
 local function decode(id, text)
-  local request, at = {id = id}, 1
+  local request, at = {id = id, deadline_at = 0, lease_ms = 0, open_until = 0, fail_fast = 0, reason = NONE, ending = 0}, 1
   for value in string.gmatch(text, '%C+') do
-    local field = FIELDS[at]
+    local field = FIELDS[at] or ENDS[at - #FIELDS]
     request[field] = TEXTS[field] and value or tonumber(value)
     at = at + 1
   end
@@ -74,7 +75,7 @@ function requests.create(id, queue, priority, limit, now)
   return {
     id = id, queue = queue, priority = priority, limit = limit, first_priority = priority, first_limit = limit,
     state = '', state_at = now, seq = 0, total = 0, done = 0, failed = 0, canceled = 0, opened_at = now, ended_at = 0,
-    reached = false,
+    reached = false, deadline_at = 0, lease_ms = 0, open_until = 0, fail_fast = 0, reason = NONE, ending = 0,
   }
 end
 
@@ -101,11 +102,21 @@ function requests.move(now, request, state)
   store.add(list_of(state), now, member(request))
 end
 
--- Store the changes of a request, at the end of the operation.
+-- Store the changes of a request, at the end of the operation, and when it is due.
 function requests.save(request)
   request.changed = true
   store.requests = store.requests or {}
   store.requests[request.id] = request
+  if request.deadline_at == 0 and request.lease_ms == 0 and request.fail_fast == 0 then
+    return
+  end
+  local moment = requests.due_at(request)
+  if moment then
+    writes.put_off('ZADD', keys.queue(request.queue, '-ends'), store.text(moment), request.id)
+    queues.expect_end(request.queue, moment)
+  else
+    writes.put_off('ZREM', keys.queue(request.queue, '-ends'), request.id)
+  end
 end
 
 local function write(request)
@@ -114,6 +125,11 @@ local function write(request)
     values[i] = field ~= 'reached' and (TEXTS[field] and request[field] or store.text(request[field]))
   end
   values[#FIELDS] = request.reached and SOME .. request.reached or NONE
+  if request.deadline_at > 0 or request.lease_ms > 0 or request.fail_fast > 0 or request.reason ~= NONE then
+    for _, field in ipairs(ENDS) do
+      values[#values + 1] = TEXTS[field] and request[field] or store.text(request[field])
+    end
+  end
   store.write(keys.request(request.id), table.concat(values, '\t'))
 end
 
@@ -133,6 +149,61 @@ function requests.page(state, offset, count)
     ids[i] = keys.jid_of(one)
   end
   return writes.fetch('ZCARD', list_of(state)), ids
+end
+
+-- ---- ending by itself
+
+-- Apply the options that let a request end by itself.
+function requests.set_ends(now, request, op)
+  request.deadline_at = op.deadline_ms and now + op.deadline_ms or 0
+  request.fail_fast = op.fail_fast and 1 or 0
+  request.lease_ms = op.lease_ms or 0
+  requests.renew(now, request)
+end
+
+-- Renew the lease on an open request, if it has one.
+function requests.renew(now, request)
+  request.open_until = request.lease_ms > 0 and now + request.lease_ms or 0
+end
+
+-- When the engine has something to do for a request, or nil.
+function requests.due_at(request)
+  if requests.has_ended(request) then
+    return nil
+  end
+  if request.ending == 1 then
+    return 0
+  end
+  if request.state == 'canceling' and request.reason ~= 'failed' then
+    return nil
+  end
+  local open_until = request.state == 'open' and request.open_until or 0
+  if open_until == 0 or request.deadline_at == 0 then
+    return open_until + request.deadline_at > 0 and open_until + request.deadline_at or nil
+  end
+  return math.min(open_until, request.deadline_at)
+end
+
+-- Whether the deadline of a request is over.
+function requests.is_late(now, request)
+  return request.deadline_at > 0 and request.deadline_at <= now
+end
+
+-- How many requests of a queue may end by themselves.
+function requests.timed(queue)
+  return writes.fetch('ZCARD', keys.queue(queue, '-ends'))
+end
+
+-- The due requests of a queue, earliest first.
+function requests.due(queue, now, most)
+  local name, found = queue, {}
+  queue = queues.of(name)
+  if queue.expires <= now then
+    for i, id in ipairs(writes.fetch('ZRANGEBYSCORE', keys.queue(name, '-ends'), '-inf', now, 'LIMIT', 0, most)) do
+      found[i] = requests.load(id)
+    end
+  end
+  return found
 end
 
 -- ---- sub-requests
@@ -164,12 +235,13 @@ end
 -- While not more sub-requests than its limit have not ended, each that is ready has a slot, and none is parked.
 
 local PLAIN = '^((%l+)\t%d+\t%d+\t(%C+)\t(%-?%d+)\t(%d+)\t%-?%d+\t%d+\t)(%d+)\t(%d+)(\t(%d+)\t(%d+)\t.*)$'
+local EXTENDED = '^\t%d+\t%d+\t%d+\t%d+\t%C+\t' -- what follows the done ones, if there is more than `reached` at its end
 
 -- The text of an open request with one sub-request more, which gets a slot; then its queue and its priority. Nil, if there
--- is more to do.
+-- is more to do: a request that may end by itself has more fields, and adding may renew its lease.
 function requests.grown(text)
   local head, state, queue, priority, limit, total, done, rest, failed, canceled = string.match(text or '', PLAIN)
-  if state == 'open' and total - done - failed - canceled < tonumber(limit) then
+  if state == 'open' and not string.find(rest, EXTENDED) and total - done - failed - canceled < tonumber(limit) then
     return head .. store.text(total + 1) .. '\t' .. done .. rest, queue, priority
   end
 end
@@ -243,6 +315,7 @@ function requests.view(request, running)
   return {
     request.id, request.queue, request.priority, request.limit, request.state, request.total,
     requests.left(request) - running, running, request.done, request.failed, request.canceled, request.opened_at,
-    request.ended_at,
+    request.ended_at, request.deadline_at, request.state == 'open' and request.open_until or 0, request.fail_fast,
+    request.reason ~= NONE and request.reason or '',
   }
 end

@@ -7,10 +7,10 @@
 
 local schedules = {}
 
-local TEXTS = {'queue', 'klass', 'data', 'kind', 'cron', 'missed', 'overlap'}
+local TEXTS = {'queue', 'klass', 'data', 'kind', 'cron', 'missed', 'overlap', 'fair_key'}
 local NUMBERS = {
   'priority', 'retries', 'interval_ms', 'offset_ms', 'backlog', 'catchup_ms', 'start_at', 'end_at', 'limit', 'runs', 'made',
-  'open', 'since', 'seq', 'next_at', 'last_at',
+  'open', 'since', 'seq', 'next_at', 'last_at', 'fair_weight',
 }
 
 local NEVER = 99999999999999
@@ -46,6 +46,7 @@ function schedules.get(jid)
     throttles_[#throttles_ + 1] = name
   end
   schedule.throttles = throttles_
+  schedule.fair_key, schedule.fair_weight = schedule.fair_key or '', schedule.fair_weight or 0 -- likewise
   schedule.tags, schedule.later, schedule.paused = list, later, schedule.paused == '1'
   return schedule
 end
@@ -391,5 +392,6 @@ function schedules.view(schedule)
     schedule.cron, schedule.kind == 'cron' and known_times(schedule) or {}, schedule.last_at, schedule.offset_ms,
     schedule.start_at, schedule.end_at, schedule.limit, schedule.made, schedule.missed, schedule.catchup_ms,
     schedule.overlap, schedule.open, schedule.paused and 1 or 0, schedule.throttles,
+    schedule.fair_key, schedule.fair_weight,
   }
 end

@@ -9,7 +9,9 @@ local subscriptions = {}
 subscriptions.MOST = 100
 subscriptions.PATTERNS_MOST = 10
 
-local OPTIONS = {'dead_queue', 'lease_ms', 'lifo', 'ordered', 'timeout_ms', 'ttl_ms'} -- by name
+local OPTIONS = { -- by name
+  'dead_queue', 'fair_key', 'fair_weight', 'lease_ms', 'lifo', 'ordered', 'timeout_ms', 'ttl_ms',
+}
 
 local BETWEEN = '\255'
 local FIELDS = '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)$'

@@ -46,6 +46,7 @@ verbs.replay = recover.replay
 verbs.retry_many = recover.retry_many
 verbs.request_open = request.request_open
 verbs.request_add = request.request_add
+verbs.request_touch = request.request_touch
 verbs.request_close = request.request_close
 verbs.request_put = request.request_put
 verbs.request_get = request.request_get

@@ -90,7 +90,7 @@ SHARED: Final = frozenset(SharedOptions.__annotations__)
 INSTEAD: Final = {"at": "delay", "delay": "at"}
 """Options that replace each other: a job with one of them does not take the other from its job type."""
 
-RECURS: Final = frozenset({"queue", "priority", "retries", "tags", "throttles"})
+RECURS: Final = frozenset({"queue", "priority", "retries", "tags", "throttles", "fair_key", "fair_weight"})
 """The options of a job type that the runs of a recurring job can have."""
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names match.")
 @click.option("--most", default=1000, show_default=True, help="The most queues, groups and throttles.")
 @click.option("--histograms/--no-histograms", default=True, show_default=True, help="How long jobs waited and ran.")
+@click.option("--types/--no-types", default=False, show_default=True, help="Figures by job type, of the newest events.")
 @click.option("--once", is_flag=True, help="Print the metrics and end.")
-def command(host: str, port: int, queues: str, most: int, histograms: bool, once: bool) -> None:
+def command(host: str, port: int, queues: str, most: int, histograms: bool, types: bool, once: bool) -> None:
     """Export the metrics of all queues to Prometheus, whatever program works on them.
 
     One exporter is enough for a namespace; it answers /metrics, and /live and /ready for probes.
@@ -42,7 +43,7 @@ def command(host: str, port: int, queues: str, most: int, histograms: bool, once
 
     at = session()
     at.url = impatient(at.url)
-    collector = EngineCollector(at.url, queues=queues, most=most, histograms=histograms)
+    collector = EngineCollector(at.url, queues=queues, most=most, histograms=histograms, types=types)
     click.get_current_context().call_on_close(collector.close)
     registry = CollectorRegistry()
     registry.register(collector)

@@ -194,7 +194,8 @@ def _request(at: Session, op: Any, found: replies.Request | None) -> None:
         click.echo(f"There is no request {op.id}.")
         return
     for name, value in found._asdict().items():
-        click.echo(f"{name:>9}  {format_moment(value) if name.endswith('_at') else value}")
+        moment = name.endswith(("_at", "_until"))
+        click.echo(f"{name:>11}  {format_moment(value) if moment else value}")
 
 
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:

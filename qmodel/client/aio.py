@@ -19,7 +19,7 @@ from qmodel.client import flows, job_types, profiles, remote
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
-from qmodel.client.build import new_job, new_message, new_recurring, new_subscription
+from qmodel.client.build import new_job, new_message, new_recurring, new_subscription, request_open
 from qmodel.client.convert import (
     Day,
     Duration,
@@ -42,7 +42,7 @@ from qmodel.client.fields import AsyncJobFields
 from qmodel.client.flow_graph import Graph
 from qmodel.client.flows import Flow
 from qmodel.client.job_types import JobTypes
-from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, SubscribeOptions
+from qmodel.client.options import MoveOptions, PutOptions, RecurOptions, RequestOptions, SubscribeOptions
 from qmodel.client.outcomes import result_of
 from qmodel.client.profiles import Profile
 from qmodel.client.queue_order import shuffled
@@ -460,11 +460,13 @@ class AsyncClient(AsyncExecutor):
                 return replies.Bulk(done, passed, "")
             op = replace(op, cursor=part.cursor)
 
-    def request(self, id: str, queue: str, *, limit: int, priority: int = 0) -> AsyncRequest:
+    def request(
+        self, id: str, queue: str, *, limit: int, priority: int = 0, **ends: Unpack[RequestOptions]
+    ) -> AsyncRequest:
         """Make a request that a `with` block opens and closes: jobs of a queue with at most `limit` running at
-        a time.
+        a time. The other arguments are the options of `qmodel.client.options.RequestOptions`.
         """
-        return AsyncRequest(self, id, ops.RequestOpen(id, queue, limit, priority))
+        return AsyncRequest(self, id, request_open(id, queue, limit, priority, ends))
 
     def _jobs(self, found: Iterable[replies.Job]) -> list[AsyncJob]:
         return [AsyncJob(self, job.jid, job) for job in found]
@@ -1376,6 +1378,8 @@ class AsyncRecurringJob(RecurringFields):
         retries: int | None = None,
         backlog: int | None = None,
         throttles: Iterable[str] | str | None = None,
+        fair_key: str | None = None,
+        fair_weight: int | None = None,
     ) -> None:
         """Change the given fields for future runs.
 
@@ -1385,7 +1389,8 @@ class AsyncRecurringJob(RecurringFields):
         ms = None if interval is None else milliseconds(interval)
         stored = encode_unless_kept(data)
         named = None if throttles is None else names_of(throttles)
-        op = ops.RecurUpdate(self.jid, queue, klass, stored, ms, priority, retries, backlog, throttles=named)
+        fixed = self.jid, queue, klass, stored, ms, priority, retries, backlog
+        op = ops.RecurUpdate(*fixed, throttles=named, fair_key=fair_key, fair_weight=fair_weight)
         await self.client.execute(op)
         await self.refresh()
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Unpack
 
 from qmodel import runtime
 from qmodel.client.convert import Duration, edges_of, encode_data, exact_instant, instant, milliseconds, names_of
-from qmodel.client.options import PutOptions, RecurOptions, SubRequestOptions, SubscribeOptions
-from qmodel.contract.operations import Publish, Put, Recur, Subscribe
+from qmodel.client.options import PutOptions, RecurOptions, RequestOptions, SubRequestOptions, SubscribeOptions
+from qmodel.contract.operations import Publish, Put, Recur, RequestOpen, Subscribe
 from qmodel.errors import hint
 
 Conversion = tuple[str, Callable[[Any], Any]]
@@ -50,6 +50,7 @@ PUT: Final[Mapping[str, Conversion]] = {
         "max_lapses",
         "fair_key",
         "fair_weight",
+        "keep_newest",
         "dead_queue",
         "unique",
         "unique_mode",
@@ -78,7 +79,9 @@ SUBSCRIBE: Final[Mapping[str, Conversion]] = {
 """The options of a subscription."""
 
 RECUR: Final[Mapping[str, Conversion]] = {
-    **_unchanged("priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs"),
+    **_unchanged(
+        "priority", "retries", "limit", "backlog", "missed", "overlap", "restart", "runs", "fair_key", "fair_weight"
+    ),
     **_durations("offset", "catchup"),
     "tags": ("tags", names_of),
     "throttles": ("throttles", names_of),
@@ -86,6 +89,9 @@ RECUR: Final[Mapping[str, Conversion]] = {
     "end": ("end_at", instant),
 }
 """The options of a recurring job, without its id, data, interval and expression."""
+
+REQUEST: Final[Mapping[str, Conversion]] = {**_unchanged("fail_fast"), **_durations("deadline", "lease")}
+"""The options of a request."""
 
 OPTION_OF: Final[Mapping[str, str]] = {argument: option for option, (argument, _) in PUT.items()}
 """The option of a put for each argument of the catalogue."""
@@ -96,6 +102,7 @@ _TAKES: Final[Mapping[str, Iterable[str]]] = {
     "recur": RecurOptions.__annotations__,
     "Request.add": SubRequestOptions.__annotations__,
     "add": SubscribeOptions.__annotations__,
+    "request": RequestOptions.__annotations__,
 }
 """The option names of each method."""
 
@@ -130,6 +137,11 @@ def new_sub_request(id: str, queue: str, klass: str, data: object = None, **opti
     arguments = _arguments("Request.add", SUB_REQUEST, options)
     jid = f"{id}:{_random_jid() if name is None else name}"
     return Put(queue, jid, klass, encode_data(data, text), **arguments)
+
+
+def request_open(id: str, queue: str, limit: int, priority: int, options: RequestOptions) -> RequestOpen:
+    """Build the operation that opens a request. See `Requests.open`."""
+    return RequestOpen(id, queue, limit, priority, **_arguments("request", REQUEST, options))
 
 
 def new_recurring(queue: str, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> Recur:

@@ -214,6 +214,11 @@ class Fields:
         return duration_of(self._load().keep_complete_ms)
 
     @property
+    def keep_newest(self) -> int | None:
+        """How many complete jobs of its type are kept with it, if its put set that."""
+        return self._load().keep_newest
+
+    @property
     def keep_failed(self) -> timedelta | None:
         """How long it is kept at most after it has failed, if its put set that."""
         return duration_of(self._load().keep_failed_ms)

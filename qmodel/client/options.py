@@ -83,6 +83,9 @@ class ClaimOptions(TypedDict, total=False):
     keep_complete: Duration | None
     """How long the job is kept at most after it is complete; 0 deletes it at once."""
 
+    keep_newest: int | None
+    """How many complete jobs of its type are kept at most, among those with this option."""
+
     keep_failed: Duration | None
     """How long the job is kept at most after it has failed; 0 deletes it at once."""
 
@@ -160,6 +163,21 @@ class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyO
     """The job's data as text that is stored as it is, instead of `data`, which is stored as JSON."""
 
 
+class RequestOptions(TypedDict, total=False):
+    """Options of a request: how it ends by itself."""
+
+    deadline: Duration | None
+    """How long after its opening it must have ended; then it is canceled. Default: no deadline."""
+
+    fail_fast: bool
+    """Cancel the sub-requests that have not begun as soon as one fails."""
+
+    lease: Duration | None
+    """How long its producer may be silent while it is open; then it is closed. Opening it again, adding to it and
+    `touch` renew the lease. Default: it stays open.
+    """
+
+
 class PutOptions(MoveOptions, total=False):
     """Options of `Queue.put` and `Queue.new`."""
 
@@ -175,6 +193,12 @@ class SubscribeOptions(StageOptions, total=False):
 
     ordered: str | None
     """Concurrency key of the jobs: they start one after the other."""
+
+    fair_key: str | None
+    """Whose jobs they are, in a queue with the option `fair`: the keys that have ready jobs take turns."""
+
+    fair_weight: int | None
+    """How many turns their fair key gets where others get one, 1 to 100. Default: 1."""
 
     after: int | None
     """Also deliver the kept messages with numbers greater than this one; 0 for all."""
@@ -231,6 +255,12 @@ class RecurOptions(RecurrenceOptions, RunOptions, total=False):
 
     throttles: Iterable[str] | str | None
     """Names of up to 8 throttles that each claim of a run must pass."""
+
+    fair_key: str | None
+    """Whose runs they are, in a queue with the option `fair`. Default: their first throttle."""
+
+    fair_weight: int | None
+    """How many turns their fair key gets where others get one, 1 to 100. Default: 1."""
 
     interval: Duration | None
     """Time from one due run to the next. Runs are due at exact multiples of it."""

@@ -104,6 +104,16 @@ class RecurringFields:
         return self.raw.throttles
 
     @property
+    def fair_key(self) -> str:
+        """The key that its runs take turns by in a fair queue; empty if it has none of its own."""
+        return self.raw.fair_key
+
+    @property
+    def fair_weight(self) -> int:
+        """How many turns the fair key of its runs gets where others get one."""
+        return self.raw.fair_weight or 1
+
+    @property
     def unfinished(self) -> int:
         """How many unfinished runs must end before another run is due."""
         return self.raw.open

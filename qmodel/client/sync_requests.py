@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from qmodel import runtime
-from qmodel.client.build import new_sub_request
-from qmodel.client.convert import Duration, seconds_of
+from qmodel.client.build import new_sub_request, request_open
+from qmodel.client.convert import Duration, milliseconds, seconds_of
 from qmodel.client.defaults import LONGEST_SLEEP
-from qmodel.client.options import SubRequestOptions
+from qmodel.client.options import RequestOptions, SubRequestOptions
 from qmodel.client.sync_executor import Executor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
@@ -72,6 +72,13 @@ class Request:
         for start in range(0, len(puts), MOST):
             new += int(self.client.execute(ops.RequestAdd(self.id, puts[start : start + MOST])))
         return new
+
+    def touch(self) -> float:
+        """Renew the lease on the open request; give when it ends, in seconds since the epoch, or 0 without a lease.
+        Refused with RequestNotFound, RequestState.
+        """
+        until: int = self.client.execute(ops.RequestTouch(self.id))
+        return until / 1000
 
     def close(self) -> str:
         """Close the request: it ends with its last sub-request. Give its state. Refused with RequestNotFound."""
@@ -146,18 +153,34 @@ class Requests:
         """Refer to a request by id, whether or not it exists."""
         return Request(self._client, id)
 
-    def open(self, id: str, queue: str, *, limit: int, priority: int = 0) -> Request:
+    def open(self, id: str, queue: str, *, limit: int, priority: int = 0, **ends: Unpack[RequestOptions]) -> Request:
         """Open a request: sub-requests of a queue with at most `limit` running at a time.
 
-        If it is open already with the same arguments, nothing changes. Refused with RequestConflict.
+        The other arguments are the options of `qmodel.client.options.RequestOptions`. If it is open already with the
+        same arguments, only its lease is renewed. Refused with RequestConflict.
         """
-        op = ops.RequestOpen(id, queue, limit, priority)
+        op = request_open(id, queue, limit, priority, ends)
         self._client.execute(op)
         return Request(self._client, id, op)
 
-    def put(self, id: str, queue: str, jobs: Iterable[ops.Put], *, limit: int, priority: int = 0) -> Request:
-        """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step."""
-        self._client.execute(ops.RequestPut(id, queue, limit, tuple(jobs), priority))
+    def put(
+        self,
+        id: str,
+        queue: str,
+        jobs: Iterable[ops.Put],
+        *,
+        limit: int,
+        priority: int = 0,
+        deadline: Duration | None = None,
+        fail_fast: bool = False,
+    ) -> Request:
+        """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step.
+
+        `deadline` and `fail_fast` are those of `open`.
+        """
+        deadline_ms = None if deadline is None else milliseconds(deadline)
+        op = ops.RequestPut(id, queue, limit, tuple(jobs), priority, deadline_ms=deadline_ms, fail_fast=fail_fast)
+        self._client.execute(op)
         return Request(self._client, id)
 
     def get(self, id: str) -> replies.Request | None:

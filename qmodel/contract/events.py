@@ -69,9 +69,9 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "trimmed": ("messages", "last"),  # how many were dropped, and the last one
     # requests
     "request_opened": ("request", "queue", "priority", "limit"),
-    "request_closed": ("request",),
+    "request_closed": ("request", "reason"),  # the reason only if its lease ran out: lapsed
     "request_tuned": ("request", "priority", "limit"),
-    "request_canceled": ("request",),
+    "request_canceled": ("request", "reason"),  # the reason only if no call did it: deadline or failed
     "request_done": ("request", "queue", "outcome", "completed", "failed", "canceled"),
     "request_forgotten": ("request",),
     # queues, workers, configuration
@@ -96,7 +96,9 @@ WHOLE = frozenset(
 )  # fmt: skip
 """The facts of events and stages that are whole numbers."""
 
-OPTIONAL: dict[str, int] = {"put": 1, "prioritized": 1, "retried": 1}
+OPTIONAL: dict[str, int] = {
+    "put": 1, "prioritized": 1, "retried": 1, "request_closed": 1, "request_canceled": 1
+}  # fmt: skip
 """How many of an event's last facts may be left out: a put has no `tags` if its job has none."""
 
 BETWEEN_TAGS = "\x1f"

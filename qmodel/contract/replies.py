@@ -280,6 +280,11 @@ class Job(NamedTuple):
         return _whole(self.option("keep_complete_ms"))
 
     @property
+    def keep_newest(self) -> int | None:
+        """How many complete jobs of its type are kept with it, if its put set that."""
+        return _whole(self.option("keep_newest"))
+
+    @property
     def keep_failed_ms(self) -> int | None:
         """How long it is kept at most once failed, if its put set that."""
         return _whole(self.option("keep_failed_ms"))
@@ -413,7 +418,8 @@ class Schedule(NamedTuple):
     """A recurring job: the properties of its runs, the number of the last one, and when the next one is due.
 
     `next_at` is 0 while it is unknown: the recurring job is paused, or waits for one of its `open` runs to end, or
-    needs more due times than those in `due_at` (`last_at` is the last of them). A bound of 0 means none.
+    needs more due times than those in `due_at` (`last_at` is the last of them). A bound of 0 means none, and so does a
+    `fair_weight` of 0.
     """
 
     jid: str
@@ -442,6 +448,8 @@ class Schedule(NamedTuple):
     open: int
     paused: bool
     throttles: tuple[str, ...] = ()
+    fair_key: str = ""
+    fair_weight: int = 0
 
 
 class Throttle(NamedTuple):
@@ -509,7 +517,8 @@ class Message(NamedTuple):
 
 class Request(NamedTuple):
     """A request: how many of its sub-requests wait, run, and ended with each outcome. Times are milliseconds; 0 means
-    never.
+    never. The reason says why it was closed or canceled: `canceled` by a call, `deadline`, `failed` (a sub-request,
+    with `fail_fast`), or `lapsed` (the lease of an open request).
     """
 
     id: str
@@ -525,6 +534,10 @@ class Request(NamedTuple):
     canceled: int
     opened_at: int
     ended_at: int
+    deadline_at: int = 0
+    open_until: int = 0
+    fail_fast: bool = False
+    reason: str = ""
 
 
 class Drained(NamedTuple):

@@ -129,6 +129,7 @@ ROUTES: Final[dict[str, Route]] = {
     "request_put": _route("id jobs", "queue"),
     "request_get": _REQUEST,
     "requests": _IN_ALL,
+    "request_touch": _REQUEST,
     "request_tune": _REQUEST,
     "request_cancel": _REQUEST,
     "request_forget": _REQUEST,

@@ -119,11 +119,26 @@ def lists_hold_only_jobs_that_exist(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def those_that_keep_the_newest_are_listed_by_type(s: Snapshot) -> Iterator[str]:
+    """Complete jobs with `keep_newest` are listed by type, at their end, until they are to be deleted at once."""
+    wanted = {
+        (job["klass"], (job["ended_at"], job["seq"], jid))
+        for jid, job in s.jobs.items()
+        if job["state"] == "complete"
+        and "keep_newest" in dict(job["options"])
+        and ("keep_complete_ms", "0") not in job["options"]
+    }
+    found = {(klass, place) for klass, places in s.newest.items() for place in places}
+    yield from (f"{place} is or is not among the newest" for place in wanted ^ found)
+
+
+@invariant
 def lists_are_in_order(s: Snapshot) -> Iterator[str]:
     """Every sorted list is sorted."""
     lists: list[tuple[str, tuple[Any, ...]]] = [("completed", s.completed), ("failed", s.failed)]
     lists.append(("keeping", s.keeping))
     lists += s.groups.items()
+    lists += s.newest.items()
     lists += s.tags.items()
     for name, queue in s.queues.items():
         lists += ((f"{name}.{p}", queue[p]) for p in PLACES)

@@ -42,7 +42,15 @@ from qmodel.model.state.store import Store, configure
 SAME = ("seq", "epoch", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. LISTS become sorted lists."""
 
-QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("parked", "pauses", "turns"))
+OLDER_REQUEST = {
+    "reached": None, "deadline_at": 0, "lease_ms": 0, "open_until": 0, "fail_fast": False, "reason": "", "ending": False
+}  # fmt: skip
+"""The fields that the record of a request of an older version may not have."""
+
+OLDER_SCHEDULE = {"fair_key": "", "fair_weight": 0}
+"""The fields that the record of a recurring job of an older version may not have."""
+
+QUEUE_FIELDS = tuple(name for name in Queue.__slots__ if name not in ("ends", "parked", "pauses", "turns"))
 """The fields of a queue that are equal in its record, or a sorted list of it."""
 
 LISTS = ("crons", "completed", "failed", "keeping")
@@ -67,6 +75,7 @@ def store(of: Snapshot) -> Store:
     made.results = {jid: {other: tuple(one) for other, *one in kept} for jid, kept in of.results.items()}  # type: ignore[misc]
     made.request_states = {state: Ordered(entries) for state, entries in of.request_states.items()}
     made.groups.update({name: Ordered(entries) for name, entries in of.groups.items()})
+    made.newest.update({klass: Ordered(entries) for klass, entries in of.newest.items()})
     made.tags = {tag: Ordered(jobs) for tag, jobs in of.tags.items()}
     _add_objects(made, of)
     return made
@@ -80,7 +89,9 @@ def _add_objects(made: Store, of: Snapshot) -> None:
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
     made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
-    made.schedules = {jid: _with(Schedule(jid), record, SCHEDULE) for jid, record in of.schedules.items()}
+    made.schedules = {
+        jid: _with(Schedule(jid), OLDER_SCHEDULE | record, SCHEDULE) for jid, record in of.schedules.items()
+    }
     subscribed = sorted(of.subscriptions.items(), key=lambda one: int(one[1]["seq"]))
     made.subscriptions = {name: _subscription(name, record) for name, record in subscribed}
     made.workers = {name: _worker(record) for name, record in of.workers.items()}
@@ -122,6 +133,7 @@ def _queue(record: Record) -> Queue:
         found = record[name]
         setattr(made, name, Ordered(found) if type(getattr(made, name)) is Ordered else found)
     made.pauses = dict(record["pauses"])
+    made.ends = dict(record.get("ends", {}))  # older ones have none
     made.parked = {name: _parked(one) for name, one in record["gates"].items()}
     made.turns = {priority: _turns(one) for priority, one in record.get("turns", {}).items()}  # older ones have none
     return made
@@ -147,7 +159,7 @@ def _concurrency_key(record: Record) -> ConcurrencyKey:
 
 
 def _request(id: str, record: Record) -> Request:
-    made: Request = _with(Request(id, "", 0, 0, 0), {"reached": None, **record}, REQUEST)  # older ones have none
+    made: Request = _with(Request(id, "", 0, 0, 0), {**OLDER_REQUEST, **record}, REQUEST)
     made.unfinished, made.ended = dict.fromkeys(record["unfinished"]), dict.fromkeys(record["ended"])
     return made
 
@@ -162,7 +174,7 @@ def _subscription(name: str, record: Record) -> Subscription:
 
 def _option(name: str, text: str) -> Any:
     """Read an argument of a put from the option of a job."""
-    return text == "1" if name == "lifo" else int(text) if name.endswith("_ms") else text
+    return text == "1" if name == "lifo" else int(text) if name.endswith(("_ms", "_weight")) else text
 
 
 def _worker(record: Record) -> Worker:

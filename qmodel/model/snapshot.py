@@ -8,7 +8,7 @@ are a format: old snapshots keep `lines` (concurrency keys), `gates` (parked job
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from qmodel.model.state import epochs, journal, subscriptions
@@ -36,7 +36,7 @@ JOB = (
 
 QUEUE = (
     "first_seen", "pauses", "idle", "wakes", "ready", "scheduled", "depends", "locks", "throttled", "expires", "recur",
-    "gates", "turns",
+    "gates", "turns", "ends",
 )  # fmt: skip
 """The fields of a queue's record.
 
@@ -44,13 +44,14 @@ QUEUE = (
 sequence, jid), the other lists hold (time, sequence, jid); the time of a stalled job is minus infinity. Jobs in
 `expires` are in another list too, and those in `recur` are recurring jobs. `gates` is throttle -> {moment, parked:
 ((priority, parked at sequence, jid), ...), let: ((priority, cost, jid), ...)}. `turns` is
-priority -> {jobs: how many jobs with a turn are in `ready`, next: {fair key: its next turn}}.
+priority -> {jobs: how many jobs with a turn are in `ready`, next: {fair key: its next turn}}. `ends` is {request: when
+the engine closes or cancels it}.
 """
 
 SCHEDULE = (
     "queue", "klass", "data", "priority", "retries", "tags", "interval_ms", "backlog", "runs", "next_at", "seq",
     "kind", "cron", "later", "last_at", "offset_ms", "start_at", "end_at", "limit", "made", "missed", "catchup_ms",
-    "overlap", "open", "paused", "since", "throttles",
+    "overlap", "open", "paused", "since", "throttles", "fair_key", "fair_weight",
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.records.Schedule`."""
 
@@ -58,14 +59,15 @@ UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 """The fields of a key's record, all as in `state.records.Unique`."""
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
-    "failed", "canceled", "opened_at", "ended_at", "reached",
+    "failed", "canceled", "opened_at", "ended_at", "reached", "deadline_at", "lease_ms", "open_until", "fail_fast",
+    "reason", "ending",
 )  # fmt: skip
 """The fields of a request's record, all as in `state.records.Request`."""
 
 DEFAULT_QUEUE: Record = {
     "first_seen": None, "pauses": {}, "idle": 0, "wakes": 0,
     "ready": (), "scheduled": (), "depends": (), "locks": (), "throttled": (), "expires": (), "recur": (),
-    "gates": {}, "turns": {},
+    "gates": {}, "turns": {}, "ends": {},
 }  # fmt: skip
 
 
@@ -94,6 +96,7 @@ class Snapshot:
     completed   ((ended_at, sequence, jid), ...)
     failed      ((ended_at, sequence, jid), ...), those that may be deleted
     keeping     ((until, sequence, jid), ...), those with their own retention
+    newest      job type -> ((ended_at, sequence, jid), ...), the newest ones with keep_newest
     groups      name -> ((ended_at, sequence, jid), ...)
     tags        tag -> ((sequence, jid), ...)
     tracked     jid -> sequence
@@ -145,6 +148,7 @@ class Snapshot:
     requests: tuple[tuple[str, Any], ...]
     epoch: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
+    newest: dict[str, tuple[Position, ...]] = field(default_factory=dict)
 
 
 def of(store: Store) -> Snapshot:
@@ -172,6 +176,7 @@ def of(store: Store) -> Snapshot:
         completed=tuple(store.completed),
         failed=tuple(store.failed),
         keeping=tuple(store.keeping),
+        newest={klass: tuple(entries) for klass, entries in store.newest.items()},
         groups={name: tuple(jobs) for name, jobs in store.groups.items()},
         tags={tag: tuple(jobs) for tag, jobs in store.tags.items()},
         tracked=dict(store.tracked),
@@ -234,6 +239,7 @@ def _queue(queue: Queue) -> Record:
         "throttled": tuple(queue.throttled),
         "expires": tuple(queue.expires),
         "recur": tuple(queue.recur),
+        "ends": dict(queue.ends),
         "gates": {
             name: {"moment": entry.moment, "parked": tuple(entry.parked), "let": tuple(entry.admitted)}
             for name, entry in queue.parked.items()

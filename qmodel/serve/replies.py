@@ -170,7 +170,7 @@ def _queue(counts: replies.QueueCounts, _: Store | None = None) -> Raw:
 
 
 def _schedule(found: replies.Schedule) -> Raw:
-    return [*found[:-2], 1 if found.paused else 0, found.throttles]
+    return [*found[:-4], 1 if found.paused else 0, *found[-3:]]
 
 
 def _each(write: Callable[[Any], Raw]) -> Callable[[Any, Store | None], Raw]:
@@ -207,7 +207,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "subscription": _same,
     "subscriptions": _same,
     "messages": _same,
-    "request": _same,
+    "request": lambda found, _: None if found is None else [*found[:-2], 1 if found.fail_fast else 0, found.reason],
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,

@@ -11,7 +11,7 @@ queues, groups and throttles, and `qmodel_left_out` shows if there are more: a f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from qmodel.client import profiles
+from qmodel.client.job_types import TypeFigures
 from qmodel.client.profiles import Profile
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
@@ -38,17 +39,20 @@ class EngineCollector:
     """The metrics of a namespace, for a registry of prometheus_client: `registry.register(EngineCollector(client))`.
 
     For a URL, a client is opened when it is first needed. `queues` is a shell pattern that selects queues by name;
-    `most` limits their number. Without `histograms` a scrape is smaller. While the server cannot be reached, the only
-    metric is `qmodel_up 0`.
+    `most` limits their number. Without `histograms` a scrape is smaller. With `types`, each scrape reads the newest
+    2000 events too, for figures by job type. While the server cannot be reached, the only metric is `qmodel_up 0`.
     """
 
-    def __init__(self, client: Client | str, *, queues: str = "*", most: int = 1000, histograms: bool = True) -> None:
+    def __init__(
+        self, client: Client | str, *, queues: str = "*", most: int = 1000, histograms: bool = True, types: bool = False
+    ) -> None:
         self._given = client
         self._opened = client if isinstance(client, Client) else None
         self._opening = Lock()
         self._pattern = queues
         self._most = most
         self._histograms = histograms
+        self._types = types
 
     @property
     def _client(self) -> Client:
@@ -107,6 +111,8 @@ class EngineCollector:
         yield from _throttles(throttles)
         yield from self._workers()
         yield from self._others()
+        if self._types:
+            yield from _job_types(self._client.job_types().types[: self._most])
         cut = GaugeMetricFamily(
             "qmodel_left_out", "Whether some queues, groups or throttles are not exported.", labels=("what",)
         )
@@ -183,6 +189,30 @@ class EngineCollector:
         subscriptions, _ = self._listed(ops.Subscriptions)
         behind = ((one.name, one.behind) for one in subscriptions)
         yield _gauge("qmodel_subscription_behind", "Past messages that are not yet delivered.", "subscription", behind)
+
+
+def _job_types(found: Sequence[TypeFigures]) -> Iterator[Metric]:
+    """The figures by job type, from the newest events."""
+    text = "Completed jobs of a type in a minute, in the newest events."
+    yield _gauge("qmodel_job_type_per_minute", text, "klass", ((one.klass, one.per_minute) for one in found))
+    attempts = GaugeMetricFamily(
+        "qmodel_job_type_attempts",
+        "How attempts of a job type ended, in the newest events.",
+        labels=("klass", "outcome"),
+    )
+    seconds = GaugeMetricFamily(
+        "qmodel_job_type_seconds",
+        "Percentiles of how long jobs of a type waited and ran, in the newest events.",
+        labels=("klass", "of", "percentile"),
+    )
+    for one in found:
+        for outcome in ("completed", "failed", "retried", "lost"):
+            attempts.add_metric((one.klass, outcome), getattr(one, outcome))
+        for of, durations in (("wait", one.wait), ("run", one.run)):
+            for percentile in ("p50", "p95", "p99"):
+                seconds.add_metric((one.klass, of, percentile), getattr(durations, percentile) / 1000)
+    yield attempts
+    yield seconds
 
 
 def _profiles(known: dict[str, Profile], listed: set[str]) -> Iterator[Metric]:

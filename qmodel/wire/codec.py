@@ -278,12 +278,15 @@ def _queue(raw: Raw) -> replies.QueueCounts:
 
 def _schedule(raw: Raw) -> replies.Schedule:
     jid, queue, klass, data, priority, retries, tags, interval, backlog, runs, next_at, kind, cron, due_at, *rest = raw
-    last_at, offset, start_at, end_at, limit, made, missed, catchup, overlap, unfinished, paused, throttles = rest
+    last_at, offset, start_at, end_at, limit, made, missed, catchup, overlap, unfinished, paused, throttles, *fair = (
+        rest
+    )
+    fair_key, fair_weight = fair
     jid, queue, klass, data = map(_str, (jid, queue, klass, data))
     return replies.Schedule(
         jid, queue, klass, data, priority, retries, _strs(tags), interval, backlog, runs, next_at,
         _str(kind), _str(cron), tuple(due_at), last_at, offset, start_at, end_at, limit, made, _str(missed), catchup,
-        _str(overlap), unfinished, paused == 1, _strs(throttles),
+        _str(overlap), unfinished, paused == 1, _strs(throttles), _str(fair_key), fair_weight,
     )  # fmt: skip
 
 
@@ -323,8 +326,9 @@ def _message(raw: Raw) -> replies.Message:
 
 
 def _request(raw: Raw) -> replies.Request:
-    id, queue, priority, limit, state, *counts = raw
-    return replies.Request(_str(id), _str(queue), priority, limit, _str(state), *counts)
+    id, queue, priority, limit, state, *counts, fail_fast, reason = raw
+    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, bool(fail_fast), _str(reason)
+    return replies.Request._make(facts)
 
 
 def _tally(raw: Raw) -> replies.Tally:

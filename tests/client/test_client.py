@@ -778,6 +778,17 @@ def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Clien
         queue.put("Report", fair_weight=101)
 
 
+def test_runs_and_messages_take_turns_in_a_fair_queue(client: Client) -> None:
+    recurring = client.queues["reports"].recur("Report", interval=60, jid="hourly", fair_key="a", fair_weight=2)
+    assert (recurring.fair_key, recurring.fair_weight) == ("a", 2)
+    recurring.update(fair_key="b", fair_weight=3)
+    assert (recurring.fair_key, recurring.fair_weight) == ("b", 3)
+    client.subscriptions.add("news", "x", "reports", "Report", fair_key="c", fair_weight=4)
+    client.publish("x")
+    found = {job.klass + str(job.fair_key): job.fair_weight for job in client.queues["reports"].pop(2)}
+    assert found == {"Reportb": 3, "Reportc": 4}
+
+
 def test_unknown_options_and_bad_values_are_refused(client: Client) -> None:
     with pytest.raises(UnknownOption, match="There is no option hartbeat"):
         client.config["hartbeat"] = 1

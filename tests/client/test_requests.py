@@ -112,3 +112,25 @@ def test_a_sub_request_takes_the_options_of_a_put(client: qmodel.Client) -> None
     job = client.jobs[jid]
     assert (job.lease, job.longest) == (timedelta(seconds=7), timedelta(minutes=1))
     assert (job.throttles, job.keep_complete) == (("t",), timedelta(minutes=1))
+
+
+def test_a_request_with_a_deadline_fail_fast_and_a_lease(client: qmodel.Client) -> None:
+    request = client.requests.open("R", "q", limit=2, deadline=timedelta(hours=1), fail_fast=True, lease=60)
+    assert request.touch() == request.get().open_until / 1000
+    known = request.get()
+    assert (known.deadline_at - known.opened_at, known.fail_fast, known.reason) == (3_600_000, True, "")
+    for name in ("a", "b"):
+        request.add("K", name=name, retries=0)
+    client.queues["q"].pop().fail("wrong")
+    assert client.queues["q"].pop() is None
+    assert [request.wait(0).state, request.get().reason, request.get().canceled] == ["canceled", "failed", 1]
+    with pytest.raises(RequestState):
+        request.touch()
+    with pytest.raises(RequestConflict):
+        client.requests.open("R", "q", limit=2)
+    with client.request("S", "q", limit=1, deadline=5) as other:
+        assert other.get().deadline_at
+    put = client.requests.put("T", "q", [client.queues["q"].new("K")], limit=1, deadline=5, fail_fast=True)
+    assert (put.get().deadline_at - put.get().opened_at, put.get().fail_fast) == (5000, True)
+    with pytest.raises(TypeError, match="deadlin"):
+        client.requests.open("U", "q", limit=1, deadlin=5)

@@ -282,3 +282,104 @@ def test_a_sub_request_that_is_sent_on_is_still_one(scene: Played) -> None:
     job = scene.pop("r")[0]
     scene(ops.Complete(job.jid, job.token))
     assert served(scene) == "R"
+
+
+# ---- ending by itself
+
+
+def test_a_request_past_its_deadline_is_canceled_by_the_next_pop(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 2, subs("R", 4), deadline_ms=1000))
+    running = scene.pop()[0]
+    scene.now += 999
+    assert [job.jid for job in scene(ops.Peek("q", 9))] == ["R:1"]
+    scene.now += 1
+    assert scene(ops.Peek("q", 9)) == ()
+    assert (request(scene).state, request(scene).deadline_at) == ("closed", request(scene).opened_at + 1000)
+    assert scene.pop() == ()
+    assert (request(scene).state, request(scene).reason, request(scene).canceled) == ("canceling", "deadline", 3)
+    assert scene(ops.Heartbeat(running.jid, running.token)).revoked
+    assert isinstance(scene(ops.Complete(running.jid, running.token)), str)
+    assert (request(scene).state, request(scene).canceled) == ("canceled", 4)
+    assert scene.pop() == ()
+
+
+def test_fire_ends_a_late_request_too(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 2, deadline_ms=1000))
+    scene.now += 1000
+    assert scene(ops.Fire("q")) == 0
+    assert request(scene).state == "canceled"
+
+
+def test_the_first_failure_cancels_those_that_have_not_begun(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 3, subs("R", 6, retries=1), fail_fast=True))
+    first, second = scene(ops.Pop("q", "w", 2))
+    scene(ops.Retry(second.jid, second.token))
+    scene(ops.Fail(first.jid, first.token, "g", "m"))
+    assert (request(scene).state, request(scene).reason, request(scene).failed) == ("canceling", "failed", 1)
+    again = scene(ops.Pop("q", "w", 9))
+    assert [job.jid for job in again] == [second.jid]
+    assert request(scene).canceled == 4
+    scene(ops.Fail(second.jid, again[0].token, "g", "m"))
+    known = request(scene)
+    assert (known.state, known.done, known.failed, known.canceled) == ("canceled", 0, 2, 4)
+
+
+def test_what_others_depend_on_fails_instead_of_being_deleted(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, (*subs("R", 2), ops.Put("q", "R:2", "k", "", depends=("R:1",))), deadline_ms=5))
+    scene(
+        ops.PutMany(
+            (ops.Put("r", "block", "k", "", depends=("R:1",)), ops.Put("r", "last", "k", "", depends=("R:0 cancel",)))
+        )
+    )
+    scene.now += 5
+    assert scene.pop() == ()
+    assert scene(ops.Get("R:0")).failure.group == scene(ops.Get("R:1")).failure.group == "revoked-q"
+    assert [scene(ops.Get(jid)) for jid in ("R:2", "last")] == [None, None]
+    assert scene(ops.Get("block")).state == "depends"
+    assert (request(scene).state, request(scene).canceled) == ("canceled", 3)
+
+
+def test_a_lease_on_openness_is_renewed_by_its_producer_and_closes_the_request(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 2, lease_ms=1000))
+    for renewal in (
+        ops.RequestAdd("R", subs("R", 1)),
+        ops.RequestTouch("R"),
+        ops.RequestOpen("R", "q", 2, lease_ms=1000),
+    ):
+        scene.now += 999
+        scene(renewal)
+        assert request(scene).open_until == scene.now + 1000
+    scene.now += 1000
+    job = scene.pop()[0]
+    assert (request(scene).state, request(scene).reason, request(scene).open_until) == ("closed", "lapsed", 0)
+    assert scene(ops.RequestTouch("R")).code == scene(ops.RequestAdd("R", subs("R", 2))).code == "REQUEST_STATE"
+    scene(ops.Complete(job.jid, job.token))
+    assert request(scene).state == "done"
+    assert scene(ops.RequestOpen("S", "q", 2)) == "open"
+    assert scene(ops.RequestTouch("S")) == 0
+
+
+def test_a_large_request_is_canceled_in_parts_and_nothing_of_it_is_handed_out(scene: Played) -> None:
+    for start in range(0, 2000, 1000):
+        scene(ops.RequestOpen("R", "q", 1000, deadline_ms=1000))
+        scene(ops.RequestAdd("R", subs("R", 2000)[start : start + 1000]))
+    scene(ops.Put("q", "z", "k", ""))
+    scene.now += 1000
+    pops = 0
+    while (granted := scene(ops.Pop("q", "w", 9))) == ():
+        pops += 1
+    assert [job.jid for job in granted] == ["z"]
+    while request(scene).state != "canceled":
+        assert scene.pop() == ()
+        pops += 1
+    assert (request(scene).canceled, 1 < pops < 20) == (2000, True)
+
+
+def test_a_queue_with_a_request_that_ends_by_itself_is_not_forgotten(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 2, lease_ms=1000))
+    assert scene(ops.Forget(("q",))).code == "QUEUE_NOT_EMPTY"
+    scene(ops.Obliterate("q"))
+    scene.now += 1000
+    scene.pop()
+    assert request(scene).state == "done"
+    assert scene(ops.Forget(("q",))) == 1

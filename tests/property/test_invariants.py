@@ -114,6 +114,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "failed_jobs_may_be_deleted_unless_they_are_kept": _set("failed", ()),
     "only_a_running_job_is_marked_as_revoked": _set("jobs", "w", "options", (("revoked", "1"),)),
     "jobs_that_may_expire_are_listed": _set("jobs", "w", "options", (("ttl_ms", "5"),)),
+    "those_that_keep_the_newest_are_listed_by_type": _set("jobs", "c", "options", (("keep_newest", "5"),)),
     "jobs_with_their_own_retention_are_listed": _set("jobs", "c", "options", (("keep_complete_ms", "5"),)),
     "leased_jobs_hold_their_throttles": _set("throttles", "limit", "held", ()),
     "each_throttle_knows_its_parked_jobs": _set("queues", "x", "gates", {}),

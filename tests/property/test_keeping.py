@@ -143,3 +143,43 @@ def test_a_new_put_sets_the_retention_again(scene: Played) -> None:
     assert scene.get().keep_complete_ms == 1000
     ended(scene, "a")
     assert (scene.get().state, scene.get().keep_complete_ms, len(scene.store.keeping)) == ("complete", None, 0)
+
+
+def test_the_newest_complete_jobs_of_a_type_are_kept(scene: Played) -> None:
+    for number in range(5):
+        scene.now += 1
+        ended(scene, f"j{number}", keep_newest=2)
+    assert scene(ops.Completed()).jids == ("j4", "j3")
+    scene(ops.Put("q", "other", "other", "", keep_newest=1))
+    scene(ops.Complete("other", scene.pop()[0].token))
+    ended(scene, "plain")
+    assert scene(ops.Completed()).total == 4
+    assert [event.facts[0] for event in scene.events("retired")] == ["j0", "j1", "j2"]
+
+
+def test_a_lower_number_is_reached_by_further_completions(scene: Played) -> None:
+    for number in range(6):
+        ended(scene, f"j{number}", keep_newest=6)
+    left = [scene(ops.Completed()).total]
+    for number in range(6, 11):
+        ended(scene, f"j{number}", keep_newest=1)
+        left.append(scene(ops.Completed()).total)
+    assert left == [6, 5, 4, 3, 2, 1]
+    scene(ops.Put("q", "j10", "k", ""))
+    assert not scene.store.newest
+
+
+def test_the_earlier_end_of_both_retentions_counts(scene: Played) -> None:
+    for number in range(3):
+        ended(scene, f"j{number}", keep_newest=2, keep_complete_ms=1000)
+    assert scene(ops.Completed()).jids == ("j2", "j1")
+    scene.now += 1000
+    ended(scene, "x")
+    assert scene(ops.Completed()).jids == ("x",)
+
+
+def test_many_that_complete_together_keep_the_newest(scene: Played) -> None:
+    scene(ops.PutMany(tuple(ops.Put("q", f"j{n}", "k", "", keep_newest=3) for n in range(40))))
+    jobs = scene(ops.Pop("q", "w", 40))
+    scene(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in jobs)))
+    assert scene(ops.Completed()).jids == ("j39", "j38", "j37")

@@ -160,7 +160,8 @@ class Drawer:
         """Opens a request again, when it has ended and is forgotten; ends one."""
         one = self.chance.choice(REQUESTS)
         limit, priority = self.chance.choice(((2, 0), (9, 3)))
-        return [ops.RequestOpen(one, "q", limit, priority), ops.RequestOpen(one, "q", limit, priority),
+        return [ops.RequestOpen(one, "q", limit, priority), ops.RequestTouch(one),
+                ops.RequestOpen(one, "q", limit, priority, fail_fast=True, lease_ms=300, deadline_ms=1500),
                 ops.RequestTune(one, limit=self.chance.choice((1, 4))), ops.RequestClose(one),
                 ops.RequestClose(one), ops.RequestCancel(one)]  # fmt: skip
 

@@ -60,6 +60,19 @@ def at(values: Values, name: str, **labels: str) -> float:
     return values[name, frozenset(labels.items())]
 
 
+def test_job_types_are_told_of_the_newest_events(client: Client) -> None:
+    for _ in range(2):
+        client.queues["q"].put("Send")
+    client.queues["q"].pop().complete()
+    client.queues["q"].pop().fail("wrong")
+    assert not any(name.startswith("qmodel_job_type") for name, _ in scrape(client))
+    values = scrape(client, types=True)
+    assert at(values, "qmodel_job_type_attempts", klass="Send", outcome="completed") == 1
+    assert at(values, "qmodel_job_type_attempts", klass="Send", outcome="failed") == 1
+    assert at(values, "qmodel_job_type_per_minute", klass="Send") > 0
+    assert 0 <= at(values, "qmodel_job_type_seconds", klass="Send", of="run", percentile="p99") < 60
+
+
 def test_queues_are_told_by_state(client: Client) -> None:
     mail = client.queues["mail"]
     for _ in range(3):

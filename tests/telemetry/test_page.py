@@ -37,7 +37,7 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
     send.put()
     assert perform(app, app.client.queues["default"].pop(1)[0]).word == "completed"
     told = {}
-    for family in (*EngineCollector(client).collect(), *registry.collect()):
+    for family in (*EngineCollector(client, types=True).collect(), *registry.collect()):
         total = "_total" if family.type == "counter" else ""
         samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
         labels = {label for sample in samples for label in sample.labels}

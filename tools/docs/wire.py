@@ -164,7 +164,8 @@ SHAPES = {
     "tracked": "a list of jobs, and a list of ids",
     "schedule, schedules": "nil, or: jid, queue, klass, data, priority, retries, a list of tags, interval_ms, backlog, "
     "runs, next_at, kind, cron, due_at (a list), last_at, offset_ms, start_at, end_at, limit, made, missed, "
-    "catchup_ms, overlap, open, paused (1 or 0), a list of throttles; or a list of these",
+    "catchup_ms, overlap, open, paused (1 or 0), a list of throttles, fair_key, "
+    "fair_weight; or a list of these",
     "reasons": "a list of: a code, and a list of its facts as text",
     "throttle, throttles": "name, concurrency, rate, rate_ms, capacity, refill, refill_ms, running, claims, tokens, "
     "parked, opens_at, a list of ids; or a list of these",
@@ -178,7 +179,7 @@ SHAPES = {
     "of these",
     "messages": "a list of: number, at, due_at, subject, data",
     "request": "nil, or: id, queue, priority, limit, state, total, pending, running, done, failed, canceled, "
-    "opened_at, ended_at",
+    "opened_at, ended_at, deadline_at, open_until, fail_fast (1 or 0), reason",
     "drained": "two whole numbers: canceled jobs, and jobs left",
     "queue, queues": "name, waiting, scheduled, depends, running, stalled, paused (1 or 0), next_at, recurring, due; "
     "or a list of these",

@@ -82,6 +82,7 @@ QUEUE: Final[dict[str, Rule | Dead]] = {
     "wakes": exact,
     "parked": rules.parked,
     "turns": rules.turns,
+    "ends": rules.ends,
     **dict.fromkeys(("ready", "scheduled", "depends", "locks", "throttled", "expires"), LISTED),
     "recur": Dead("derived from the schedules"),
 }
@@ -92,7 +93,9 @@ KEY: Final[dict[str, Rule | Dead]] = {"active": members, "parked": order}
 
 REQUEST: Final[dict[str, Rule | Dead]] = {
     **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit", "reached"), exact),
-    **dict.fromkeys(("total", "done", "failed", "canceled"), exact),
+    **dict.fromkeys(("total", "done", "failed", "canceled", "lease_ms", "fail_fast", "reason", "ending"), exact),
+    "deadline_at": moment,
+    "open_until": only("open", moment),
     "unfinished": members,
     "ended": rules.ended,
     "state_at": where("request.state_at", moment),
@@ -108,6 +111,8 @@ SCHEDULE: Final[dict[str, Rule | Dead]] = {
     "paused": exact,
     "tags": exact,
     "throttles": exact,
+    "fair_key": exact,
+    "fair_weight": exact,
     "later": moments,
     "next_at": moment,
     "last_at": moment,
@@ -185,6 +190,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "completed": LISTED,
     "failed": LISTED,
     "keeping": LISTED,
+    "newest": LISTED,
     "groups": LISTED,
     "crons": Dead("derived from the schedules"),
     "families": Dead("derived from the throttles"),

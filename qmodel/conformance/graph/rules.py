@@ -281,6 +281,11 @@ def pauses(value: dict[str, int], _queue: Queue, form: Form) -> list[tuple[str, 
     return sorted((reason, form.moment(until)) for reason, until in value.items())
 
 
+def ends(value: dict[str, int], _queue: Queue, form: Form) -> list[tuple[str, str]]:
+    """When the requests of a queue are due."""
+    return sorted((id, form.moment(moment)) for id, moment in value.items())
+
+
 def each(value: dict[str, Any], _record: Any, form: Form) -> list[Any]:
     """Write records by name."""
     return sorted(([name, *form.written(record, form)] for name, record in value.items()), key=lambda one: str(one[0]))

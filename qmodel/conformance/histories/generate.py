@@ -162,8 +162,9 @@ WEIGHTS = {
     "drain": 2, "depends_on": 4, "depends_off": 4, "tag_add": 3, "tag_remove": 3, "track": 3,
     "untrack": 3, "pause": 2, "unpause": 3, "forget": 2, "deregister": 2,
     "config_set": 3, "config_unset": 2, "recur": 3, "unrecur": 3, "recur_update": 2, "recur_tag": 2, "recur_untag": 2,
-    "fire": 2, "request_open": 2, "request_add": 4, "request_close": 2, "request_put": 2, "request_tune": 2,
-    "request_cancel": 1, "request_forget": 2, "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
+    "fire": 2, "request_open": 2, "request_touch": 1, "request_add": 4, "request_close": 2, "request_put": 2,
+    "request_tune": 2, "request_cancel": 1, "request_forget": 2,
+    "recur_pause": 1, "recur_unpause": 2, "recur_now": 2, "recur_advance": 3,
     "throttle_set": 3, "throttle_unset": 2, "throttled": 2, "unique_release": 2,
     "metadata_set": 2, "metadata_increment": 2, "metadata_unset": 2,
     "search": 3, "cancel_many": 6, "clean": 3, "retry_many": 7, "obliterate": 1,
@@ -185,7 +186,7 @@ AIM = dict.fromkeys(CATALOGUE, 70) | {
     "cancel_many": 96, "clean": 90, "retry_many": 90, "search": 90, "replay": 93,
     "metadata_set": 50, "metadata_unset": 80, "metadata_get": 80,
     "publish": 80, "subscribe": 80, "catch_up": 97, "messages": 60, "subscriptions": 60,
-    "results": 90, "fail": 62, "metrics": 92, "journal": 92,
+    "results": 90, "fail": 62, "metrics": 92, "journal": 92, "trim": 66,
 }  # fmt: skip
 """The percentage of an operation's tries that are aimed."""
 
@@ -217,7 +218,7 @@ NEEDS = {
     **dict.fromkeys(("messages", "trim"), ("", "publish")),
     "workers": ("", "pop"),
     **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
-    **dict.fromkeys(("request_add", "request_close"), ("", "request_open")),
+    **dict.fromkeys(("request_add", "request_touch", "request_close"), ("", "request_open")),
     **dict.fromkeys(("request_get", "requests", "request_tune", "request_cancel"), ("", "request_put")),
     "request_forget": ("", "request_close"),
     "stats": ("", "pop"),
@@ -253,7 +254,7 @@ PRESENT: dict[str, Callable[[Store], object]] = {
     **dict.fromkeys(("messages", "trim"), lambda store: store.messages.size),
     "workers": lambda store: store.workers,
     **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
-    **dict.fromkeys(("request_add", "request_close"), lambda store: store.request_states.get("open")),
+    **dict.fromkeys(("request_add", "request_touch", "request_close"), lambda store: store.request_states.get("open")),
     **dict.fromkeys(("request_get", "requests"), lambda store: store.requested),
     **dict.fromkeys(
         ("request_tune", "request_cancel"),
@@ -377,18 +378,7 @@ class Generator:
         grace = config.value(store, "grace-period")
         moments = [now - now % DAY + DAY]
         for queue in store.queues.values():
-            if queue.scheduled:
-                moments.append(int(queue.scheduled[0][0]))
-            moments += (until for until in queue.pauses.values() if until)
-            if queue.expires:
-                last = int(queue.expires[self._below(len(queue.expires))][0])
-                moments += (last, last + 1)
-            if queue.recur:
-                first = queue.recur[self._below(len(queue.recur))][0]
-                moments += [int(first)] if first < NO_TIME else []
-            moments += [entry.moment for entry in queue.parked.values() if 0 < entry.moment < NEVER]
-            if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
-                moments += (int(lapse), *3 * (int(lapse) + grace,))
+            moments += self._due_in(queue, grace)
         moments += [int(one.claims[0][0]) + one.rate_ms for one in store.throttles.values() if one.claims]
         if store.unique_ends:
             moments.append(int(store.unique_ends[self._below(len(store.unique_ends))][0]))
@@ -403,6 +393,26 @@ class Generator:
                 moments += (seen + 1000, seen + config.value(store, "max-worker-age"))
         ahead = [moment for moment in moments if moment > now] or moments
         return pick(self._chooser, ahead) + (0, 0, 0, -1, 1)[self._below(5)]
+
+    def _due_in(self, queue: Queue, grace: int) -> list[int]:
+        """The moments at which something in a queue falls due, or some of them."""
+        moments: list[int] = []
+        if queue.scheduled:
+            moments.append(int(queue.scheduled[0][0]))
+        moments += (until for until in queue.pauses.values() if until)
+        if queue.expires:
+            last = int(queue.expires[self._below(len(queue.expires))][0])
+            moments += (last, last + 1)
+        if queue.ends:
+            moment = pick(self._chooser, sorted(queue.ends.values()))
+            moments += (moment,) if moment else ()
+        if queue.recur:
+            first = queue.recur[self._below(len(queue.recur))][0]
+            moments += [int(first)] if first < NO_TIME else []
+        moments += [entry.moment for entry in queue.parked.values() if 0 < entry.moment < NEVER]
+        if queue.locks and (lapse := queue.locks[self._below(len(queue.locks))][0]) > 0:
+            moments += (int(lapse), *3 * (int(lapse) + grace,))
+        return moments
 
     # ---- operations
 
@@ -624,7 +634,8 @@ class Generator:
         """Choose the options of a put about the retention of the ended job; few puts have them."""
         way = self._below(20)
         kept = {"keep_complete_ms": pick(self._chooser, KEEPS)} if way in (16, 17, 19) else {}
-        return kept | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
+        newest = {"keep_newest": 1 + self._below(2)} if way in (13, 14, 16) else {}
+        return kept | newest | ({"keep_failed_ms": pick(self._chooser, KEEPS)} if way in (18, 19) else {})
 
     def _throttle_options(self) -> dict[str, Any]:
         """Choose the throttles and the cost of a job: some histories throttle most jobs, the others none."""
@@ -913,14 +924,23 @@ class Generator:
         known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
         return pick(self._chooser, known or REQUEST_NAMES)
 
-    def _open_arguments(self) -> tuple[str, str, int, int]:
-        """Choose the arguments to open a request: a new one, one as it was opened before, or nearly so."""
+    def _open_arguments(self) -> tuple[str, str, int, int, dict[str, Any]]:
+        """Choose the arguments to open a request: a new one, one as it was opened before, or nearly so; and how it may
+        end by itself.
+        """
         id = pick(self._chooser, REQUEST_NAMES)
         known = self._store.requested.get(id)
         queue, limit, priority = pick(self._chooser, self._names.queues), pick(self._chooser, WIDTHS), 0
+        ends: dict[str, Any] = {}
+        if not self._below(3):
+            ends["deadline_ms"] = pick(self._chooser, (None, 1, 1000, 60_000))
+            ends["fail_fast"] = self._below(3) > 0
+            ends["lease_ms"] = pick(self._chooser, (None, None, 1000, 5000))
         if known is not None and self._below(4):
             queue, limit, priority = known.queue, known.first_limit, known.first_priority
-        return id, queue, limit, priority
+            deadline_ms = known.deadline_at - known.opened_at if known.deadline_at else None
+            ends = {"deadline_ms": deadline_ms, "fail_fast": known.fail_fast, "lease_ms": known.lease_ms or None}
+        return id, queue, limit, priority, ends
 
     def _sub_requests(self, id: str, queue: str) -> tuple[ops.Put, ...]:
         known = self._store.requested.get(id)
@@ -941,20 +961,24 @@ class Generator:
         return replace(put, **changes)
 
     def request_open(self) -> Operation:
-        id, queue, limit, priority = self._open_arguments()
-        return ops.RequestOpen(id, queue, limit, pick(self._chooser, (priority, priority, 1)), self._request())
+        id, queue, limit, priority, ends = self._open_arguments()
+        return ops.RequestOpen(id, queue, limit, pick(self._chooser, (priority, priority, 1)), self._request(), **ends)
 
     def request_add(self) -> Operation:
         id = self._requested("open")
         jobs = self._sub_requests(id, pick(self._chooser, self._names.queues))
         return ops.RequestAdd(id, jobs, self._request())
 
+    def request_touch(self) -> Operation:
+        return ops.RequestTouch(self._requested("open"), self._request())
+
     def request_close(self) -> Operation:
         return ops.RequestClose(self._requested("open"), self._request())
 
     def request_put(self) -> Operation:
-        id, queue, limit, priority = self._open_arguments()
-        return ops.RequestPut(id, queue, limit, self._sub_requests(id, queue), priority, self._request())
+        id, queue, limit, priority, ends = self._open_arguments()
+        ends.pop("lease_ms", None)
+        return ops.RequestPut(id, queue, limit, self._sub_requests(id, queue), priority, self._request(), **ends)
 
     def request_get(self) -> Operation:
         return ops.RequestGet(self._requested("open", "closed", "canceling", "done", "canceled"))
@@ -989,7 +1013,7 @@ class Generator:
             backlog=backlog,
             request=self._request(),
             throttles=self._throttle_options().get("throttles", ()),
-            **(paced | self._schedule_options(interval)),
+            **(paced | self._schedule_options(interval) | self._fair_options()),
         )
 
     def _schedule_options(self, interval: int) -> dict[str, Any]:
@@ -1049,6 +1073,7 @@ class Generator:
             backlog,
             self._request(),
             self._throttle_options().get("throttles"),
+            **self._fair_options(),
         )
 
     def recur_tag(self) -> Operation:
@@ -1158,7 +1183,7 @@ class Generator:
             pick(choose, DELAYS),
             pick(choose, (0, 1, 5)),
             pick(choose, ((), (), self._tags())),
-            **self._run_options(),
+            **(self._run_options() | self._fair_options()),
             after=after,
             since=since,
             count=pick(choose, (1, 1, 2, MOST)),
@@ -1566,7 +1591,7 @@ class Tally:
 
 def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     """Whether an operation that was not refused changed or showed something."""
-    if op.spec.name == "heartbeat" or moved:
+    if op.spec.name in ("heartbeat", "request_touch") or moved:
         return True
     if not op.spec.reads or outcome is None or outcome == ():
         return False

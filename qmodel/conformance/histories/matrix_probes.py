@@ -347,13 +347,17 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
         yield (opened, ops.RequestAdd("x", jobs, **again))
     yield (ops.RequestPut("x", "q", 1, (a, replace(z, depends=("a",)))),)
     yield (opened, ops.RequestAdd("x", (replace(a, depends=("z",)), replace(z, depends=("a",)))))
-    for other in (ops.RequestOpen("x", "q", 2), ops.RequestOpen("x", "r", 1), replace(opened, **again)):
+    for other in (
+        ops.RequestOpen("x", "q", 2), ops.RequestOpen("x", "r", 1), replace(opened, deadline_ms=1000),
+        replace(opened, fail_fast=True), replace(opened, lease_ms=1000), replace(opened, **again),
+    ):  # fmt: skip
         yield (other,)
         yield (opened, other)
     yield (opened, ops.RequestPut("x", "r", 1, (z,)))
     yield (*done, ops.RequestPut("x", "q", 1, (z,)))
     for look in (
-        ops.RequestAdd("x", (z,), **again), ops.RequestClose("x", **again), ops.RequestTune("x", 1, **again),
+        ops.RequestAdd("x", (z,), **again), ops.RequestTouch("x", **again), ops.RequestClose("x", **again),
+        ops.RequestTune("x", 1, **again),
         ops.RequestTune("x", limit=2, **again), ops.RequestCancel("x", **again), ops.RequestForget("x", **again),
         ops.RequestGet("x"), ops.Requests(), ops.Requests("complete"),
     ):  # fmt: skip

@@ -259,6 +259,8 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
         own = was["options"].get(f"keep_{was['state']}_ms".replace("complete_ms", "complete_ms"))
         if own is not None and (own == "0" or was["ended_at"] + int(own) <= m.now):
             continue
+        if was["state"] == "complete" and "keep_newest" in was["options"] and was["klass"] in _keeping_newest(m):
+            continue
         if was["state"] == "complete":
             old = was["ended_at"] <= m.now - m.option("jobs-history")
             many = sum(job["state"] == "complete" for job in m.before.jobs.values()) + sum(
@@ -279,6 +281,39 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
                 yield f"{one.jid} was deleted, and has {known['dependents']}, {known['dependencies']}"
 
 
+def _keeping_newest(m: Moment) -> dict[str, int]:
+    """How many complete jobs the completions of a step keep, by type: what the last one says."""
+    told = (one.becomes for one in m.told("completed") if one.becomes and "keep_newest" in one.becomes["options"])
+    return {job["klass"]: int(job["options"]["keep_newest"]) for job in told}
+
+
+@law
+def a_type_keeps_its_newest(m: Moment) -> Iterator[str]:
+    """With `keep_newest`, a completion leaves at most so many complete jobs of its type, among those with this option,
+    or one less than there were; those that ended first are deleted.
+    """
+    if m.name not in ("complete", "complete_and_pop") or not m.few or m.refused:
+        return
+    for klass, most in _keeping_newest(m).items():
+        before, after = (
+            {
+                jid
+                for jid, job in s.jobs.items()
+                if (job["klass"], job["state"]) == (klass, "complete") and "keep_newest" in dict(job["options"])
+            }
+            for s in (m.before, m.after)
+        )
+        if len(after) > max(most, len(before) - 1):
+            yield f"{len(after)} complete jobs of {klass} are kept, and not {most}"
+        last = {jid: (m.before.jobs[jid]["ended_at"], m.before.jobs[jid]["seq"]) for jid in before}
+        gone = [last[jid] for jid in before - after]
+        left = [last[jid] for jid in before & after]
+        old = m.now - m.option("jobs-history")
+        timed = any("keep_complete_ms" in dict(m.before.jobs[jid]["options"]) for jid in before)
+        if gone and left and max(gone) > min(left) and not timed and max(gone)[0] > old:
+            yield f"an older job of {klass} is kept than those that are deleted"
+
+
 @law
 def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
     """Of complete jobs, those that ended first are deleted first; after a completion, none past its retention is left,
@@ -289,7 +324,7 @@ def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
     kept = [(job["ended_at"], job["seq"]) for job in m.after.jobs.values() if job["state"] == "complete"]
     for one in m.told("retired"):
         was = one.was
-        own = was is not None and "keep_complete_ms" in was["options"]
+        own = was is not None and {"keep_complete_ms", "keep_newest"} & was["options"].keys()
         if (
             was is not None
             and was["state"] == "complete"

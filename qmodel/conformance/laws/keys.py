@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qmodel.conformance.laws.law import Ghost, Moment, law, law_of_histories
+from qmodel.model.snapshot import Record
 
 ENDED = ("done", "canceled")
 
@@ -88,16 +89,32 @@ def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
         request = m.after.requested.get(name.removeprefix("request:"))
         before = m.before.lines.get(name, {"active": ()})["active"]
         limit = request["limit"] if request is not None and request["state"] in ("open", "closed") else 0
+        if (
+            request is not None
+            and request["reason"] == "failed"
+            and any(event.event == "request_canceled" for event in m.events)
+        ):
+            limit = request["limit"]  # a slot may have become free before
         if len(key["active"]) > max(limit, len(before)) or (
             set(key["active"]) - set(before) and len(key["active"]) > limit
         ):
             yield f"{len(key['active'])} sub-requests of {name} go on, and its limit is {limit}"
-        if key["parked"] and len(key["active"]) < limit:
+        if key["parked"] and len(key["active"]) < limit and request is not None and request["state"] != "canceling":
             yield f"{key['parked'][0][-1]} is parked, and only {len(key['active'])} of {limit} of {name} go on"
 
 
 ADDS = ("request_add", "request_put")
 """The operations that add sub-requests to a request."""
+
+
+def _is_canceled(m: Moment, id: str, before: Record) -> bool:
+    """Whether a sub-request that fails in a step is counted as canceled: unless another failure has canceled it."""
+    told = [event.facts[1:] for event in m.events if event.event == "request_canceled" and event.facts[0] == id]
+    return (
+        (before["state"] == "canceling" and before["reason"] != "failed")
+        or m.name == "request_cancel"
+        or ("deadline",) in told
+    )
 
 
 @law
@@ -124,7 +141,7 @@ def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
                 counts["done"] += 1
                 left.discard(one.jid)
             elif one.event.event == "failed":
-                canceling = before["state"] == "canceling" or m.name == "request_cancel"
+                canceling = _is_canceled(m, id, before)
                 counts["canceled" if canceling else "failed"] += 1
                 left.discard(one.jid)
             elif one.event.event in ("canceled", "put"):
@@ -197,13 +214,66 @@ def a_sub_request_is_added_once(m: Moment) -> Iterator[str]:
 
 
 @law
+def a_request_ends_by_itself_for_a_reason(m: Moment) -> Iterator[str]:
+    """The engine cancels a request at its deadline, or when a sub-request fails and it has `fail_fast`; it closes an
+    open request at the end of its lease. From then on a pop hands out none of the canceled ones.
+    """
+    for event in m.events:
+        id, reason = str(event.facts[0]), event.facts[-1]
+        before, after = m.before.requested.get(id), m.after.requested.get(id)
+        if (
+            event.event == "request_closed"
+            and reason == "lapsed"
+            and not (before and 0 < before["open_until"] <= m.now)
+        ):
+            yield f"{id} is closed, and its lease lasts: {before}"
+        if event.event != "request_canceled" or len(event.facts) == 1 or after is None:
+            continue
+        failed = any(one.event.event == "failed" and one.jid not in after["unfinished"] for one in m.tale)
+        if not (after["fail_fast"] and failed if reason == "failed" else 0 < after["deadline_at"] <= m.now):
+            yield f"{id} is canceled for {reason}: {after}"
+    for one in m.told("popped"):
+        known = m.before.requested.get(str(one.was and one.was["options"].get("request")), {})
+        if 0 < known.get("deadline_at", 0) <= m.now:
+            yield f"{one.jid} was handed out, and its request is past its deadline"
+
+
+@law
+def a_due_request_is_ended_by_the_next_pop(m: Moment) -> Iterator[str]:
+    """A pop of a queue that is not paused, and `fire`, close and cancel its due requests; those that have begun go on
+    after a failure.
+    """
+    queue = getattr(m.op, "queue", None)
+    if m.name not in ("pop", "fire") or m.refused or not m.events or queue not in m.before.queues or not m.few:
+        return
+    due = [id for id, moment in m.before.queues[queue]["ends"].items() if moment <= m.now]
+    if m.name == "fire" or not m.before.queues[queue]["pauses"]:
+        for id in due:
+            if m.after.queues[queue]["ends"].get(id, m.now + 1) <= m.now:
+                yield f"{id} was due, and still is"
+    for one in m.tale:
+        request = m.before.requested.get(str(one.was and one.was["options"].get("request")), {})
+        if (
+            one.event.event == "canceled"
+            and one.was is not None
+            and one.was["token"] > 0
+            and request.get("reason") == "failed"
+        ):
+            late = 0 < request["deadline_at"] <= m.now
+            if not late:
+                yield f"{one.jid} has begun, and was canceled because another one failed"
+
+
+@law
 def canceling_a_request_hands_out_no_more(m: Moment) -> Iterator[str]:
     """`request_cancel` hands out no more jobs of the request, deletes those that are not running, and revokes the
     running ones.
     """
     for one in m.told("popped"):
         request = one.was and one.was["options"].get("request")
-        if request and m.before.requested.get(request, {}).get("state") == "canceling":
+        known = m.before.requested.get(str(request), {})
+        begun = known.get("reason") == "failed" and one.was is not None and one.was["token"] > 0
+        if known.get("state") == "canceling" and not begun:
             yield f"{one.jid} was handed out, and {request} is canceled"
     if m.name != "request_cancel" or m.refused or not m.events or not m.few:
         return

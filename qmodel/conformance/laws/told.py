@@ -19,8 +19,8 @@ PENDING = frozenset({"waiting", "scheduled", "depends", "throttled"})
 """The states of a job that waits to be claimed."""
 
 OF_PUT = (
-    "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
+    "lifo", "lease_ms", "timeout_ms", "ttl_ms", "dead_queue", "keep_complete_ms", "keep_failed_ms", "keep_newest",
+    "throttles", "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
     "fair_weight", "unique",
 )  # fmt: skip
 """The options of a job that a put states anew."""
@@ -191,7 +191,8 @@ def _run(m: Moment, job: Record, schedule: str) -> dict[str, str]:
     """Give a run what its recurring job says, and its options."""
     one = m.before.schedules[schedule] if schedule in m.before.schedules else m.after.schedules[schedule]
     job.update(data=one["data"], priority=one["priority"], retries=one["retries"], source="run")
-    return {"throttles": " ".join(one["throttles"])} if one["throttles"] else {}
+    given = {name: text(one[name]) for name in ("throttles", "fair_key") if one[name]}
+    return given | {"fair_weight": str(one["fair_weight"])} if one["fair_weight"] else given
 
 
 def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:

@@ -79,6 +79,7 @@ from qmodel.contract.operations.request import (
     RequestPut as RequestPut,
     RequestGet as RequestGet,
     Requests as Requests,
+    RequestTouch as RequestTouch,
     RequestTune as RequestTune,
     RequestCancel as RequestCancel,
     RequestForget as RequestForget,

@@ -7,6 +7,8 @@ from qmodel.contract.arguments import (
     ConcurrencyKey,
     Count,
     Data,
+    FairKey,
+    FairWeight,
     Instant,
     Interval,
     Klass,
@@ -72,6 +74,8 @@ class Subscribe(Operation):
     since: Instant | None = None
     count: Count = 1000
     request: RequestId = ""
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
 
 
 @operation("number", "memo", "SUBSCRIPTION_NOT_FOUND", "put passed_over caught_up throttled")

@@ -9,6 +9,7 @@ from qmodel.contract.arguments import (
     AnyTags,
     ConcurrencyKey,
     Cost,
+    Count,
     Data,
     FairKey,
     FairWeight,
@@ -58,7 +59,9 @@ class Put(Operation):
     effect.
 
     A complete job is kept for at most `keep_complete_ms`, a failed one for at most `keep_failed_ms`; with 0 it is
-    deleted in the step that ends it. The limits that the configuration sets for all jobs apply as well.
+    deleted in the step that ends it. With `keep_newest`, only so many complete jobs of its type are kept, among those
+    that say so; the number of the last one to complete counts. The limits that the configuration sets for all jobs
+    apply as well.
 
     The job passes up to 8 `throttles` each time it is claimed. A claim takes `cost` tokens (default 1) from the buckets
     of these throttles and of its queue's throttle.
@@ -92,6 +95,7 @@ class Put(Operation):
     dead_queue: QueueName | None = None
     keep_complete_ms: Milliseconds | None = None
     keep_failed_ms: Milliseconds | None = None
+    keep_newest: Count | None = None
     throttles: ThrottleIds | None = None
     cost: Cost | None = None
     ordered: ConcurrencyKey | None = None

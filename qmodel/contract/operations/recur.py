@@ -8,6 +8,8 @@ from qmodel.contract.arguments import (
     Count,
     Cron,
     Data,
+    FairKey,
+    FairWeight,
     Instant,
     Instants,
     Interval,
@@ -51,7 +53,7 @@ class Recur(Operation):
     offset, expression and start are unchanged, its times continue, unless `restart` is set; otherwise its times and the
     count of its runs start anew. A paused recurring job stays paused.
 
-    The runs pass the `throttles`, as jobs of a put do.
+    The runs pass the `throttles`, and take turns by `fair_key` and `fair_weight`, as jobs of a put do.
 
     `runs` is for a recurring job that comes from elsewhere: the number of the last run that was made there. The first
     run here is called `<jid>-<runs + 1>`. It is ignored if the recurring job exists.
@@ -80,6 +82,8 @@ class Recur(Operation):
     runs: Limit = 0
     request: RequestId = ""
     throttles: ThrottleIds = ()
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
 
 
 @operation("number", "memo", "", "unrecurred")
@@ -116,6 +120,8 @@ class RecurUpdate(Operation):
     backlog: Backlog | None = None
     request: RequestId = ""
     throttles: ThrottleIds | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
 
 
 @operation("names", "memo", "SCHEDULE_NOT_FOUND LIMIT_REACHED", "recur_updated")

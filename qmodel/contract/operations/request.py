@@ -7,6 +7,7 @@ from typing import Annotated
 from qmodel.contract.arguments import (
     ConcurrencyLimit,
     Count,
+    Interval,
     Offset,
     Operations,
     PriorityLevel,
@@ -14,6 +15,7 @@ from qmodel.contract.arguments import (
     RequestId,
     RequestName,
     RequestState,
+    Switch,
 )
 from qmodel.contract.operations.put import Put
 from qmodel.contract.operations.spec import CASCADE, PUTS, Operation, operation
@@ -25,6 +27,12 @@ class RequestOpen(Operation):
 
     Sub-requests have the priority of their request; requests of equal priority take turns. If the request already
     exists with the same arguments, its state is replied.
+
+    A request that has not ended `deadline_ms` after it was opened is canceled: running sub-requests are revoked. With
+    `fail_fast`, the first sub-request that fails cancels those that have not begun. With `lease_ms`, the request is
+    closed if its producer is silent for so long: opening it again, adding to it, and `request_touch` renew this lease.
+    All three take effect with the next pop of the queue, before it hands out jobs, or with `fire`. A sub-request with
+    dependents outside of the request fails instead of being deleted, so that these follow their policies.
     """
 
     id: RequestName
@@ -32,6 +40,9 @@ class RequestOpen(Operation):
     limit: ConcurrencyLimit
     priority: PriorityLevel = 0
     request: RequestId = ""
+    deadline_ms: Interval | None = None
+    fail_fast: Switch = False
+    lease_ms: Interval | None = None
 
 
 @operation("number", "memo", "REQUEST_NOT_FOUND " + PUTS, "put request_forgotten" + CASCADE)
@@ -44,6 +55,14 @@ class RequestAdd(Operation):
 
     id: RequestName
     jobs: Annotated[tuple[Put, ...], Operations("Put")]
+    request: RequestId = ""
+
+
+@operation("number", "memo", "REQUEST_NOT_FOUND REQUEST_STATE")
+class RequestTouch(Operation):
+    """Renew the lease on an open request; replies when it ends, or 0 if the request has no lease."""
+
+    id: RequestName
     request: RequestId = ""
 
 
@@ -62,7 +81,10 @@ class RequestClose(Operation):
     "request_opened put request_closed request_done request_forgotten" + CASCADE,
 )
 class RequestPut(Operation):
-    """Open a request, add all its sub-requests, and close it, in one step; replies its state."""
+    """Open a request, add all its sub-requests, and close it, in one step; replies its state.
+
+    `deadline_ms` and `fail_fast` are those of `request_open`.
+    """
 
     id: RequestName
     queue: QueueName
@@ -70,6 +92,8 @@ class RequestPut(Operation):
     jobs: Annotated[tuple[Put, ...], Operations("Put")]
     priority: PriorityLevel = 0
     request: RequestId = ""
+    deadline_ms: Interval | None = None
+    fail_fast: Switch = False
 
 
 @operation("request", "read")

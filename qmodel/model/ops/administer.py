@@ -19,14 +19,14 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Setting
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.rules.suspension import end, holds
-from qmodel.model.state import config, epochs, journal, pauses, queues, schedules, workers
+from qmodel.model.state import config, epochs, journal, pauses, queues, requests, schedules, workers
 from qmodel.model.state.store import Store, emit, keep_events
 
 
 def forget(store: Store, now: int, op: Forget) -> int:
     """Take empty queues off the list."""
     for name in op.queues:
-        length = queues.length(queues.of(store, name)) + schedules.size(store, name)
+        length = queues.length(queues.of(store, name)) + schedules.size(store, name) + requests.timed(store, name)
         if length:
             raise refuse("QUEUE_NOT_EMPTY", name, length)
 

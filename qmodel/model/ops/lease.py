@@ -7,8 +7,8 @@ from qmodel.contract.operations import Heartbeat, Revoke, Timeout
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Lease
 from qmodel.model.rules.concurrency import ending, parked_first
-from qmodel.model.rules.failure import fail_revoked, is_revoked
-from qmodel.model.state import budget, config, dependencies, history, jobs, options, parked, queues, throttles, workers
+from qmodel.model.rules.failure import fail_revoked, is_revoked, revoke_one
+from qmodel.model.state import budget, config, history, jobs, options, parked, queues, throttles, workers
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -69,20 +69,6 @@ def _take_away(store: Store, now: int, job: Job, released: bool) -> None:
         for name in throttles.counted(job):
             throttles.release(job, name)
     jobs.place(store, job, "stalled")
-
-
-def revoke_one(store: Store, now: int, job: Job) -> str:
-    """Fail a job that is not running, or mark a running one as revoked; give its state."""
-    if job.state in ("complete", "failed") or is_revoked(job):
-        return job.state
-    emit(store, now, "revoked", job.jid, job.queue, job.worker, job.token)
-    if job.state == "running":
-        options.set(job, "revoked", 1)
-        return "running"
-    dependencies.unlink(store, job, dependencies.of(job))
-    jobs.lift(store, job)
-    fail_revoked(store, now, job)
-    return "failed"
 
 
 def revoke(store: Store, now: int, op: Revoke) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
-from qmodel.model.rules import backoff, propagation
+from qmodel.model.rules import backoff, propagation, request_cancellation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, park_last, pass_alone, passes
 from qmodel.model.rules.concurrency import admit, ending, place, preview
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
@@ -122,6 +122,8 @@ def _lease(
     """Take the next jobs of a queue, unless it is paused, and lease them."""
     queue_state = queues.of(store, queue)
     if queue_state.pauses and holds(store, now, queue):
+        return []
+    if queue_state.ends and request_cancellation.end_due(store, now, queue):
         return []
     if qless and tries is not None:
         granted = _next_of_reqless(store, now, queue, queue_state, count, tries)
@@ -460,13 +462,13 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
     return [job for job in found if job.jid not in gone][:most]
 
 
-def _order(store: Store, now: int, queue: str, count: int, ended: list[Job]) -> list[Job]:
+def _order(store: Store, now: int, queue: str, count: int, ended: list[Job], doomed: set[str]) -> list[Job]:
     """The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
     without expired jobs.
     """
     queue_state, room = queues.of(store, queue), budget.room(store)
     over = _within(ttl.due(store, queue, now, MOST), room // 4)
-    gone = {job.jid for job in over}
+    gone = {job.jid for job in over} | doomed
     due = _within(queues.due(store, queue_state, now, MOST + len(gone)), room // 4)
     order = _without(gone, _within(queues.next_ready(store, queue_state, count + len(gone)), room), count)
     coming = preview(store, now, queue, [*ended, *over], _without(gone, due, MOST))
@@ -502,15 +504,17 @@ def _any_fails(now: int, found: Sequence[Job]) -> bool:
     return any(_fails(job) or _waits(now, job) for job in found)
 
 
-def _look_ended(store: Store, now: int, queue: str, count: int) -> tuple[list[Job], list[Job]]:
+def _look_ended(store: Store, now: int, queue: str, count: int, doomed: set[str]) -> tuple[list[Job], list[Job]]:
     """The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget."""
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)
-    if _any_fails(now, found):
+    if doomed or _any_fails(now, found):
         found = queues.lapsed(store, queue_state, until, MOST)
     shown: list[Job] = []
     ended: list[Job] = []
     for job in _within(found, budget.room(store) // 2):
+        if job.jid in doomed:
+            continue
         if len(shown) < count and _fails(job):
             ended.append(job)
         elif len(shown) < count and not _waits(now, job):
@@ -522,8 +526,9 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     """Show the jobs that a pop would give next, as far as the budget goes. Parked jobs are left out, and throttles are
     not checked.
     """
-    shown, ended = _look_ended(store, now, op.queue, op.count)
-    for job in _order(store, now, op.queue, op.count, ended)[: op.count - len(shown)]:
-        if not ttl.is_over(now, job):
+    doomed = request_cancellation.doomed(store, now, op.queue)
+    shown, ended = _look_ended(store, now, op.queue, op.count, doomed)
+    for job in _order(store, now, op.queue, op.count, ended, doomed)[: op.count - len(shown)]:
+        if not ttl.is_over(now, job) and not request_cancellation.is_doomed(store, now, job):
             shown.append(job)
     return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, False)])

@@ -38,7 +38,7 @@ def publish(store: Store, now: int, op: Publish) -> int:
 
     wanted = subscriptions.wanting(store, op.subject)
     draft = Message(0, now, now, op.subject, op.data)
-    units = sum(budget.of_delivery(subscription, draft) for subscription in wanted)
+    units = sum(budget.of_delivery(store, subscription, draft) for subscription in wanted)
     budget.check("publish", len(wanted), units)
     budget.spend(store, units)
     seq = emit(store, now, "published", op.subject, len(wanted))
@@ -107,7 +107,7 @@ def _give_more(store: Store, now: int, subscription: Subscription, most: int) ->
 def _fitting(store: Store, subscription: Subscription, found: list[Message]) -> int:
     """How many messages the budget has room for, at least one; spend it."""
     for fit, message in enumerate(found):
-        units = budget.of_delivery(subscription, message)
+        units = budget.of_delivery(store, subscription, message)
         if fit and not budget.fits(store, units, 0):
             return fit
         budget.spend(store, units)
@@ -178,7 +178,7 @@ def _droppable(store: Store, behind: list[Subscription], found: list[Message]) -
     """The first messages whose jobs one operation may make, at least one."""
     units = 0
     for fit, message in enumerate(found):
-        units += sum(budget.of_delivery(subscription, message) for subscription in behind)
+        units += sum(budget.of_delivery(store, subscription, message) for subscription in behind)
         if fit and units > budget.UNITS:
             return found[:fit]
     return found
@@ -186,7 +186,7 @@ def _droppable(store: Store, behind: list[Subscription], found: list[Message]) -
 
 def _fits_all(store: Store, subscription: Subscription, rest: list[Message]) -> bool:
     """Whether the budget has room for the jobs of these messages, which it always has at first; if so, spend it."""
-    units = sum(budget.of_delivery(subscription, message) for message in rest)
+    units = sum(budget.of_delivery(store, subscription, message) for message in rest)
     if budget.room(store) < budget.UNITS and not budget.fits(store, units, 0):
         return False
     budget.spend(store, units)

@@ -145,7 +145,7 @@ def check_budget(store: Store, puts: tuple[Put, ...], operation: str) -> None:
     units = 0
     for one in puts:
         job = jobs.get(store, one.jid)
-        units += budget.of_put(one) + (ending(store, job) + passing(job) if job is not None else 0)
+        units += budget.of_put(store, one) + (ending(store, job) + passing(job) if job is not None else 0)
     budget.check(operation, len(puts), units)
 
 

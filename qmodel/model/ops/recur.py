@@ -26,6 +26,7 @@ from qmodel.contract.replies import Page
 from qmodel.model.rules.admission import check_names
 from qmodel.model.rules.failure import expire_due, retire_due
 from qmodel.model.rules.recurrence import keep, resume, stop
+from qmodel.model.rules.request_cancellation import end_due
 from qmodel.model.rules.runs import fire_due, make, next_run
 from qmodel.model.state import queues, schedules, tags
 from qmodel.model.state.queues import NO_TIME
@@ -99,6 +100,8 @@ def _assign(schedule: Schedule, op: Recur) -> None:
     schedule.missed = op.missed
     schedule.catchup_ms = op.catchup_ms
     schedules.set_throttles(schedule, op.throttles)
+    schedule.fair_key = op.fair_key or ""
+    schedule.fair_weight = op.fair_weight or 0
     schedule.overlap = "skip" if op.kind == "after" else op.overlap
 
 
@@ -150,6 +153,10 @@ def recur_update(store: Store, now: int, op: RecurUpdate) -> str:
         schedule.backlog = op.backlog
     if op.throttles is not None:
         schedules.set_throttles(schedule, op.throttles)
+    if op.fair_key is not None:
+        schedule.fair_key = op.fair_key
+    if op.fair_weight is not None:
+        schedule.fair_weight = op.fair_weight
     emit(store, now, "recur_updated", op.jid, schedule.queue, schedules.next_due(schedule))
     keep(store, now, schedule)
     return op.jid
@@ -248,9 +255,10 @@ def recurring_unset(store: Store, now: int, op: RecurringUnset) -> tuple[replies
 
 
 def fire(store: Store, now: int, op: Fire) -> int:
-    """Make the due runs of a queue. First, fail jobs past their time to live, and delete ended jobs past their own
-    retention.
+    """Make the due runs of a queue. First, end due requests, fail jobs past their time to live, and delete ended jobs
+    past their own retention.
     """
+    end_due(store, now, op.queue)
     retire_due(store, now, MOST)
     expire_due(store, now, op.queue, MOST)
     return fire_due(store, now, op.queue, op.count, op.qless)

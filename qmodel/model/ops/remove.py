@@ -14,7 +14,7 @@ from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import acted, bulk, filter, find
-from qmodel.model.state import budget, jobs, queues, schedules, throttles
+from qmodel.model.state import budget, jobs, queues, requests, schedules, throttles
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -154,7 +154,7 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
     for job in parked_first(doomed):
         _delete_any(store, now, job)
     left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
-    if not left and not cursor:
+    if not left and not cursor and not requests.timed(store, op.queue):
         _forget_queue(store, now, op.queue)
     return Bulk(len(doomed), left, cursor)
 

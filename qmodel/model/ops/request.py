@@ -4,8 +4,6 @@ qmodel/model/state/requests.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import (
@@ -18,18 +16,19 @@ from qmodel.contract.operations import (
     RequestOpen,
     RequestPut,
     Requests,
+    RequestTouch,
     RequestTune,
 )
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Page
-from qmodel.model.ops.lease import revoke_one
 from qmodel.model.ops.put import check, check_budget, check_distinct, put_one
 from qmodel.model.ops.remove import check_cancel
-from qmodel.model.rules import deduplication, stages
+from qmodel.model.rules import deduplication, request_cancellation, stages
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
-from qmodel.model.rules.request_end import conclude
+from qmodel.model.rules.failure import revoke_one
+from qmodel.model.rules.request_end import close, conclude
 from qmodel.model.state import budget, concurrency_keys, config, jobs, queues, requests, state_index
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
@@ -41,6 +40,7 @@ def request_open(store: Store, now: int, op: RequestOpen) -> str:
     request = requests.get(store, op.id)
     if request is not None:
         _check_same(request, op)
+        _renew(store, now, request)
         return request.state
 
     _open(store, now, op)
@@ -57,11 +57,19 @@ def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
         raise refuse("REQUEST_CONFLICT", request.id, "limit", known["limit"])
     if known["priority"] != op.priority:
         raise refuse("REQUEST_CONFLICT", request.id, "priority", known["priority"])
+    if request.fail_fast != op.fail_fast:
+        raise refuse("REQUEST_CONFLICT", request.id, "fail_fast", int(request.fail_fast))
+    deadline_ms = request.deadline_at - request.opened_at if request.deadline_at else 0
+    if deadline_ms != (op.deadline_ms or 0):
+        raise refuse("REQUEST_CONFLICT", request.id, "deadline_ms", deadline_ms)
+    if request.lease_ms != (getattr(op, "lease_ms", None) or 0):
+        raise refuse("REQUEST_CONFLICT", request.id, "lease_ms", request.lease_ms)
 
 
 def _open(store: Store, now: int, op: RequestOpen | RequestPut) -> Request:
     """Create an open request."""
     request = requests.create(store, op.id, op.queue, op.priority, op.limit, now)
+    requests.set_ends(now, request, op)
     queues.register(store, now, op.queue)
     emit(store, now, "request_opened", op.id, op.queue, op.priority, op.limit)
     requests.move(store, now, request, "open")
@@ -75,9 +83,27 @@ def request_add(store: Store, now: int, op: RequestAdd) -> int:
     news = _news_of(store, op.jobs, request, request.queue, "request_add")
     edges = check(store, news)
 
+    _renew(store, now, request)
     _add(store, now, request, news, edges)
     _sweep(store, now)
     return len(news)
+
+
+def _renew(store: Store, now: int, request: Request) -> None:
+    """Renew the lease on a request, if it is open and has one."""
+    if request.state == "open" and request.lease_ms:
+        requests.renew(now, request)
+        requests.save(store, request)
+
+
+def request_touch(store: Store, now: int, op: RequestTouch) -> int:
+    """Renew the lease on an open request."""
+    request = requests.find(store, op.id)
+    if request.state != "open":
+        raise refuse("REQUEST_STATE", request.id, request.state)
+
+    _renew(store, now, request)
+    return request.open_until
 
 
 def _news_of(
@@ -116,16 +142,8 @@ def request_close(store: Store, now: int, op: RequestClose) -> str:
     """Close a request: it ends with its last sub-request."""
     request = requests.find(store, op.id)
 
-    _close(store, now, request)
+    close(store, now, request)
     return request.state
-
-
-def _close(store: Store, now: int, request: Request) -> None:
-    """Close an open request."""
-    if request.state == "open":
-        emit(store, now, "request_closed", request.id)
-        requests.move(store, now, request, "closed")
-        conclude(store, now, request)
 
 
 def request_put(store: Store, now: int, op: RequestPut) -> str:
@@ -139,7 +157,7 @@ def request_put(store: Store, now: int, op: RequestPut) -> str:
     if request is None:
         request = _open(store, now, op)
     _add(store, now, request, news, edges)
-    _close(store, now, request)
+    close(store, now, request)
     _sweep(store, now)
     return request.state
 
@@ -189,11 +207,6 @@ def request_tune(store: Store, now: int, op: RequestTune) -> int:
     return left + wanted - request.limit
 
 
-def _after(ids: Iterable[str], first: str) -> list[str]:
-    """Those of some ids that come after one."""
-    return [id for id in ids if id > first]
-
-
 def _behind(store: Store, request: Request) -> tuple[list[Job], int]:
     """The sub-requests with a slot that a new priority has not reached, as far as the budget goes, and how many are
     left.
@@ -201,7 +214,7 @@ def _behind(store: Store, request: Request) -> tuple[list[Job], int]:
     if request.reached is None:
         return [], 0
     holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
-    others = _after(holders, request.reached)
+    others = request_cancellation.after(holders, request.reached)
     behind: list[Job] = []
     for jid in others:
         job = jobs.load(store, jid)
@@ -237,67 +250,18 @@ def _prioritize(store: Store, job: Job, priority: int) -> None:
         job.priority = priority
 
 
-def _group_with(store: Store, job: Job, among: set[str], chosen: dict[str, None]) -> list[str]:
-    """A job to cancel with those among the others that wait for it; nothing if it is leased or chosen already."""
-    group = [] if job.state == "running" or job.jid in chosen else [job.jid]
-    met = set(group)
-    for one in group:
-        for other in deduplication.dependents(store, jobs.load(store, one)):
-            if other in among and other not in chosen and other not in met:
-                met.add(other)
-                if jobs.load(store, other).state != "running":
-                    group.append(other)
-    return group
-
-
-def _wanted(store: Store, request: Request) -> tuple[list[str], set[str], str]:
-    """The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last of
-    these that the call before has reached. If that was the end, it begins again.
-    """
-    reached = (request.reached or "") if request.state == "canceling" else ""
-    holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
-    known = set(holders)
-    found = _after(holders, reached)
-    found += [jid for jid in requests.unfinished(store, request, 2 * MOST) if jid not in known]
-    return (found[:MOST], known, reached) if found else (list(holders), known, "")
-
-
-def _pick(store: Store, request: Request) -> tuple[list[Job], list[str], str]:
-    """The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget
-    goes.
-    """
-    wanted, known, reached = _wanted(store, request)
-    among = set(wanted)
-    leased: list[Job] = []
-    chosen: dict[str, None] = {}
-    units = 0
-    for jid in wanted:
-        job = jobs.load(store, jid)
-        group = _group_with(store, job, among, chosen)
-        units += budget.FAILURE + budget.weight(job) if job.state == "running" else 0
-        units += sum(budget.weight(jobs.load(store, one)) for one in group)
-        if (chosen or leased) and not budget.fits(store, units, 0):
-            break
-        if job.state == "running":
-            leased.append(job)
-        chosen.update(dict.fromkeys(group))
-        if jid in known:
-            reached = jid
-    return leased, list(chosen), reached
-
-
 def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
     """Cancel a request: cancel sub-requests that are not running, and revoke the others."""
     request = requests.find(store, op.id)
     if requests.has_ended(request):
         return 0
-    leased, doomed, reached = _pick(store, request)
+    leased, doomed, reached, _ = request_cancellation.pick(store, request)
     check_cancel(store, doomed)
 
     if request.state != "canceling":
         emit(store, now, "request_canceled", request.id)
         requests.move(store, now, request, "canceling")
-    request.reached = reached
+    request.reason, request.ending, request.reached = "canceled", False, reached
     requests.save(store, request)
     for job in leased:
         revoke_one(store, now, job)
@@ -307,7 +271,7 @@ def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
     if not doomed:
         conclude(store, now, request)
     holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + op.id, MOST)
-    return requests.left(request) - (len(holders) - len(_after(holders, reached)))
+    return requests.left(request) - (len(holders) - len(request_cancellation.after(holders, reached)))
 
 
 def request_forget(store: Store, now: int, op: RequestForget) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.concurrency import release_slot
 from qmodel.model.rules.recurrence import run_ended
-from qmodel.model.rules.request_end import sub_ended
+from qmodel.model.rules.request_end import fail_fast, sub_ended
 from qmodel.model.state import results
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -21,6 +21,7 @@ def clean_up(store: Store, now: int, job: Job) -> None:
     if not job.options:
         return
     run_ended(store, now, job)
+    fail_fast(store, now, job)
     release_slot(store, now, job)
     sub_ended(store, now, job)
     if job.state == "complete":

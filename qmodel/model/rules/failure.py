@@ -131,6 +131,20 @@ def fail_revoked(store: Store, now: int, job: Job, message: str = "", ended: int
     fail_job(store, now, job, "revoked-" + job.queue, message or "It was revoked.", ended)
 
 
+def revoke_one(store: Store, now: int, job: Job) -> str:
+    """Fail a job that is not running, or mark a running one as revoked; give its state."""
+    if job.state in ("complete", "failed") or is_revoked(job):
+        return job.state
+    emit(store, now, "revoked", job.jid, job.queue, job.worker, job.token)
+    if job.state == "running":
+        options.set(job, "revoked", 1)
+        return "running"
+    dependencies.unlink(store, job, dependencies.of(job))
+    jobs.lift(store, job)
+    fail_revoked(store, now, job)
+    return "failed"
+
+
 def expire_due(store: Store, now: int, queue: str, most: int) -> None:
     """Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies."""
     room, kept, some = most, budget.room(store) // 2, False

@@ -49,6 +49,10 @@ def _begin(store: Store, job: Job, run: Run) -> str:
         options.set(job, "schedule", f"{schedule.jid} {schedule.since}")
     if schedule.throttles:
         options.set(job, "throttles", " ".join(schedule.throttles))
+    if schedule.fair_key:
+        options.set(job, "fair_key", schedule.fair_key)
+    if schedule.fair_weight:
+        options.set(job, "fair_weight", schedule.fair_weight)
     history.add(store, run.due_at, job, "spawned", schedule.jid)
     return enter(store, run.due_at, job, schedule.queue, run.due_at)
 
@@ -120,7 +124,7 @@ def _in_turn(store: Store, now: int, found: list[Schedule], most: int, kept: int
     while turn:
         again = []
         for schedule in turn[: most - len(made)]:
-            units = budget.of_run(schedule)
+            units = budget.of_run(store, schedule)
             if made and not budget.fits(store, units, kept):
                 return made
             budget.spend(store, units)

@@ -23,6 +23,7 @@ from qmodel.contract import replies
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import WIDTH
+from qmodel.model.state import config
 from qmodel.model.state.records import Job, Message, Schedule, Subscription
 from qmodel.model.state.store import Store
 
@@ -43,6 +44,9 @@ QUEUE = 2
 
 ALONE = 4
 """The units for taking a job of a queue with a throttle of its own, which are taken one at a time."""
+
+TURN = 3
+"""The units for giving a job its turn in a fair queue."""
 
 LEASES = 2
 """The entries of a worker that cost a unit when its leases are looked at: leases, and grants that are remembered."""
@@ -66,8 +70,8 @@ FEW_TAGS = 16
 """The tags that cost a unit when a job is read, beside the unit of each when it is listed or shown."""
 
 OF_PUT = (
-    "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "throttles",
-    "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
+    "lifo", "lease_ms", "dead_queue", "ttl_ms", "timeout_ms", "keep_complete_ms", "keep_failed_ms", "keep_newest",
+    "throttles", "cost", "ordered", "max_lapses", "retry_delay_ms", "retry_delay_max_ms", "fair_key",
     "fair_weight", "unique",
 )  # fmt: skip
 """The arguments of a put that become options."""
@@ -177,23 +181,30 @@ def of_result(bytes_: int) -> int:
     return 1 + bytes_ // BLOCK
 
 
-def of_put(op: Put) -> int:
+def _of_turn(store: Store, queue: str) -> int:
+    """The units for the turn of a new job of a queue."""
+    return TURN if config.is_fair(store, queue) else 0
+
+
+def of_put(store: Store, op: Put) -> int:
     """The units for the arguments of a put."""
-    units = 2 + _apart(op.data) // BLOCK
+    units = 2 + _apart(op.data) // BLOCK + _of_turn(store, op.queue)
     if not op.named:
         return units
     given = sum(getattr(op, name) is not None for name in OF_PUT)
     return units + given + len(op.tags or ()) + len(op.depends or ()) + 2 * len(op.throttles or ())
 
 
-def of_run(schedule: Schedule) -> int:
+def of_run(store: Store, schedule: Schedule) -> int:
     """The units for making a run of a schedule."""
-    return 4 + len(schedule.tags) + _apart(schedule.data) // BLOCK
+    return 4 + _of_turn(store, schedule.queue) + len(schedule.tags) + _apart(schedule.data) // BLOCK
 
 
-def of_delivery(subscription: Subscription, message: Message) -> int:
+def of_delivery(store: Store, subscription: Subscription, message: Message) -> int:
     """The units for making the job of a message."""
-    return 4 + len(subscription.put.tags or ()) + _apart(message.data) // BLOCK
+    return (
+        4 + _of_turn(store, subscription.put.queue) + len(subscription.put.tags or ()) + _apart(message.data) // BLOCK
+    )
 
 
 def of_leases(entries: int) -> int:

@@ -32,6 +32,7 @@ OPTIONS: Final[dict[str, str]] = {
     "schedule": "engine: the recurring job that waits for the end of this run, and the sequence of its creation",
     "keep_complete_ms": "put: how long it is kept at most once complete; 0: not at all",
     "keep_failed_ms": "put: how long it is kept at most once failed; 0: not at all",
+    "keep_newest": "put: how many complete jobs of its type are kept, among those with this option",
     "throttles": "put: the throttles that it passes, separated by spaces",
     "cost": "put: the tokens that a claim takes; 1 if not given",
     "gate": "engine: the throttle at which it is parked, or that has admitted it while it waits for its claim",
@@ -87,6 +88,7 @@ def are_given(op: Put) -> bool:
         or op.timeout_ms is not None
         or op.keep_complete_ms is not None
         or op.keep_failed_ms is not None
+        or op.keep_newest is not None
         or op.throttles is not None
         or op.cost is not None
         or op.ordered is not None

@@ -300,8 +300,8 @@ def ahead(store: Store, job: Job) -> int:
 
 
 def next_at(queue: Queue, now: int, grace: int) -> int:
-    """The next time at which a job becomes ready by itself, or 0."""
-    soon = []
+    """The next time at which a job becomes ready, or a request is due, by itself; or 0."""
+    soon: list[float] = [moment for moment in queue.ends.values() if moment > now]
     first = queue.scheduled.count_until(now)
     if first < len(queue.scheduled):
         soon.append(queue.scheduled[first][0])

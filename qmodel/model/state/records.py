@@ -93,6 +93,7 @@ class Queue:
 
     __slots__ = (
         "depends",
+        "ends",
         "expires",
         "first_seen",
         "idle",
@@ -119,6 +120,7 @@ class Queue:
         self.throttled: Ordered[Position] = Ordered()
         self.expires: Ordered[Position] = Ordered()
         self.recur: Ordered[Position] = Ordered()
+        self.ends: dict[str, int] = {}
         self.parked: dict[str, ParkedJobs] = {}
         self.turns: dict[int, Turns] = {}
 
@@ -136,12 +138,13 @@ class ConcurrencyKey:
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
     since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
-    reached; otherwise None.
+    reached; otherwise None. While the engine cancels it by itself, it is `ending`.
     """
 
     __slots__ = (
-        "canceled", "done", "ended", "ended_at", "failed", "first_limit", "first_priority", "id", "limit", "opened_at",
-        "priority", "queue", "reached", "seq", "state", "state_at", "total", "unfinished",
+        "canceled", "deadline_at", "done", "ended", "ended_at", "ending", "fail_fast", "failed", "first_limit",
+        "first_priority", "id", "lease_ms", "limit", "open_until", "opened_at", "priority", "queue", "reached",
+        "reason", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
     def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
@@ -154,6 +157,9 @@ class Request:
         self.opened_at = self.state_at = now
         self.ended_at = self.seq = 0
         self.reached: str | None = None
+        self.deadline_at = self.lease_ms = self.open_until = 0
+        self.fail_fast = self.ending = False
+        self.reason = ""
         self.unfinished: dict[str, None] = {}
         self.ended: dict[str, None] = {}
 
@@ -165,14 +171,15 @@ class Schedule:
     """
 
     __slots__ = (
-        "backlog", "catchup_ms", "cron", "data", "end_at", "interval_ms", "jid", "kind", "klass", "last_at", "later",
-        "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap", "paused", "priority", "queue", "retries",
-        "runs", "seq", "since", "start_at", "tags", "throttles",
+        "backlog", "catchup_ms", "cron", "data", "end_at", "fair_key", "fair_weight", "interval_ms", "jid", "kind",
+        "klass", "last_at", "later", "limit", "made", "missed", "next_at", "offset_ms", "open", "overlap",
+        "paused", "priority", "queue", "retries", "runs", "seq", "since", "start_at", "tags", "throttles",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:
         self.jid = jid
-        self.queue = self.klass = self.data = self.cron = ""
+        self.queue = self.klass = self.data = self.cron = self.fair_key = ""
+        self.fair_weight = 0
         self.kind, self.missed, self.overlap = "interval", "all", "allow"
         self.priority = self.retries = self.backlog = self.runs = self.made = self.open = 0
         self.interval_ms = self.offset_ms = self.catchup_ms = self.start_at = self.end_at = self.limit = 0

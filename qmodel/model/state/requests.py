@@ -14,6 +14,10 @@ as its limit, because an admitted job joins the end. Rules:
 - *Changes in parts.* A change of the sub-requests with a slot (a new priority, the cancellation) goes as far as its
   budget (state/budget.py), by id, and notes where it is. The next call continues.
 - *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
+- *Ends by itself.* A request may have a deadline, at which the engine cancels it. With `fail_fast` the engine cancels
+  it when a sub-request fails; those that have begun go on. A lease on an open request closes it: what was added is
+  wanted, and no producer will close it any more. The queue lists such requests by the time when something is to be
+  done; the next pop of the queue does it before it hands out jobs (rules/request_cancellation.py).
 - An ended request is kept for requests-history, and deleted when others are opened or added to: at least as many
   sub-requests are forgotten as an operation adds, so that none accumulate.
 """
@@ -21,6 +25,7 @@ as its limit, because an admitted job joins the end. Rules:
 from __future__ import annotations
 
 from qmodel.contract import replies
+from qmodel.contract.operations import RequestOpen, RequestPut
 from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
 from qmodel.model.state.records import Position, Request
@@ -83,14 +88,64 @@ def _list(store: Store, state: str) -> Ordered[Position]:
 
 
 def save(store: Store, request: Request) -> None:
-    """Store the changes of a request."""
+    """Store the changes of a request, and when it is due."""
     store.requested[request.id] = request
+    moment = due_at(request)
+    if moment is not None:
+        store.queues[request.queue].ends[request.id] = moment
+    elif request.queue in store.queues:
+        store.queues[request.queue].ends.pop(request.id, None)
 
 
 def page(store: Store, state: str, offset: int, count: int) -> tuple[int, tuple[str, ...]]:
     """How many requests are in a state, and a page of their ids, longest in it first."""
     found = store.request_states.get(state, ())
     return len(found), tuple(id for _, _, id in found[offset : offset + count])
+
+
+# ---- ending by itself
+
+
+def set_ends(now: int, request: Request, op: RequestOpen | RequestPut) -> None:
+    """Apply the options that let a request end by itself."""
+    request.deadline_at = now + op.deadline_ms if op.deadline_ms is not None else 0
+    request.fail_fast = op.fail_fast
+    request.lease_ms = getattr(op, "lease_ms", None) or 0
+    renew(now, request)
+
+
+def renew(now: int, request: Request) -> None:
+    """Renew the lease on an open request, if it has one."""
+    request.open_until = now + request.lease_ms if request.lease_ms else 0
+
+
+def due_at(request: Request) -> int | None:
+    """When the engine has something to do for a request, or None."""
+    if has_ended(request):
+        return None
+    if request.ending:
+        return 0
+    if request.state == "canceling" and request.reason != "failed":
+        return None
+    moments = (request.open_until if request.state == "open" else 0), request.deadline_at
+    return min((moment for moment in moments if moment), default=None)
+
+
+def is_late(now: int, request: Request) -> bool:
+    """Whether the deadline of a request is over."""
+    return 0 < request.deadline_at <= now
+
+
+def timed(store: Store, queue: str) -> int:
+    """How many requests of a queue may end by themselves."""
+    return len(store.queues[queue].ends) if queue in store.queues else 0
+
+
+def due(store: Store, queue: str, now: int, most: int) -> list[Request]:
+    """The due requests of a queue, earliest first."""
+    found = store.queues.get(queue)
+    moments = sorted((moment, id) for id, moment in found.ends.items() if moment <= now) if found is not None else []
+    return [load(store, id) for _, id in moments[:most]]
 
 
 # ---- sub-requests
@@ -161,4 +216,8 @@ def view(request: Request, running: int) -> replies.Request:
         request.canceled,
         request.opened_at,
         request.ended_at,
+        request.deadline_at,
+        request.open_until if request.state == "open" else 0,
+        request.fail_fast,
+        request.reason,
     )

@@ -262,7 +262,7 @@ def due(store: Store, queue: str, now: int, most: int, kept: int, by_id: bool = 
     ]
     for jid in jids[:most]:
         schedule = store.schedules[jid]
-        units += budget.of_run(schedule)
+        units += budget.of_run(store, schedule)
         if found and not budget.fits(store, units, kept):
             break
         found.append(copy(schedule))
@@ -330,4 +330,6 @@ def view(schedule: Schedule) -> replies.Schedule:
         schedule.open,
         schedule.paused,
         schedule.throttles,
+        schedule.fair_key,
+        schedule.fair_weight,
     )

@@ -39,7 +39,7 @@ class Store:
     __slots__ = (
         "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
         "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata",
-        "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules", "seq",
+        "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules", "seq",
         "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
         "workers_passed",
     )  # fmt: skip
@@ -62,6 +62,7 @@ class Store:
         self.completed: Ordered[Position] = Ordered()
         self.failed: Ordered[Position] = Ordered()
         self.keeping: Ordered[Position] = Ordered()
+        self.newest: SortedDict[str, Ordered[Position]] = SortedDict()
         self.crons: Ordered[Position] = Ordered()
         self.groups: SortedDict[str, Ordered[Position]] = SortedDict()
         self.tags: dict[str, Ordered[tuple[int, str]]] = {}

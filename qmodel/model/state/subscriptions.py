@@ -24,7 +24,7 @@ MOST = 100
 PATTERNS_MOST = 10
 """The most patterns of a subscription."""
 
-OPTIONS = ("dead_queue", "lease_ms", "lifo", "ordered", "timeout_ms", "ttl_ms")
+OPTIONS = ("dead_queue", "fair_key", "fair_weight", "lease_ms", "lifo", "ordered", "timeout_ms", "ttl_ms")
 """The rarely used arguments of its jobs, by name."""
 
 

@@ -14,6 +14,15 @@ from qmodel.web.source import PAGE, Slice
 STATES = ("open", "closed", "canceling", "done", "canceled")
 
 
+REASONS = {
+    "canceled": "It was canceled by a call.",
+    "deadline": "Its deadline passed.",
+    "failed": "A sub-request failed.",
+    "lapsed": "Its producer was silent for too long, so it was closed.",
+}
+"""Why a request was closed or canceled, in words."""
+
+
 def index(request: Request) -> Response:
     """List the requests in a state, the one that is in it longest first."""
     site = site_of(request)
@@ -31,4 +40,4 @@ def show(request: Request) -> Response:
     found = site.source.ask(ops.RequestGet(queries.needed(request, "id")))
     if found is None:
         raise HTTPException(404)
-    return site.page(request, "request.html", one=found)
+    return site.page(request, "request.html", one=found, reasons=REASONS)
