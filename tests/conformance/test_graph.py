@@ -173,6 +173,10 @@ PARKS += [ops.Put("q", "B", "k", "", throttles=("t",)), POPPED]
 OPENS = [ops.ThrottleSet("t", rate=1, rate_ms=TICK), ops.ThrottleSet("v", rate=1, rate_ms=TICK)]
 OPENS += [ops.Put("q", jid, "k", "", throttles=(jid[0],)) for jid in ("t1", "v1", "t2", "v2")]
 MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
+FAIR = [ops.ConfigSet("fair", 1), ops.Put("q", "A", "k", "", fair_key="x"), ops.Put("q", "B", "k", "", fair_key="x")]
+FIRST = ops.Priority("B", 0, first=True)
+LATER = ops.Put("q", "C", "k", "", fair_key="y")
+RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", "T")]
 
 
 @pytest.mark.parametrize(
@@ -196,12 +200,24 @@ MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
             [(TICK, POPPED)],
             id="two throttles that are due, one of them since another moment",
         ),
+        pytest.param(
+            [*((0, op) for op in FAIR), (TICK, FIRST)],
+            [*((TICK, op) for op in FAIR), (TICK, FIRST)],
+            [(TICK, LATER)],
+            id="turns of another moment, while a job that was put first hides them",
+        ),
+        pytest.param(
+            [(0, RUNS[0]), (0, RUNS[1])],
+            [(0, RUNS[1]), (0, RUNS[0])],
+            [(TICK, ops.Pop("q", "X"))],
+            id="two recurring jobs that are due together, in another order",
+        ),
     ],
 )
 def test_states_that_one_operation_leads_to_different_states_have_different_forms(
     one: list[tuple[int, Operation]], other: list[tuple[int, Operation]], then: list[tuple[int, Operation]]
 ) -> None:
-    live = frozenset(("unique.token",))
+    live = frozenset(("unique.token", "queue.turns"))
 
     def form(*steps: tuple[int, Operation]) -> str:
         return _form_of(*(Step(START + at, op) for at, op in steps), live=live)
