@@ -108,6 +108,16 @@ def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:
     assert not any(nightly & set(name.split("+")) for name in searched if "+" in name)
 
 
+def test_the_night_of_some_families_has_their_pairs_and_no_others() -> None:
+    runs = plan.chosen(("lapses", "fair"), None, 0, True, 500)
+    names = [run.family.name for run in runs]
+    assert {"lapses", "fair", "fair/5", "lapses/5"} <= set(names)
+    assert len([name for name in names if "+" in name]) == 2 * len(plan.daily()) - 3
+    assert all("lapses" in name or "fair" in name for name in names)
+    assert {run.edges for run in runs} == {500}
+    assert [run.edges for run in plan.chosen(("lapses", "lapses+fair"), None, 0, False)] == [0, 0]
+
+
 def test_a_letter_with_a_cursor_goes_on_where_the_same_operation_without_one_ended() -> None:
     family = Family("tried", "", (letter("Search(queue='q', count=1, cursor=cursor)"),))
     store = Store()

@@ -272,8 +272,14 @@ def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: st
     made = (lua if side == "lua" else python).mutants(file)
     mutant = next(one for one in made if one.operator == "statement" and judge.notices(one))
     known = families()
-    assert judge._where(mutant)[:3] == [(known["metadata"], ONE), (known["metadata"], TWO), (known["budget"], TWO)]
-    assert judge._finds(mutant, known["metadata"], ONE) and not judge._finds(mutant, known["refusals"], ONE)
+    found = judge._where(mutant)
+    assert [(run.family.name, run.scope) for run in found[:3]] == [
+        ("metadata", ONE),
+        ("metadata", TWO),
+        ("budget", ONE),
+    ]
+    assert {f"metadata/{units}" for units in graph.BUDGETS} < {run.family.name for run in found}
+    assert judge._finds(mutant, found[0]) and not judge._finds(mutant, Run(known["refusals"], ONE, 1_000))
     names = set(judge._operations_of(mutant) or ())  # type: ignore[call-overload]
     assert names and names <= {"metadata_set", "metadata_increment", "metadata_unset", "metadata_get"}
 

@@ -4,7 +4,7 @@
                                    [--lines | --bounds]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
-run its line, or else its file, are searched for a while: with one job, with two jobs, in pairs, and with small budgets.
+run its line, or else its function or file, are searched: with one job, with two jobs, in pairs, and with small budgets.
 What is not noticed is printed, and what no small scope can notice is counted apart (`bounds.py`). `--lines` only prints
 the lines with mutants that no history runs: they show best what the alphabet lacks. `--bounds` only proves that no
 history reaches half of any bound.
@@ -24,10 +24,10 @@ from itertools import combinations
 from typing import Final
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import Family, Scope, explored, pair, scarce
+from qmodel.conformance.graph.alphabet import explored, pair, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
-from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO
+from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO, Run
 from qmodel.conformance.histories.script import Named
 from tools.mutation import bounds, model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
@@ -35,7 +35,10 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.triage import Triage, path
 
 FAMILIES = 8
-"""How many families are searched for a mutant, besides the one with a small budget."""
+"""How many families are searched for a mutant with all edges, besides those with a small budget."""
+
+BROAD_EDGES = 1_500
+"""The most edges of a search of each other family that runs the mutant's line."""
 
 IN_PAIRS = 5
 """How many of these are searched in pairs."""
@@ -80,32 +83,34 @@ class Graph:
         """Tell what notices a mutant: `shapes`, `search`, or nothing."""
         if self.recorded.judge(mutant).kills:
             return "shapes"
-        return "search" if any(self._finds(mutant, *where) for where in self._where(mutant)) else ""
+        return "search" if any(self._finds(mutant, run) for run in self._where(mutant)) else ""
 
     def unrun(self, mutants: Iterable[Mutant]) -> list[str]:
         """List the lines with mutants that no history runs."""
         found = {f"{path(one)}:{one.line} {one.was}": None for one in mutants if not self._histories_of(one)}
         return list(found)
 
-    def _where(self, mutant: Mutant) -> list[tuple[Family, Scope]]:
-        """List what is searched: the families in which the largest part of the histories runs the mutant's line."""
+    def _where(self, mutant: Mutant) -> list[Run]:
+        """List what is searched: first the families in which the largest part of the histories runs the mutant's line,
+        or else its function, or its file.
+        """
         around = (mutant, self._function(mutant), self._whole(mutant))
         histories = next(filter(None, map(self._histories_of, around)), set[int]())
         counted = Counter(_family(self.named[number]) for number in histories)
-        chosen = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))[: self._families]
+        ranked = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))
+        chosen = ranked[: self._families]
         found = explored()
         wide = [name for name in chosen if found[name].scope >= TWO]
         both = combinations([name for name in chosen if not found[name].night][:IN_PAIRS], 2)
+        small = [family for family in found.values() if family.units or family.calls]
+        budgets = [scarce(name, units) for name in chosen[:WITH_BUDGETS] for units in BUDGETS]
         return [
-            *((found[name], ONE) for name in chosen),
-            *((found[name], TWO) for name in wide),
-            *((family, TWO) for family in found.values() if family.units or family.calls),
-            *((pair(one, other), ONE) for one, other in both),
-            *(
-                (scarce(name, units), min(found[name].scope, TWO))
-                for name in chosen[:WITH_BUDGETS]
-                for units in BUDGETS
-            ),
+            *(Run(found[name], ONE, self._edges) for name in chosen),
+            *(Run(found[name], TWO, self._edges) for name in wide),
+            *(Run(family, scope, self._edges) for family in small for scope in (ONE, TWO)),
+            *(Run(found[name], ONE, BROAD_EDGES) for name in ranked[self._families :]),
+            *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in both),
+            *(Run(family, min(family.scope, TWO), BUDGET_EDGES) for family in budgets),
         ]
 
     def _histories_of(self, mutant: Mutant) -> set[int]:
@@ -114,18 +119,19 @@ class Graph:
             return {self.recorded.steps[step].history for step in self.recorded.steps_of(mutant)}
         return set(self.recorded.histories_of(mutant))
 
-    def _finds(self, mutant: Mutant, family: Family, scope: Scope) -> bool:
+    def _finds(self, mutant: Mutant, run: Run) -> bool:
+        family = run.family
         if self.side == "model":
             compared = self._operations_of(mutant)
             with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
-                return bool(bad) or self._search(family, scope, self._right(family.units), compared)
+                return bool(bad) or self._search(run, self._right(family.units), compared)
         assert isinstance(self.recorded, replay.Recording)
         if family.units and mutant.file == "state/budget" and "budget.UNITS =" in mutant.was:
             return False  # the small budget is a change of the same line
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
         corner = LuaCorner(with_units(texts, family.units))
         corner.limit(replay.LIMIT)
-        return self._search(family, scope, corner, self._operations_of(mutant))
+        return self._search(run, corner, self._operations_of(mutant))
 
     def _operations_of(self, mutant: Mutant) -> Container[str] | None:
         """Name the operations that can differ: those that run a mutant's line, or else its file; None if any can."""
@@ -148,13 +154,12 @@ class Graph:
         last = min((number for number in at if number > mutant.line), default=len(lines))
         return replace(mutant, first=first, last=last - 1)
 
-    def _search(self, family: Family, scope: Scope, corner: LuaCorner, compared: Container[str] | None = None) -> bool:
-        edges = BUDGET_EDGES if "/" in family.name else PAIR_EDGES if "+" in family.name else self._edges
+    def _search(self, run: Run, corner: LuaCorner, compared: Container[str] | None = None) -> bool:
         try:
             with model._limited(SECONDS + STUCK):
-                search = Search(family, scope, corner, limit=SECONDS, edges=edges, compared=compared)
+                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges, compared=compared)
                 return bool(search.run().findings)
-        except model.TooLong:
+        except Exception:  # it takes too long, or fails where the right code does not: in the setup of the family
             return True
 
 
