@@ -108,6 +108,16 @@ def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:
     assert not any(nightly & set(name.split("+")) for name in searched if "+" in name)
 
 
+def test_the_night_of_some_families_has_their_pairs_and_no_others() -> None:
+    runs = plan.chosen(("lapses", "fair"), None, 0, True, 500)
+    names = [run.family.name for run in runs]
+    assert {"lapses", "fair", "fair/5", "lapses/5"} <= set(names)
+    assert len([name for name in names if "+" in name]) == 2 * len(plan.daily()) - 3
+    assert all("lapses" in name or "fair" in name for name in names)
+    assert {run.edges for run in runs} == {500}
+    assert [run.edges for run in plan.chosen(("lapses", "lapses+fair"), None, 0, False)] == [0, 0]
+
+
 def test_a_letter_with_a_cursor_goes_on_where_the_same_operation_without_one_ended() -> None:
     family = Family("tried", "", (letter("Search(queue='q', count=1, cursor=cursor)"),))
     store = Store()
@@ -173,6 +183,10 @@ PARKS += [ops.Put("q", "B", "k", "", throttles=("t",)), POPPED]
 OPENS = [ops.ThrottleSet("t", rate=1, rate_ms=TICK), ops.ThrottleSet("v", rate=1, rate_ms=TICK)]
 OPENS += [ops.Put("q", jid, "k", "", throttles=(jid[0],)) for jid in ("t1", "v1", "t2", "v2")]
 MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
+FAIR = [ops.ConfigSet("fair", 1), ops.Put("q", "A", "k", "", fair_key="x"), ops.Put("q", "B", "k", "", fair_key="x")]
+FIRST = ops.Priority("B", 0, first=True)
+LATER = ops.Put("q", "C", "k", "", fair_key="y")
+RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", "T")]
 
 
 @pytest.mark.parametrize(
@@ -196,12 +210,24 @@ MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
             [(TICK, POPPED)],
             id="two throttles that are due, one of them since another moment",
         ),
+        pytest.param(
+            [*((0, op) for op in FAIR), (TICK, FIRST)],
+            [*((TICK, op) for op in FAIR), (TICK, FIRST)],
+            [(TICK, LATER)],
+            id="turns of another moment, while a job that was put first hides them",
+        ),
+        pytest.param(
+            [(0, RUNS[0]), (0, RUNS[1])],
+            [(0, RUNS[1]), (0, RUNS[0])],
+            [(TICK, ops.Pop("q", "X"))],
+            id="two recurring jobs that are due together, in another order",
+        ),
     ],
 )
 def test_states_that_one_operation_leads_to_different_states_have_different_forms(
     one: list[tuple[int, Operation]], other: list[tuple[int, Operation]], then: list[tuple[int, Operation]]
 ) -> None:
-    live = frozenset(("unique.token",))
+    live = frozenset(("unique.token", "queue.turns"))
 
     def form(*steps: tuple[int, Operation]) -> str:
         return _form_of(*(Step(START + at, op) for at, op in steps), live=live)

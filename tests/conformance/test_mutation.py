@@ -27,7 +27,7 @@ from qmodel.model.snapshot import difference, of
 from qmodel.model.state import completed
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import distil, graph, kept, lua, model, python, readers, replay, suite
+from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
@@ -272,8 +272,14 @@ def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: st
     made = (lua if side == "lua" else python).mutants(file)
     mutant = next(one for one in made if one.operator == "statement" and judge.notices(one))
     known = families()
-    assert judge._where(mutant)[:3] == [(known["metadata"], ONE), (known["metadata"], TWO), (known["budget"], TWO)]
-    assert judge._finds(mutant, known["metadata"], ONE) and not judge._finds(mutant, known["refusals"], ONE)
+    found = judge._where(mutant)
+    assert [(run.family.name, run.scope) for run in found[:3]] == [
+        ("metadata", ONE),
+        ("metadata", TWO),
+        ("budget", ONE),
+    ]
+    assert {f"metadata/{units}" for units in graph.BUDGETS} < {run.family.name for run in found}
+    assert judge._finds(mutant, found[0]) and not judge._finds(mutant, Run(known["refusals"], ONE, 1_000))
     names = set(judge._operations_of(mutant) or ())  # type: ignore[call-overload]
     assert names and names <= {"metadata_set", "metadata_increment", "metadata_unset", "metadata_get"}
 
@@ -295,6 +301,42 @@ def test_what_only_servers_call_is_told_apart(side: str) -> None:
     assert not any(
         map(graph.is_of_servers, (lua if side == "lua" else python).mutants(made[0].file.replace("epochs", "tags")))
     )
+
+
+@pytest.mark.parametrize(
+    ("side", "file", "becomes", "bound"),
+    [
+        ("model", "model/state/tags", "if len({*some, *more}) >= MOST:", "MOST"),
+        ("model", "model/state/tags", "if len({*some, *more}) <= MOST:", ""),
+        ("model", "model/state/dependencies", "if False:", "MOST"),
+        ("model", "model/ops/recur", "while not run.free:", "MOST"),
+        ("model", "model/ops/recur", "while tries < MOST:", ""),
+        ("model", "model/ops/recur", "while False:", ""),
+        ("model", "model/state/results", "if more:", ""),
+        ("model", "model/ops/finish", "SWEEP = 101", "SWEEP"),
+        ("model", "model/rules/failure", "SWEEP = 4", ""),
+        ("model", "model/state/pauses", "MOST = 11", ""),
+        ("model", "model/state/results", 'raise refuse("", jid)', "MOST"),
+        ("model", "model/ops/remove", "if job.dependents or False:", ""),
+        ("lua", "state/metadata", "return writes.fetch('HLEN', keys.metadata(klass)) > metadata.MOST", "metadata.MOST"),
+        ("lua", "state/results", "if false then", "TEXTS"),
+        ("lua", "state/dependencies", "if waited_for + more[other] >= catalogue.most then", "catalogue.most"),
+        ("lua", "state/keys", "local MOST = 201 -- the most cached keys", ""),
+    ],
+)
+def test_changes_of_bounds_that_are_out_of_reach_are_told_apart(side: str, file: str, becomes: str, bound: str) -> None:
+    made = lua.mutants(file, read(file)) if side == "lua" else python.mutants(file)
+    found = {bounds.of(mutant) for mutant in made if mutant.becomes == becomes}
+    assert bound in found if bound else found <= {""}
+
+
+def test_a_history_that_reaches_half_of_a_bound_is_noticed() -> None:
+    tagged = ops.Put("q", "A", "k", "", tags=tuple(map(str, range(600))))
+    many = model.Recording([Named("tags", [Step(1, tagged), Step(2, ops.TagAdd("A", ("x",)))])])
+    assert bounds.reached(many)
+    with bounds.halved() as found:
+        assert {"model/state/tags.MOST", "model/ops/finish.SWEEP", "model/state/results.TEXTS"} <= set(found)
+    assert not many.judge_texts({}).kills
 
 
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:

@@ -22,3 +22,16 @@ def test_a_later_night_replaces_searches_and_the_sums_that_it_has() -> None:
     assert {name: both["pairs"][name] for name in ("searches", "edges")} == {"searches": 2, "edges": 11}
     assert both["scarce"]["edges"] == 7
     assert both["apart"] == {"seq": 3}
+
+
+def test_sums_of_other_pairs_are_added() -> None:
+    one = distilled([_line("plain", 10), _line("plain+delays", 3), _line("plain/5", 7)])
+    other = distilled([_line("plain+fair", 4), _line("delays+fair", 5)])
+    both = added(one, other, others=True)
+    assert {name: both["pairs"][name] for name in ("searches", "closed", "edges", "cpu")} == {
+        "searches": 3,
+        "closed": 3,
+        "edges": 12,
+        "cpu": 1.5,
+    }
+    assert both["scarce"] == one["scarce"]

@@ -303,6 +303,31 @@ def test_a_worker_that_gives_up_leaves_no_job_running(url: str, monkeypatch: pyt
         assert ended.wait(PATIENCE) and worker.abandoned
 
 
+def test_a_job_that_comes_with_a_late_reply_to_a_quiet_worker_is_given_back(
+    url: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, performed = App(url), threading.Event()
+    app.job(name="note")(performed.set)
+    execute = Connection.execute_many
+
+    def late(connection: Connection, operations: Sequence[Operation]) -> list[Any]:
+        """Let the worker become quiet while its first pop that gives jobs is not answered."""
+        found = execute(connection, operations)
+        if isinstance(operations[-1], Pop) and found[-1]:
+            monkeypatch.setattr(Connection, "execute_many", execute)
+            worker.quiet()
+            connection.while_away()
+        return found
+
+    monkeypatch.setattr(Connection, "execute_many", late)
+    with working(app) as worker:
+        job = client.queues["default"].put("note")
+        until(lambda: "released" in [stage.what for stage in job.refresh().history])
+        assert (job.state, job.remaining, performed.is_set()) == ("waiting", job.retries, False)
+        worker.quiet(False)
+        assert performed.wait(PATIENCE)
+
+
 @pytest.mark.parametrize("now", [False, True])
 def test_a_job_that_comes_with_a_late_reply_after_a_stop_is_given_back(
     now: bool, url: str, client: Client, monkeypatch: pytest.MonkeyPatch

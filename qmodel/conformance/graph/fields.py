@@ -119,7 +119,7 @@ SCHEDULE: Final[dict[str, Rule | Dead]] = {
     "start_at": moment,
     "end_at": moment,
     "jid": Dead("derived: the name under which it stands"),
-    "seq": ORDERS,
+    "seq": rules.place,
     "since": Dead("dead: the jobs' option says whether it is theirs"),
 }
 

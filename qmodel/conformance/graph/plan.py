@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -75,11 +76,15 @@ def _narrow() -> list[Run]:
     return [*found, *(Run(explored()[name], Scope(1, 2)) for name in ("plain", "workers"))]
 
 
-def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool) -> list[Run]:
-    """Give the searches that a command line asks for."""
+def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool, edges: int = 0) -> list[Run]:
+    """Give the searches that a command line asks for; of the night, those of the named families and of their pairs."""
     runs = at_night() if night else gate()
-    if names:
+    if names and night:
+        runs = [run for run in runs if set(re.split("[+/]", run.family.name)) & set(names)]
+    elif names:
         runs = [Run(_named(name), scope or ONE) for name in names]
+    if edges:
+        runs = [run._replace(edges=min(run.edges or edges, edges)) for run in runs]
     return [run._replace(scope=scope or run.scope, limit=limit or run.limit) for run in runs]
 
 

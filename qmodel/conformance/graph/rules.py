@@ -164,7 +164,7 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
         elif name == "line":
             said = concurrency_keys.has_begun(job)
         elif name == "turn":
-            said = int(said) - (queues.first(form.store.queues[job.queue], job.priority) or 0)
+            said = int(said) - (queues.first(form.store.queues[job.queue], job.priority) or form.now)
         elif name == "schedule":
             jid, since = said.split(" ")
             schedule = form.store.schedules.get(jid)
@@ -173,13 +173,25 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
     return written
 
 
-def turns(value: dict[int, Turns], record: Queue, _form: Form) -> list[Any]:
-    """Write the turns of a fair queue; for each key, how much later its next turn is than that of the first job."""
-    first = {priority: queues.first(record, priority) or 0 for priority in value}
+def turns(value: dict[int, Turns], record: Queue, form: Form) -> list[Any]:
+    """Write the turns of a fair queue; for each key, how much later its next turn is than that of the first job.
+
+    If a job was put first, the next turn follows from the moment instead. A family with such letters lets
+    `queue.turns` count: then the moment of the first job is in the form too.
+    """
     return [
-        (priority, of.jobs, sorted((key, max(at - first[priority], 0)) for key, at in of.next.items()))
-        for priority, of in sorted(value.items())
+        (priority, of.jobs, *_turns(of, queues.first(record, priority), form)) for priority, of in sorted(value.items())
     ]
+
+
+def _turns(turns: Turns, first: int | None, form: Form) -> list[Any]:
+    later = sorted((key, max(at - (first or form.now), 0)) for key, at in turns.next.items())
+    return [later, form.moment(first or 0)] if "queue.turns" in form.live else [later]
+
+
+def place(value: int, _record: Any, form: Form) -> int:
+    """Write the place of a schedule in the order of their sequences, which orders those that are due together."""
+    return sum(other.seq < value for other in form.store.schedules.values())
 
 
 def _outcomes(value: list[Any], job: Job, form: Form) -> Any:

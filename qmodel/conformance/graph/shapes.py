@@ -15,6 +15,7 @@ from typing import Any
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX
 from qmodel.contract.operations import Operation
+from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
 
 _KIND = re.compile(r"([a-z]+:|[a-z-]+$).*?(-[a-z]+|:jobs)?$")
@@ -27,11 +28,15 @@ def kinds(keys: frozenset[bytes]) -> frozenset[str]:
 
 
 def of_reply(reply: Any) -> Any:
-    """Give what tells replies of one operation apart: the code of a refusal, words, the number, the state of a job, and
-    which fields are empty.
+    """Give what tells replies of one operation apart: the code of a refusal or of a reason, words, the number, the
+    state of a job, and which fields are empty.
     """
     if isinstance(reply, Refusal):
         return reply.code, *filter(_is_word, reply.facts)
+    if isinstance(reply, Reason):
+        return reply.code
+    if type(reply) is tuple and reply and isinstance(reply[0], Reason):
+        return tuple(map(of_reply, reply))
     if type(reply) is tuple:
         return len(reply), *map(of_reply, reply[:2])
     if _is_word(reply):
