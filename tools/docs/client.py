@@ -25,7 +25,7 @@ SECTION_OF = {
     "Queue.unfail": "recover",
     **dict.fromkeys(("Client.pop", "Queue.pop", "Queue.peek"), "pop"),
     **dict.fromkeys(("Job.cancel", "Job.delete"), "remove"),
-    **dict.fromkeys(("Request.add", "Request.wait"), "request"),
+    **dict.fromkeys(("Request.add", "Request.wait", "Requests.open"), "request"),
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),
     **dict.fromkeys(("Queue.throttle", "Throttles.family"), "throttle"),
     **dict.fromkeys(("Client.publish", "Subscriptions.add", "Subscription.unsubscribe"), "publish"),

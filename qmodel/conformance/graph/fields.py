@@ -187,6 +187,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "cascade": lambda value, _, form: [(jid, flag) for _, jid, flag in value],
     "tags": lambda value, _, form: sorted((tag, [place[-1] for place in jobs]) for tag, jobs in value.items()),
     "settings": Dead("derived from the configuration"),
+    "fair": Dead("derived from the configuration"),
     "completed": LISTED,
     "failed": LISTED,
     "keeping": LISTED,

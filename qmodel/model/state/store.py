@@ -39,8 +39,8 @@ class Store:
     __slots__ = (
         "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
         "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata",
-        "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules", "seq",
-        "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
+        "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules",
+        "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
         "workers_passed",
     )  # fmt: skip
 
