@@ -274,6 +274,8 @@ def _delayed(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> No
     if tale.m.name == "delay":
         job.update(ready_at=tale.m.now + tale.m.op.delay_ms, state=tale.m.outcome, seq=event.seq)
         return
+    if job["state"] == "running":  # its holder was told in an earlier step
+        _lapsed(job)
     job.update(state="scheduled", ready_at=job["ready_at"] + backoff(job, -1), seq=event.seq)
     _lease(job)
 
@@ -375,6 +377,10 @@ def _lock_lost(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> 
         job.update(state="stalled", ready_at=tale.m.now, seq=event.seq)
         _lease(job)
         return
+    _lapsed(job)
+
+
+def _lapsed(job: Record) -> None:
     job.update(state="taken", ready_at=job["expires_at"])
     if is_spent(job) or "revoked" in job["options"]:
         return
