@@ -254,7 +254,12 @@ def _unblocked(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> 
 
 
 def _deduplicated(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
-    dropped = [one for one in tale.m.puts.values() if one.unique == facts["unique"] and one.jid != facts["jid"]]
+    known = tale.m.before.jobs if tale.m.name == "put_new" else ()
+    dropped = [
+        one
+        for one in tale.m.puts.values()
+        if one.unique == facts["unique"] and one.jid != facts["jid"] and one.jid not in known
+    ]
     number = tale.dropped.get(facts["unique"], 0)
     tale.dropped[facts["unique"]] = number + 1
     if facts["mode"] not in ("debounce", "again") or job["state"] not in PENDING or job["begun"]:
