@@ -56,8 +56,8 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
     from qmodel.client.sync import Client
 
     def move_all() -> None:
-        move(at.client, other, queues, report)
         move_schedules(at.client, other, queues, report)
+        move(at.client, other, queues, report)
 
     def waits() -> bool:
         rest = left(at.client, queues)
@@ -81,9 +81,9 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
 
 
 NEXT = {
-    "waiting": "refused, or tied to other jobs, and ends here",
-    "scheduled": "refused, or tied to other jobs, and ends here",
-    "throttled": "refused, or tied to other jobs, and ends here",
+    "waiting": "put meanwhile, refused, or tied to other jobs: move again, or let it end here",
+    "scheduled": "put meanwhile, refused, or tied to other jobs: move again, or let it end here",
+    "throttled": "put meanwhile, refused, or tied to other jobs: move again, or let it end here",
     "depends": "ends here, after the jobs that it depends on",
     "running": "ends here; --wait waits for it",
     "stalled": "ends here, as soon as a worker takes it; --wait waits for it",

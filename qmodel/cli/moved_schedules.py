@@ -41,8 +41,11 @@ def move_schedules(source: Client, target: Client, queues: tuple[str, ...], repo
         if not any(_get(source, one) for one in (jid, jid[1:-1])):
             target.execute(ops.RecurUpdate(jid, queue=queue))
             report.recurring += 1
-    found = _listed(source, (LEAVING, LEAVING_PAUSED, ""))
-    wanted = [(queue, jid) for queue, jid in found if not queues or queue in queues]
+    for _, jid in _listed(source, (ARRIVING,)):
+        report.refused[_name(jid)] = "it has not quite arrived here: run the move into this namespace again first"
+    listed = _listed(source, (LEAVING, LEAVING_PAUSED, ""))
+    named = [(queue, jid) for queue, jid in listed if not queues or queue in queues]
+    wanted = [(queue, jid) for queue, jid in named if _may_move(source, jid) and _name(jid) not in report.refused]
     for queue in dict.fromkeys(queue for queue, _ in wanted):
         source.backend.execute_many([ops.Pause((prefix + queue,), REASON) for prefix in (LEAVING, LEAVING_PAUSED)])
         target.backend.execute(ops.Pause((ARRIVING + queue,), REASON))
@@ -53,7 +56,7 @@ def move_schedules(source: Client, target: Client, queues: tuple[str, ...], repo
 
 
 def _forget(client: Client, prefixes: tuple[str, ...], wanted: list[tuple[str, str]]) -> None:
-    """Forget the queues of those that moved, and their pauses; also what a run that died has left."""
+    """Forget the queues that held recurring jobs, and their pauses; also what a run that died has left."""
     listed = {one.name: one.recurring for one in counts(client) if one.name.startswith(prefixes)}
     names = dict.fromkeys([*listed, *(prefix + queue for queue, _ in wanted for prefix in prefixes)])
     client.backend.execute_many([ops.Forget((name,)) for name in names if not listed.get(name)])
@@ -63,7 +66,7 @@ def _listed(client: Client, prefixes: tuple[str, ...]) -> Iterator[tuple[str, st
     """List recurring jobs in queues with one of these prefixes: the queue without the prefix, and the id."""
     for one in counts(client):
         prefix = next((prefix for prefix in prefixes if one.name.startswith(prefix)), None)
-        if prefix is not None:
+        if prefix is not None and not (prefix == "" and one.name.startswith(ARRIVING)):
             for offset in range(0, one.recurring, PAGE):
                 page = client.execute(ops.Recurring(one.name, offset, PAGE))
                 yield from ((one.name.removeprefix(prefix), jid) for jid in page.jids)
@@ -75,7 +78,19 @@ def _get(client: Client, jid: str) -> Schedule | None:
     return found if isinstance(found, Schedule) else None
 
 
+def _name(jid: str) -> str:
+    """Give the name of a recurring job among those that were refused."""
+    return f"recurring job {jid}"
+
+
+def _may_move(source: Client, jid: str) -> bool:
+    """Whether a recurring job exists, and waits for no end of a run."""
+    found = _get(source, jid)
+    return found is not None and not found.open
+
+
 def _move_one(source: Client, target: Client, jid: str, report: Report) -> None:
+    """Move a recurring job; add to the report."""
     held = _hold(source, jid, report)
     if held is None:
         return
@@ -91,27 +106,26 @@ def _move_one(source: Client, target: Client, jid: str, report: Report) -> None:
     else:
         why = "" if _alike(found, held, queue) else "its id is taken there"
     if why:
-        report.refused[f"recurring job {jid}"] = why
+        report.refused[_name(jid)] = why
         _give_back(source, held)
         return
     source.execute(ops.Unrecur(jid))
     if arrives:
         target.execute(ops.RecurUpdate(recur.jid, queue=queue))
-    report.refused.pop(f"recurring job {jid}", None)
     report.recurring += 1
 
 
 def _hold(source: Client, jid: str, report: Report) -> Schedule | None:
     """Hold a recurring job; give it as it is then. None: it stays, for it is refused, gone, or waits for a run."""
     found = _get(source, jid)
-    if found is None or found.open:
+    if found is None:
         return None
     queue = found.queue
     if not queue.startswith((LEAVING, LEAVING_PAUSED)):
         queue = (LEAVING_PAUSED if found.paused else LEAVING) + queue
         reply = source.backend.execute(ops.RecurUpdate(jid, queue=queue))
         if isinstance(reply, Refusal):
-            report.refused[f"recurring job {jid}"] = reply.sentence
+            report.refused[_name(jid)] = reply.sentence
             return None
     if queue.startswith(LEAVING_PAUSED):
         source.backend.execute(ops.RecurUnpause(jid))
@@ -151,7 +165,7 @@ def _recur(held: Schedule, jid: str) -> ops.Recur:
 
 
 def _create(target: Client, recur: ops.Recur, queue: str, held: Schedule, paused: bool, again: bool) -> str:
-    """Create a recurring job in the queue of those that arrive; say why not, or give an empty text.
+    """Create a recurring job in the queue `~arriving/<queue>`; say why not, or give an empty text.
 
     It is created at its next moment if that is past: so no run that is due is skipped.
     """

@@ -146,6 +146,15 @@ def test_a_recurring_job_is_not_moved_into_its_own_namespace() -> None:
         assert {jid: schedule(here, jid) for jid in before} == before
 
 
+def test_what_another_move_has_not_finished_is_told() -> None:
+    one, many = names()
+    with Client(one) as here, Client(many) as there:
+        here.execute(ops.Recur(f"{ARRIVING}mails", "{a}", "Send", "{}", HOUR, HOUR))
+        done = run(one, "move", many, "--wait")
+        assert done.exit_code == 1 and "not moved: recurring job {a}: it has not quite arrived here" in done.stderr
+        assert there.execute(ops.RecurGet("{a}")) is None
+
+
 def test_only_those_of_the_queues_that_are_named_move() -> None:
     one, many = names()
     with Client(one) as here, Client(many) as there:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import Counter
 
 import pytest
 
 from qmodel import Client
-from qmodel.cli.moved_jobs import Report
+from qmodel.cli.moved_jobs import Report, move, retry_failed
 from qmodel.cli.moved_settings import copy_settings
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Subscription, Throttle
-from tests.cli.test_move import Dies, Killed, names, run
+from tests.cli.test_move import Dies, Killed, names, perform, run
 from tests.servers import Server
 
 OPTIONS = {"heartbeat": 30_000, "heartbeat-mails": 90_000, "jobs-history-count": 77}
@@ -148,6 +149,31 @@ def test_failed_jobs_begin_anew_in_the_target_if_they_are_retried() -> None:
             stage.facts[0] for stage in job.raw.history if stage.what == "log"
         ]
         assert here.jobs.get("broken") is None
+
+
+def test_whoever_dies_while_failed_jobs_move_loses_none_and_doubles_none() -> None:
+    deaths = 0
+    for step in range(1, 40):
+        one, many = names()
+        done: Counter[str] = Counter()
+        with Client(one) as here, Client(many) as there:
+            fail(here)
+            lives = [step / 2]
+            for client in (here, there):
+                client.backend = Dies(client.backend, lives)
+            try:
+                retry_failed(here)
+                move(here, there)
+            except Killed:
+                deaths += 1
+            for client in (here, there):
+                client.backend = client.backend._backend
+            perform((here, there)[step % 2], done)
+            retry_failed(here)
+            move(here, there)
+            perform(there, done)
+        assert done == {"broken": 1}, step
+    assert deaths > 20
 
 
 def test_what_is_left_is_counted_by_kind() -> None:
