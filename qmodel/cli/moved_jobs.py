@@ -12,7 +12,7 @@ it is held in the source; the next run finds it there and does the rest. If it i
 ended there, it is only canceled.
 
 What the engine itself ties to other jobs stays, and ends in the source: jobs with dependencies or dependents, jobs of a
-request or of a subscription, dead letters. So do running and failed jobs.
+request or of a subscription, dead letters. So do running jobs, and failed ones, unless they are retried first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.arguments import LONGEST_MS
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
-from qmodel.contract.replies import Job, QueueCounts
+from qmodel.contract.replies import Failure, Job, QueueCounts
 from qmodel.errors import QmodelError
 from qmodel.model.deployment.relay import QUEUE as RELAY
 from qmodel.model.state.options import OF_PUT
@@ -37,6 +37,9 @@ from qmodel.present.actions.jobs import again
 PAGE: Final = 200
 LINE: Final = "is moved; was to be ready at "
 """The line in the history of a job that is held, before the moment."""
+
+SHOWN: Final = 200
+"""The characters of a failure's message, its end, that a moved job shows."""
 
 HELD_MS: Final = LONGEST_MS // 2
 """A job with this line that is ready later than so much from now is held."""
@@ -50,10 +53,15 @@ PASSING: Final = frozenset((*OF_PUT, "gate", "parked", "released", "line", "told
 
 @dataclass
 class Report:
-    """What a run did: how many jobs it moved, and by id why others could not be."""
+    """What a run did: how many jobs and recurring jobs it moved, and why others could not be; how many settings it
+    copied, by kind, and why others stay as they are in the target.
+    """
 
     moved: int = 0
+    recurring: int = 0
     refused: dict[str, str] = field(default_factory=dict)
+    copied: Counter[str] = field(default_factory=Counter)
+    kept: dict[str, str] = field(default_factory=dict)
 
 
 class SameNamespace(QmodelError):
@@ -70,6 +78,16 @@ def move(source: Client, target: Client, queues: tuple[str, ...] = (), report: R
     return report
 
 
+def retry_failed(source: Client, queues: tuple[str, ...] = ()) -> None:
+    """Let all failed jobs of some queues, or of all, begin anew, so that they can be moved."""
+    for queue in queues or (None,):
+        cursor = ""
+        while True:
+            cursor = source.execute(ops.RetryMany(queue, cursor=cursor)).cursor
+            if not cursor:
+                break
+
+
 def counts(client: Client, queues: tuple[str, ...] = ()) -> list[QueueCounts]:
     """List some queues, or all, with their counts."""
     found: list[QueueCounts] = []
@@ -82,12 +100,15 @@ def counts(client: Client, queues: tuple[str, ...] = ()) -> list[QueueCounts]:
 
 
 def left(client: Client, queues: tuple[str, ...] = ()) -> Counter[str]:
-    """Count what is left in the source, by state, with its failed and recurring jobs."""
+    """Count what is left in the source: jobs by state, recurring jobs, and without queues what else there is."""
     found: Counter[str] = Counter()
     for one in counts(client, queues):
         found.update({state: getattr(one, state) for state in (*UNFINISHED, "recurring")})
     if not queues:
         found["failed"] = sum(group.jobs for group in client.execute(ops.FailedGroups(count=1000)))
+        found["complete"] = client.execute(ops.Completed(count=1)).total
+        found["requests"] = client.execute(ops.Requests(count=1)).total
+        found["paused queues"] = sum(one.paused for one in counts(client))
     return +found
 
 
@@ -127,6 +148,8 @@ def _move_page(source: Client, target: Client, jobs: list[Job], report: Report) 
         else:
             report.refused.pop(job.jid, None)
             done.append(job.jid)
+    failures = {job.jid: job.failure for job, _ in held if job.failure is not None}
+    target.backend.execute_many([ops.Log(jid, _failed(failures[jid])) for jid in done if jid in failures])
     source.backend.execute_many([ops.Cancel((jid,)) for jid in done])
     report.moved += len(done)
 
@@ -161,6 +184,11 @@ def _put(job: Job, due: int, now: int) -> ops.Put:
     """Make the put of a job in the target."""
     at = due if due > now else None
     return replace(again(job, job.queue), priority=job.priority, retries=job.retries, tags=job.tags, at=at)
+
+
+def _failed(failure: Failure) -> str:
+    """Say how a job failed before it was moved, as a line of its new history."""
+    return f"failed before it was moved: {failure.group}: {failure.message[-SHOWN:]}"
 
 
 def _refused(here: Job, reply: Any, there: Job | None, before: bool) -> str:

@@ -64,11 +64,11 @@ def _moved(fields: Fields, known: Sequence[replies.Job]) -> list[ops.Operation]:
 
 def again(job: replies.Job, queue: str) -> ops.Put:
     """Make a put of a job as it is, into a queue: what an existing job keeps is left out."""
-    given = {name: _argument(name, job.option(name)) for name in OF_PUT if job.option(name) is not None}
+    given = {name: argument(name, job.option(name)) for name in OF_PUT if job.option(name) is not None}
     return ops.Put(queue, job.jid, job.klass, job.data, **given)
 
 
-def _argument(name: str, text: str | None) -> Any:
+def argument(name: str, text: str | None) -> Any:
     """Read an option's text as the argument of the put that gave it."""
     if name == "throttles":
         return tuple((text or "").split())
