@@ -55,10 +55,10 @@ SELDOM = frozenset(DIALECTS) | {
     "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion",
     "rules/explanation", "rules/failure", "rules/request_cancellation",
     "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
-    "ops/administer", "ops/annotate", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/recover",
-    "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures", "state/intent",
-    "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules", "state/subjects",
-    "state/subscriptions", "state/tracking", "state/turns",
+    "ops/administer", "ops/annotate", "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish",
+    "ops/recover", "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
+    "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules",
+    "state/subjects", "state/subscriptions", "state/tracking", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 

@@ -131,6 +131,7 @@ ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_th
 def _rare() -> Iterator[list[Step]]:
     """Give rare histories: dead letters, and failed jobs past their retention, for each operation that fails jobs."""
     yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0))]
+    yield [Step(0, ops.BeginEpoch(2)), Step(0, ops.BeginEpoch(1))]
     limited = [Step(0, ops.ThrottleSet("t", 1)), Step(0, ops.Put("q", "a", "k", "", throttles=("t",)))]
     yield [*limited, Step(0, ops.Pop("q", "w")), Step(0, ops.ThrottleUnset("t", jid="a"))]
     keep = Step(0, ops.ConfigSet("failed-history-count", 1))
@@ -261,6 +262,32 @@ def _with_requests() -> Iterator[list[Step]]:
         yield steps(op)
 
 
+def _failing_fast() -> Iterator[list[Step]]:
+    """Give for each operation that may fail a job a history in which the failure cancels a request."""
+
+    def steps(*operations: Any) -> list[Step]:
+        return [Step(0, op) for op in operations]
+
+    sub = ops.Put("r", "R:1", "k", "", depends=("a fail",))
+    bad = steps(ops.Put("z", "bad", "k", ""), ops.Revoke(("bad",)), ops.Put("q", "a", "k", "", retries=0))
+    begun = [*bad, *steps(ops.RequestPut("R", "r", 2, (sub, ops.Put("r", "R:2", "k", "")), fail_fast=True))]
+    again = ops.Put("q", "a", "k", "", depends=("bad fail",))
+    for end in (ops.Revoke(("a",)), again, ops.PutMany((again,)), ops.DependsOn("R:1", ("bad fail",))):
+        yield [*begun, *steps(end)]
+    leased = [*begun, *steps(ops.Pop("q", "w"))]
+    for end in (ops.Fail("a", 9, "g", ""), ops.Retry("a", 9)):
+        yield [*leased, *steps(end)]
+    done = ops.Complete("a", 9)
+    for end in (done, ops.CompleteMany((done,)), ops.CompleteAndPop("a", 9, "s", "w"), ops.Release("a", 9),
+                ops.Timeout(("a",))):  # fmt: skip
+        yield [*leased, *steps(ops.Revoke(("a",)), end)]
+    for end in (ops.Pop("q", "w"), ops.PopAny(("q",), "w")):
+        yield [*leased, Step(10**6, end)]
+    late = (ops.Put("r", "R:1", "k", "", depends=("bad fail",)), ops.Put("r", "R:2", "k", ""))
+    yield [*bad, *steps(ops.RequestPut("R", "r", 2, late, fail_fast=True))]
+    yield [*bad, *steps(ops.RequestOpen("R", "r", 2, fail_fast=True), ops.RequestAdd("R", late))]
+
+
 def _obliterating_a_throttled_queue() -> list[Step]:
     """A queue with a throttle of its own, which goes with it."""
     own = ops.ThrottleSet(OWN + "q", concurrency=1)
@@ -302,6 +329,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
             *_in_a_line(),
             *_of_messages(),
             *_with_requests(),
+            *_failing_fast(),
             *_following_at_once(),
             _obliterating_a_throttled_queue(),
             *_with_runs_elsewhere(),
@@ -384,6 +412,8 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
         }.get(event.event, "timeout")  # fmt: skip
         if _follows_a_failure(operation, was, event):
             by = "dependency failed"
+        if was in ("scheduled", "waiting", "throttled") and by in ("dependency failed", "retry"):
+            by = "end of its request"
         if event.event == "lock_lost":
             if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):
                 lapsed.add(jid)

@@ -16,7 +16,7 @@ ELSEWHERE = {
     "a worker's, who holds the lease": "complete complete_and_pop complete_many fail heartbeat pop pop_any progress "
     "release retry metadata_increment",
     "a program's, that knows what belongs together": "put_many put_new request_add request_open request_put depends_on "
-    "subscribe",
+    "subscribe request_touch",
     "an auditor's, who executes it again": "journal",
     "an application's, that declares what recurs": "recur recur_advance recurring_unset",
     "an administrator's, who has restored a backup": "begin_epoch",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from qmodel.contract.arguments import MOST, AnyJids, Count, Dependencies, Jid, Offset, RequestId, Switch
-from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, FAST, Operation, operation
 
 
 @operation(
-    "jids", "memo", "JOB_NOT_FOUND WRONG_STATE " + DEPENDENCY, "blocked skipped unrecurred request_done" + CASCADE
+    "jids",
+    "memo",
+    "JOB_NOT_FOUND WRONG_STATE " + DEPENDENCY,
+    "blocked skipped unrecurred request_done" + CASCADE + FAST,
 )
 class DependsOn(Operation):
     """Add dependencies to a job that waits for others; replies all jobs that it now waits for.

@@ -19,10 +19,10 @@ from qmodel.contract.arguments import (
     Token,
     WorkerName,
 )
-from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, HELD, TAKEN, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, FAST, HELD, TAKEN, Operation, operation
 
 
-@operation("state", "lease", HELD + " " + DEPENDENCY, "completed advanced" + CASCADE + ENDS, finishes=True)
+@operation("state", "lease", HELD + " " + DEPENDENCY, "completed advanced" + CASCADE + ENDS + FAST, finishes=True)
 class Complete(Operation):
     """Complete a leased job and release the jobs that waited for it, or send it on to a `next` queue.
 
@@ -38,7 +38,7 @@ class Complete(Operation):
     depends: AnyDependencies = ()
 
 
-@operation("names", "lease", HELD + " DUPLICATE_JID OVER_BUDGET", "completed" + CASCADE + ENDS, finishes=True)
+@operation("names", "lease", HELD + " DUPLICATE_JID OVER_BUDGET", "completed" + CASCADE + ENDS + FAST, finishes=True)
 class CompleteMany(Operation):
     """Complete up to 1000 leased jobs in one step, all or none."""
 
@@ -68,7 +68,7 @@ class CompleteAndPop(Operation):
     request: RequestId = ""
 
 
-@operation("jid", "lease", HELD, CASCADE + ENDS, finishes=True)
+@operation("jid", "lease", HELD, CASCADE + ENDS + FAST, finishes=True)
 class Fail(Operation):
     """Fail a leased job: it moves to a failure group, where a person or a policy decides about it.
 
@@ -83,7 +83,7 @@ class Fail(Operation):
     qless: Switch = False
 
 
-@operation("number", "lease", HELD, "retried" + CASCADE + ENDS, finishes=True)
+@operation("number", "lease", HELD, "retried" + CASCADE + ENDS + FAST, finishes=True)
 class Retry(Operation):
     """Give a leased job back to be tried again, now or after a delay; this counts as a retry.
 
@@ -100,7 +100,7 @@ class Retry(Operation):
     qless: Switch = False
 
 
-@operation("state", "lease", HELD + " " + DEPENDENCY, "released" + CASCADE + ENDS, finishes=True)
+@operation("state", "lease", HELD + " " + DEPENDENCY, "released" + CASCADE + ENDS + FAST, finishes=True)
 class Release(Operation):
     """Give a leased job back, now or after a delay, without counting a retry (step jobs).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmodel.contract.arguments import Data, Jid, Jids, RequestId, Switch, Token
-from qmodel.contract.operations.spec import CASCADE, ENDS, HELD, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, ENDS, FAST, HELD, Operation, operation
 
 
 @operation("lease", "same", HELD, finishes=True)
@@ -18,7 +18,7 @@ class Heartbeat(Operation):
     data: Data | None = None
 
 
-@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE OVER_BUDGET", "lock_lost" + CASCADE + ENDS, finishes=True)
+@operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE OVER_BUDGET", "lock_lost" + CASCADE + ENDS + FAST, finishes=True)
 class Timeout(Operation):
     """End leases at once: the jobs are stalled, and are the next to be handed out.
 
@@ -30,7 +30,9 @@ class Timeout(Operation):
     qless: Switch = False
 
 
-@operation("names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT OVER_BUDGET", "revoked" + CASCADE + ENDS, finishes=True)
+@operation(
+    "names", "memo", "JOB_NOT_FOUND DEPENDENCY_LIMIT OVER_BUDGET", "revoked" + CASCADE + ENDS + FAST, finishes=True
+)
 class Revoke(Operation):
     """Revoke jobs: those not running fail at once into `revoked-<queue>`, and wait for no other job any longer.
 

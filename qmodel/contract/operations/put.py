@@ -28,10 +28,10 @@ from qmodel.contract.arguments import (
     UniqueKey,
     UniqueMode,
 )
-from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, ENDS, FAST, Operation, operation
 
 
-@operation("jid", "job", DEPENDENCY + " OVER_CAPACITY", "lock_lost deduplicated" + CASCADE + ENDS)
+@operation("jid", "job", DEPENDENCY + " OVER_CAPACITY", "lock_lost deduplicated" + CASCADE + ENDS + FAST)
 class Put(Operation):
     """Put a job into a queue: create a new job, or move an existing one there.
 
@@ -116,7 +116,7 @@ class Put(Operation):
     "jids",
     "job",
     DEPENDENCY + " DUPLICATE_JID DUPLICATE_KEY OVER_CAPACITY OVER_BUDGET",
-    "lock_lost deduplicated" + CASCADE + ENDS,
+    "lock_lost deduplicated" + CASCADE + ENDS + FAST,
 )
 class PutMany(Operation):
     """Put up to 1000 jobs in one step; they may depend on each other in any order."""

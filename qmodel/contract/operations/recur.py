@@ -30,7 +30,7 @@ from qmodel.contract.arguments import (
     Tags,
     ThrottleIds,
 )
-from qmodel.contract.operations.spec import CASCADE, ENDS, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, DUE, ENDS, Operation, operation
 
 
 @operation("jid", "memo", "SCHEDULE_OVER", "recurred")
@@ -202,7 +202,7 @@ class Recurring(Operation):
     count: Count = 25
 
 
-@operation("number", "memo", "", CASCADE + " fired renumbered missed" + ENDS)
+@operation("number", "memo", "", CASCADE + " fired renumbered missed" + ENDS + DUE)
 class Fire(Operation):
     """Make the due runs of a queue without leasing them; replies how many were made.
 

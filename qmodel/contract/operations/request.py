@@ -18,7 +18,7 @@ from qmodel.contract.arguments import (
     Switch,
 )
 from qmodel.contract.operations.put import Put
-from qmodel.contract.operations.spec import CASCADE, PUTS, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, FAST, PUTS, Operation, operation
 
 
 @operation("state", "memo", "REQUEST_CONFLICT", "request_opened request_forgotten")
@@ -45,7 +45,7 @@ class RequestOpen(Operation):
     lease_ms: Interval | None = None
 
 
-@operation("number", "memo", "REQUEST_NOT_FOUND " + PUTS, "put request_forgotten" + CASCADE)
+@operation("number", "memo", "REQUEST_NOT_FOUND " + PUTS, "put request_forgotten" + CASCADE + FAST)
 class RequestAdd(Operation):
     """Add up to 1000 sub-requests to an open request; replies how many are new.
 
@@ -78,7 +78,7 @@ class RequestClose(Operation):
     "state",
     "memo",
     "REQUEST_CONFLICT " + PUTS,
-    "request_opened put request_closed request_done request_forgotten" + CASCADE,
+    "request_opened put request_closed request_done request_forgotten" + CASCADE + FAST,
 )
 class RequestPut(Operation):
     """Open a request, add all its sub-requests, and close it, in one step; replies its state.

@@ -142,7 +142,11 @@ DEPENDENCY = "DEPENDENCY_NOT_FOUND DEPENDENCY_CYCLE DEPENDENCY_LIMIT"
 HELD = "JOB_NOT_FOUND LOCK_LOST"
 ENDS = " skipped unrecurred unthrottled request_done"
 """The other events that the end of a job may cause."""
+FAST = " request_canceled"
+"""The event of an operation that may fail a sub-request of a request that ends with its first failure."""
+DUE = FAST + " request_closed revoked"
+"""The events of an operation that ends due requests."""
 REPLAY = "JOB_NOT_FOUND NOT_A_DEAD_LETTER WRONG_STATE HAS_DEPENDENTS DEPENDENCY_LIMIT"
 RUNS = "fired renumbered missed" + ENDS
-TAKEN = "popped promoted lock_lost delayed unpaused" + CASCADE + " " + RUNS
+TAKEN = "popped promoted lock_lost delayed unpaused" + CASCADE + " " + RUNS + DUE
 PUTS = DEPENDENCY + " DUPLICATE_JID OVER_CAPACITY OVER_BUDGET JOB_EXISTS REQUEST_STATE"
