@@ -160,6 +160,8 @@ def _recur(held: Schedule, jid: str) -> ops.Recur:
         jid,
         start_at=held.start_at if held.kind == "cron" else held.next_at,
         limit=held.limit and held.limit - held.made,
+        fair_key=held.fair_key or None,
+        fair_weight=held.fair_weight or None,
         **{name: getattr(held, name) for name in same + more},
     )
 

@@ -39,7 +39,8 @@ def fill(client: Client) -> dict[str, Schedule]:
     times = tuple(now + n * HOUR for n in (-1, 1, 2))
     do(ops.Recur("mails", "{cron}", "Send", "{}", 0, kind="cron", cron="7 * * * *", due_at=times), now - 2 * HOUR)
     do(ops.Recur("mails", "{unset}", "Send", "{}", 0, kind="cron", cron="8 * * * *"), now - HOUR)
-    do(ops.Recur("mails", "{after}", "Send", "{}", HOUR, 7 * HOUR, kind="after", throttles=("{after}t",)))
+    turns = {"throttles": ("{after}t",), "fair_key": "a", "fair_weight": 2}
+    do(ops.Recur("mails", "{after}", "Send", "{}", HOUR, 7 * HOUR, kind="after", **turns))
     do(ops.Recur("mails", "{few}", "Send", "{}", HOUR, HOUR, limit=3, end_at=now + 90 * HOUR, runs=41))
     do(ops.RecurNow("{few}"))
     do(ops.Recur("mails", "{rests}", "Send", "{}", HOUR, 60_000), now - HOUR)

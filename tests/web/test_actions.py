@@ -10,9 +10,11 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
+from qmodel import connect
 from qmodel.client import remote
 from qmodel.contract import operations as ops
 from qmodel.present.actions import ACTIONS
+from qmodel.present.actions.jobs import again
 from qmodel.present.bulk import KINDS
 from qmodel.web.site import NAVIGATION
 from tests.web.clicks import CLICKS
@@ -390,3 +392,16 @@ def test_a_filter_that_an_operation_does_not_know_is_refused(pages: TestClient, 
 
 def test_what_is_too_wide_is_refused(pages: TestClient) -> None:
     assert pages.get("/bulk?action=cancel&klass=SendEmail").status_code == 409
+
+
+def test_a_job_is_put_again_with_all_of_its_options() -> None:
+    given: dict[str, Any] = {
+        "lifo": True, "lease_ms": 1000, "timeout_ms": 2000, "ttl_ms": 3000, "dead_queue": "dead", "keep_complete_ms": 0,
+        "keep_failed_ms": 5, "keep_newest": 6, "throttles": ("t", "u"), "cost": 2, "max_lapses": 0,
+        "retry_delay_ms": 7, "retry_delay_max_ms": 8, "fair_key": "k", "fair_weight": 9,
+    }  # fmt: skip
+    with connect("memory://") as client:
+        client.execute(ops.Put("q", "a", "K", "{}", priority=3, **given))
+        job = client.execute(ops.Get("a"))
+    assert job is not None
+    assert again(job, "r") == ops.Put("r", "a", "K", "{}", **given)

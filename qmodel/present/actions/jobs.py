@@ -8,6 +8,7 @@ from typing import Any
 from qmodel.client.build import new_job
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
+from qmodel.contract.arguments import Whole
 from qmodel.model.state.options import OF_PUT
 from qmodel.present.actions.kinds import Action, Once, Stepwise, either, of_bulk, said
 from qmodel.present.fields import Fields
@@ -68,13 +69,16 @@ def again(job: replies.Job, queue: str) -> ops.Put:
     return ops.Put(queue, job.jid, job.klass, job.data, **given)
 
 
+_NUMBERS = {one.name for one in ops.Put.spec.arguments if isinstance(one.kind, Whole)}
+
+
 def argument(name: str, text: str | None) -> Any:
     """Read an option's text as the argument of the put that gave it."""
     if name == "throttles":
         return tuple((text or "").split())
     if name == "lifo":
         return text == "1"
-    return int(text or 0) if name.endswith("_ms") or name in ("cost", "fair_weight", "max_lapses") else text
+    return int(text or 0) if name in _NUMBERS else text
 
 
 ACTIONS: dict[str, Action] = {
