@@ -220,7 +220,11 @@ def while_faults_strike(nodes: Cluster, name: str) -> tuple[list[Call], Counter[
     prefixes, struck = [prefix_of(name, shard, 4) for shard in range(1, 4)], Counter[str]()
     urls = [nodes.url(prefix, "requests=given", "deadline=30", "confirm=1") for prefix in prefixes]
     with ThreadPoolExecutor(len(urls)) as pool:
-        parts = [pool.submit(on_shard, url, Run(OPERATIONS, f"{name}.{at}")) for at, url in enumerate(urls)]
+        counts = (OPERATIONS, OPERATIONS, 2 * OPERATIONS)  # the last shard's master is killed after the others' moves
+        parts = [
+            pool.submit(on_shard, url, Run(count, f"{name}.{at}"))
+            for at, (url, count) in enumerate(zip(urls, counts, strict=True))
+        ]
         for prefix, fault in zip(prefixes, FAULTS, strict=True):
             time.sleep(0.1)
             struck[strike(nodes, prefix, fault)] += 1
