@@ -11,6 +11,7 @@ plain_options.OF_REQUEST = '\255request=' -- what stands between the slot and th
 local BETWEEN = '\255' -- what stands between tags, and between options, in a record
 local MOST_TAGS = 8 -- the most tags of a plain put
 local PAIR = '([^=\255]+)=([^\255]*)'
+local FAIR = '^fair_key=[^\255]*\255turn=(%d+)$' -- a fair key and a turn, and nothing else
 local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
 
 local HELD = {throttles = true, unique = true} -- what a job may hold; both are ids
@@ -93,7 +94,10 @@ end
 -- What options say: what the job holds and its value, '' if it holds nothing; its turn, the length of its lease and the
 -- greatest one, if it has them. Nil, if it is not plain.
 function plain_options.read(text)
-  local held, of, turn, lease_ms, longest = '', '', nil, nil, nil
+  local held, of, turn, lease_ms, longest = '', '', string.match(text, FAIR), nil, nil
+  if turn then
+    return held, of, turn
+  end
   for name, value in string.gmatch(text, PAIR) do
     if INERT[name] then
       lease_ms = name == 'lease_ms' and tonumber(value) or lease_ms

@@ -12,12 +12,18 @@ local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
+local UNTAGGED = '^0\t0\t\t'
 local ENDED = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t(%C*)\n'
 
 -- The time from a moment, which is text, until now.
 function plain_records.since(now, moment)
   local passed = now - moment
   return passed > 0 and passed or 0
+end
+
+-- Whether a record has tags, whose rare part has this length and nothing but tags and options.
+function plain_records.has_tags(text, more)
+  return not string.find(text, UNTAGGED, -more)
 end
 
 -- The first tags of a record whose rare part, of this length, has nothing but tags and one option.

@@ -406,7 +406,7 @@ function stats.waited_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
-  if more ~= '0' then
+  if more ~= '0' and plain_records.has_tags(record, more) then
     tagged_one('wait', day, queue, record, more, text)
   end
 end
@@ -417,7 +417,7 @@ function stats.ran_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
-  if more ~= '0' then
+  if more ~= '0' and plain_records.has_tags(record, more) then
     tagged_one('run', day, queue, record, more, text)
   end
 end
