@@ -252,6 +252,10 @@ UNREACHED = {
         ),
         HEAVY,
     ),
+    (
+        "rules/request_cancellation",
+        "return true",
+    ): "a thousand due requests, each with nothing to cancel, do not fill half",
     ("state/config", "decode()"): NAMESPACES,
     ("state/store", "put_off_told()"): CALLS,
     ("state/idempotency", "writes.last('HDEL', keys.requests, gone)"): (

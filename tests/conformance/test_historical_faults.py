@@ -85,7 +85,7 @@ MODEL = [
     Fault("Q34", "a silent worker is struck though it holds leases", "model/state/workers",
           "        if store.workers[name].held:\n", "        if False:\n"),
     Fault("Q35", "a job that is gone still stands in its queue", "model/state/jobs",
-          "    state_index.leave(store, job)\n    ttl.leave(store, job)\n    tags.drop", "    ttl.leave(store, job)\n    tags.drop"),
+          "        state_index.PLAIN[job.state][1](store, job)\n    if job.tags:", "        pass\n    if job.tags:"),
     Fault("Q37", "dependents are freed in the wrong order", "model/state/dependencies",
           "    for jid in _in_order(job.dependents):\n        waiting", "    for jid in reversed(_in_order(job.dependents)):\n        waiting"),
     Fault("late worker", "an old token is as good as the newest", "model/state/jobs",
