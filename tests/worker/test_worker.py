@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -303,23 +303,27 @@ def test_a_worker_that_gives_up_leaves_no_job_running(url: str, monkeypatch: pyt
         assert ended.wait(PATIENCE) and worker.abandoned
 
 
+def before_a_late_reply(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen to the worker while its first pop that gives jobs is not answered."""
+    execute = Connection.execute_many
+
+    def late(connection: Connection, operations: Sequence[Operation]) -> list[Any]:
+        found = execute(connection, operations)
+        if isinstance(operations[-1], Pop) and found[-1]:
+            monkeypatch.setattr(Connection, "execute_many", execute)
+            happens()
+            connection.while_away()
+        return found
+
+    monkeypatch.setattr(Connection, "execute_many", late)
+
+
 def test_a_job_that_comes_with_a_late_reply_to_a_quiet_worker_is_given_back(
     url: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, performed = App(url), threading.Event()
     app.job(name="note")(performed.set)
-    execute = Connection.execute_many
-
-    def late(connection: Connection, operations: Sequence[Operation]) -> list[Any]:
-        """Let the worker become quiet while its first pop that gives jobs is not answered."""
-        found = execute(connection, operations)
-        if isinstance(operations[-1], Pop) and found[-1]:
-            monkeypatch.setattr(Connection, "execute_many", execute)
-            worker.quiet()
-            connection.while_away()
-        return found
-
-    monkeypatch.setattr(Connection, "execute_many", late)
+    before_a_late_reply(monkeypatch, lambda: worker.quiet(True))
     with working(app) as worker:
         job = client.queues["default"].put("note")
         until(lambda: "released" in [stage.what for stage in job.refresh().history])
@@ -334,17 +338,7 @@ def test_a_job_that_comes_with_a_late_reply_after_a_stop_is_given_back(
 ) -> None:
     app, performed = App(url), threading.Event()
     app.job(name="note")(performed.set)
-    execute = Connection.execute_many
-
-    def late(connection: Connection, operations: Sequence[Operation]) -> list[Any]:
-        """Let the worker be stopped while a pop that gives jobs is not answered."""
-        found = execute(connection, operations)
-        if isinstance(operations[-1], Pop) and found[-1]:
-            worker.stop(now)
-            connection.while_away()
-        return found
-
-    monkeypatch.setattr(Connection, "execute_many", late)
+    before_a_late_reply(monkeypatch, lambda: worker.stop(now))
     job = client.queues["default"].put("note")
     worker = Worker(app)
     worker.run()
