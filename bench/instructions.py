@@ -30,6 +30,8 @@ from bench.lifecycle import (
     Floor,
     FloorBatches,
     Held,
+    Least,
+    LeastBatches,
     Single,
     Stages,
     Together,
@@ -228,6 +230,8 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
     found: dict[str, Callable[[], Way]] = {
         "floor, one a call": lambda: Floor(url).load(),
         "floor, batches": lambda: FloorBatches(url),
+        "the least that the promises cost, one a call": lambda: Least(url).load(),
+        "the least that the promises cost, batches": lambda: LeastBatches(url),
         "one a call": lambda: Varied(url, "plain:"),
         "complete and pop in one call": lambda: Chained(Caller(url, "chained:")),
         "a hundred operations a call": lambda: Together(Caller(url, "calls:")),

@@ -8,6 +8,7 @@ statistics, history, leases, workers, events and retention.
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -271,6 +272,53 @@ class SameBatches(Same):
 
     def complete(self, popped: list[Any]) -> None:
         self._call([("same_complete_many", *self.jids, *popped)])
+
+
+class Least(Floor):
+    """The least that our promises cost, one job in each call: functions that know plain jobs alone (least.lua)."""
+
+    library = "least.lua"
+    begun = False
+
+    def _begin(self) -> None:
+        if not self.begun:
+            self._call([("least_begin",)])
+            self.begun = True
+
+    def put(self) -> None:
+        self._begin()
+        self._call([("least_put", request(), QUEUE, jid(), KLASS, DATA) for _ in range(SPAN)])
+
+    def pop(self) -> list[tuple[str, str]]:
+        return [
+            _least_held(reply) for reply in self._call([("least_pop", request(), QUEUE, WORKER) for _ in range(SPAN)])
+        ]
+
+    def complete(self, popped: list[tuple[str, str]]) -> None:
+        self._call([("least_complete", *held) for held in popped])
+
+
+class LeastBatches(Least):
+    """The same for a hundred jobs in each call."""
+
+    def put(self) -> None:
+        self._begin()
+        self._call(
+            [("least_put_many", request(), QUEUE, *(part for _ in range(SPAN) for part in (jid(), KLASS, DATA)))]
+        )
+
+    def pop(self) -> list[tuple[str, str]]:
+        (reply,) = self._call([("least_pop_many", request(), QUEUE, WORKER, str(SPAN))])
+        return [_least_held(one) for one in re.findall(rb"[^\n]+\trunning\t\d+\n[^\n]+", reply)]
+
+    def complete(self, popped: list[tuple[str, str]]) -> None:
+        self._call([("least_complete_many", *(part for held in popped for part in held))])
+
+
+def _least_held(reply: bytes) -> tuple[str, str]:
+    """Read the id and the token of a popped job."""
+    head, record = reply.split(b"\n")[:2]
+    return head.split(b"\t")[0].decode(), record.split(b"\t")[9].decode()
 
 
 def now_ms(later: int = 0) -> str:

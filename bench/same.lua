@@ -37,7 +37,7 @@ local function put(_, a)
   tell('\tput\t', jid, '\temails\tSendEmail\twaiting')
   redis.call('ZADD', 'sm:q:emails-work', '0', '01795294727303' .. a[2] .. (string.sub(a[2], -1) == '0' and '     ' or '') .. jid)
   redis.call('MSET', key, WAITING, 'sm:counters', COUNTERS)
-  return {'OK', jid}
+  return jid
 end
 
 local function pop(_, a)
@@ -54,7 +54,7 @@ local function pop(_, a)
   redis.call('ZADD', 'sm:q:emails-locks', '1795294787306', a[2] .. BLANKS .. jid)
   redis.call('MSET', key, RUNNING, 'sm:counters', COUNTERS)
   redis.call('HSET', 'sm:w:worker-1:jobs', 'r' .. a[1], ' 3002 ' .. jid)
-  return {'OK', {{jid, 'running', RUNNING}}}
+  return jid .. '\trunning\t' .. #RUNNING .. '\n' .. RUNNING
 end
 
 local function complete(_, a)
@@ -67,7 +67,7 @@ local function complete(_, a)
   tell('\tcompleted\t', jid, '\temails\tworker-1\t3002\t0')
   redis.call('ZADD', 'sm:completed', MOMENT, a[2] .. jid)
   redis.call('MSET', key, COMPLETE, 'sm:counters', COUNTERS)
-  return {'OK', 'complete'}
+  return 'complete'
 end
 
 -- The keys of jobs, and the texts to write under each.
@@ -111,7 +111,7 @@ local function pop_many(_, a)
   for i = 1, #popped / 2 do
     jids[i] = string.sub(popped[2 * i - 1], -32)
     durations[i], held[2 * i + 1], held[2 * i + 2] = '3', 'j' .. jids[i], '3002'
-    shown[i] = {jids[i], 'running', RUNNING}
+    shown[3 * i - 2], shown[3 * i - 1], shown[3 * i] = jids[i] .. '\trunning\t' .. #RUNNING, '\n', RUNNING
   end
   local job_keys, texts = records(jids, RUNNING)
   redis.call('MGET', unpack(job_keys))
@@ -120,7 +120,7 @@ local function pop_many(_, a)
   redis.call('ZADD', 'sm:q:emails-locks', unpack(scored('1795294787306', a[2] .. BLANKS, jids)))
   redis.call('MSET', unpack(texts))
   redis.call('HSET', 'sm:w:worker-1:jobs', unpack(held))
-  return {'OK', shown}
+  return table.concat(shown)
 end
 
 local function complete_many(_, a)

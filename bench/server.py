@@ -3,7 +3,7 @@
 Server and client share one CPU, and the clock is the CPU clock of the server's process. Floor and qmodel take turns
 within every run; a ratio is the median of the ratios within the runs. "The same commands alone" are qmodel's commands
 with keys and texts of the same lengths, called by a Lua function without any decisions: the lowest cost of these
-commands.
+commands. "The least that its promises cost" is a queue with the same commands that knows nothing but plain jobs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from bench.lifecycle import (
     Floor,
     FloorBatches,
     FloorPacked,
+    Least,
+    LeastBatches,
     Same,
     SameBatches,
     Single,
@@ -78,9 +80,11 @@ def _beside_the_floor(server: Pinned, options: Options) -> tuple[Table, dict[str
     pairs: dict[str, tuple[Way, Way]] = {
         "one a call, 100 calls a round trip": (single, floor),
         "- the same commands alone": (Same(url).load(), floor),
+        "- the least that its promises cost": (Least(url).load(), floor),
         "100 operations a call": (Together(caller), floor),
         "100 jobs a call": (Batches(caller), FloorBatches(url)),
         "- the same commands alone, of 100 jobs": (SameBatches(url), FloorBatches(url)),
+        "- the least that its promises cost, of 100 jobs": (LeastBatches(url), FloorBatches(url)),
     }
     if not options.quick:
         chained = Caller(url, "chained:")
