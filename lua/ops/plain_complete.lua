@@ -6,19 +6,19 @@ local SHORT = 999 -- the most bytes of a result
 local DONE = #'complete'
 local RETIRED = 100 -- the most jobs that one completion deletes
 
-local gone = {} -- the ids of the jobs that a completion deletes
+local gone, members = {}, {} -- the ids of the jobs that a completion deletes, and their members in the list of complete jobs
 
 -- Whether what `more` completions delete is plain, of which the last is event `seq`: up to so many jobs, of up to so many
--- units. Give the keys of the jobs, which are taken off their list, and the bounds of retention, if they change.
+-- units. Give the keys of the jobs, and the bounds of retention, if they change.
 local function retiring(now, more, seq, most, units)
-  local popped, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
-  if not popped or not sweep_seq or not popped[1] then
-    return popped, nil, sweep_seq, sweep_at
+  local oldest, sweep_seq, sweep_at = completed.beyond(now, more, seq, most)
+  if not oldest or not sweep_seq or not oldest[1] then
+    return oldest, nil, sweep_seq, sweep_at
   end
   local job_keys = {}
-  gone = {}
-  for i = 1, #popped / 2 do
-    local jid = keys.jid_of(popped[2 * i - 1])
+  gone, members = {}, oldest
+  for i = 1, #oldest do
+    local jid = keys.jid_of(oldest[i])
     gone[i], job_keys[i] = jid, keys.job(jid)
   end
   local texts = store.read_all(job_keys)
@@ -35,6 +35,7 @@ local function retire(moment, job_keys, sweep_seq, sweep_at)
   if job_keys then
     budget.spend(#job_keys)
     store.tell_each(moment .. '\tretired\t', gone)
+    writes.put_off_many('ZREM', keys.completed, members, #members)
     writes.put_off_many('DEL', false, job_keys, #job_keys)
   end
 end
@@ -156,38 +157,35 @@ local function is_known(request, jid, wanted, taker)
   return taker and names[wanted] and names[taker] and arguments.is_id(jid, 128) and arguments.is_id(request, 64)
 end
 
--- Record a completion that pops, with its outcome and the units of the leased job.
-local function record_both(moment, args, outcome, units)
+-- Record a completion that pops, and the job that it leased, if there is one.
+local function record_both(moment, args, next_jid, next_text)
+  local outcome, units = plain_journal.COMPLETE_AND_NOTHING, 0
+  if next_jid then
+    outcome, units = plain_journal.complete_and_job(next_jid, next_text), plain_pop.units(next_text)
+  end
   plain_journal.enter('complete_and_pop', moment, args[2], args, 1, #args, store.seq_text(), outcome, DONE, units)
 end
 
--- Complete a job, and give nothing to its worker, because no job is ready.
-local function complete_and_wait(now, moment, args, queue, jid, key, text, result, waits, simulated)
-  local id
+-- Complete a job, and lease to its worker the job that was taken off a queue. Give it nothing, if there is none.
+local function complete_both(now, moment, args, queue, key, text, result, waits, simulated, next_jid, next_key, next_text)
+  local request, jid, taker, given, id, last = args[2], args[3], args[6], '', nil, nil
   text, id = complete_one(now, moment, jid, text, result)
-  plain_pop.wait(now, queue, args[6], waits)
-  if store.config and plain_journal.is_on(simulated) then
-    record_both(moment, args, plain_journal.COMPLETE_AND_NOTHING, 0)
+  if next_jid then
+    next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
+    store.save(next_key, next_text)
+    given = replies.job(next_jid, 'running', next_text)
+  else
+    plain_pop.wait(now, queue, taker, waits)
   end
-  plain.answer = 'complete\n'
+  if store.config and plain_journal.is_on(simulated) then
+    record_both(moment, args, next_jid, next_text)
+  end
+  plain.answer = 'complete\n' .. given
   store.write_plain(key, text)
   let_go(moment, id, jid)
-  store.end_plain(simulated)
-end
-
--- Complete a job, and lease to its worker the job that was taken off a queue.
-local function complete_and_lease(now, moment, args, queue, jid, key, text, result, next_jid, next_key, next_text, simulated)
-  local request, taker, id, last = args[2], args[6], nil, nil
-  text, id = complete_one(now, moment, jid, text, result)
-  next_text, last = plain_pop.lease(now, moment, queue, taker, request, next_jid, next_text)
-  if store.config and plain_journal.is_on(simulated) then
-    record_both(moment, args, plain_journal.complete_and_job(next_jid, next_text), plain_pop.units(next_text))
+  if next_jid then
+    plain_pop.enter(queue, taker, request, next_jid, last)
   end
-  plain.answer = 'complete\n' .. replies.job(next_jid, 'running', next_text)
-  store.save(next_key, next_text)
-  store.write_plain(key, text)
-  let_go(moment, id, jid)
-  plain_pop.enter(queue, taker, request, next_jid, last)
   store.end_plain(simulated)
 end
 
@@ -206,11 +204,11 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   end
   local popped = writes.pop_first(queue.work_key)
   if not popped[1] then
-    return complete_and_wait(now, moment, args, queue, jid, key, text, result, waits, simulated)
+    return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
   end
   local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
   if next_jid then
-    complete_and_lease(now, moment, args, queue, jid, key, text, result, next_jid, next_key, next_text, simulated)
+    complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
   end
 end
 

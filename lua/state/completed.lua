@@ -103,9 +103,9 @@ function completed.room(now)
   return is_early(now, config.value('jobs-history'), bounds) and bounds.sweep_seq - store.seq - 1 or 0
 end
 
--- Take the oldest jobs off the list that are to be deleted because `more` complete now, the last as event `seq`; give their
--- members and scores, mostly none. Nil if there are more than `most`, or a job is past its retention. Give also the bounds
--- to be set, if any.
+-- The oldest jobs, as members of the list, that are to be deleted because `more` complete now, the last as event `seq`;
+-- mostly none. Nil if there are more than `most`, or a job is past its retention. Give also the bounds to be set, if any.
+-- (Only two scores are read: a server writes each as a fraction, which costs as much as the rest of the member.)
 function completed.beyond(now, more, seq, most)
   local bounds, age = store.bounds(), config.value('jobs-history')
   if not is_early(now, age, bounds) then
@@ -117,13 +117,14 @@ function completed.beyond(now, more, seq, most)
   if surplus > most then
     return nil
   end
-  local popped = surplus > 0 and writes.pop_first(keys.completed, store.text(surplus)) or NONE
-  local left = writes.fetch('ZRANGE', keys.completed, 0, 0, 'WITHSCORES')
-  local next_ = math.min(tonumber(left[2] or now), now)
-  if #popped < 2 * surplus or surplus > 0 and tonumber(popped[2 * surplus]) > now or next_ <= now - age then
+  local oldest = surplus > 0 and writes.fetch('ZRANGE', keys.completed, 0, surplus - 1) or NONE
+  local ends = writes.fetch('ZRANGE', keys.completed, math.max(surplus - 1, 0), surplus, 'WITHSCORES')
+  local at = surplus > 0 and 4 or 2 -- the score of the first that stays
+  local next_ = math.min(tonumber(ends[at] or now), now)
+  if #oldest < surplus or surplus > 0 and tonumber(ends[2]) > now or next_ <= now - age then
     return nil
   end
-  return popped, seq + math.max(room + surplus, 0), next_ + age
+  return oldest, seq + math.max(room + surplus, 0), next_ + age
 end
 
 -- How many complete jobs there are, and a page of them, latest first.

@@ -22,7 +22,7 @@ local OF_PUT = {
   'retry_delay_ms', 'throttles', 'timeout_ms', 'turn', 'unique',
 }
 
--- The other optional arguments of a plain put.
+-- The optional arguments of a plain put but its tags: these two, and its options but the turn, which the queue gives.
 local FIELDS = {priority = true, retries = true}
 
 -- Those in a record for which a plain claim and a completion do nothing.

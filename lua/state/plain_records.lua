@@ -7,7 +7,7 @@ local MOVING = 2 -- the units for moving a plain job without options
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 
--- Records without a rare part, or with nothing in it but tags and one option (state/records.lua).
+-- Records without a rare part, or with nothing in it but tags and options (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
@@ -26,7 +26,7 @@ function plain_records.has_tags(text, more)
   return not string.find(text, UNTAGGED, -more)
 end
 
--- The first tags of a record whose rare part, of this length, has nothing but tags and one option.
+-- The first tags of a record whose rare part, of this length, has nothing but tags and options.
 function plain_records.first_tags(text, more, most)
   local found = {}
   for tag in string.gmatch((string.match(text, FEW, -more)), '[^\255]+') do
