@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import sys
-import time
-import uuid
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from qmodel import Client
-from qmodel.cli import cli
 from qmodel.cli.moved_jobs import SameNamespace, move
 from qmodel.contract import operations as ops
-from tests.processes import started
-from tests.servers import ROOT, Server
+from tests.cli.moving import dies, kill_again_and_again, names, names_on, perform, run
+from tests.servers import Server
 
 COUNT = 12
-
-
-def names() -> tuple[str, str]:
-    """Give the URLs of a namespace and of a deployment."""
-    name = uuid.uuid4().hex
-    return f"memory://{name}", f"memory://{name}d?shards=4"
-
-
-def run(url: str, *arguments: str) -> Result:
-    result = CliRunner().invoke(cli, ["--url", url, *arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def fill(client: Client) -> list[str]:
@@ -114,44 +93,6 @@ def test_a_namespace_is_not_moved_into_itself() -> None:
 # ---- deaths
 
 
-class Killed(Exception):
-    pass
-
-
-class Dies:
-    """A backend that dies before or after one of its calls."""
-
-    def __init__(self, backend: Any, lives: list[float]) -> None:
-        self._backend, self._lives = backend, lives
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
-
-    def _call(self, call: Any, *given: Any) -> Any:
-        self._lives[0] -= 0.5
-        if self._lives[0] == 0:
-            raise Killed
-        found = call(*given)
-        self._lives[0] -= 0.5
-        if self._lives[0] == 0:
-            raise Killed
-        return found
-
-    def execute(self, *given: Any) -> Any:
-        return self._call(self._backend.execute, *given)
-
-    def execute_many(self, ops: Sequence[Any], *given: Any) -> list[Any]:
-        """Execute a part of them, one by one, before it dies."""
-        return [self.execute(op, *given) for op in ops]
-
-
-def perform(client: Client, done: Counter[str]) -> None:
-    """Do the next job."""
-    if job := client.queues["mails"].pop(worker="w"):
-        done[job.jid] += 1
-        job.complete()
-
-
 def test_whoever_dies_at_any_step_loses_no_job_and_doubles_none() -> None:
     chance, deaths = random.Random(1), 0
     for step in range(1, 90):
@@ -159,15 +100,7 @@ def test_whoever_dies_at_any_step_loses_no_job_and_doubles_none() -> None:
         done: Counter[str] = Counter()
         with Client(one) as here, Client(many) as there:
             jids = [here.queues["mails"].put("Send", delay=n % 2 * 3600).jid for n in range(8)]
-            lives = [step / 2]
-            for client in (here, there):
-                client.backend = Dies(client.backend, lives)
-            try:
-                move(here, there)
-            except Killed:
-                deaths += 1
-            for client in (here, there):
-                client.backend = client.backend._backend
+            deaths += dies(step, here, there, lambda: move(here, there))
             perform(chance.choice((here, there)), done)
             move(here, there)
             assert here.execute(ops.Length("mails")) == 0
@@ -181,21 +114,11 @@ def test_whoever_dies_at_any_step_loses_no_job_and_doubles_none() -> None:
 
 @pytest.mark.server
 def test_a_command_that_is_killed_is_begun_again(server: Server) -> None:
-    name = uuid.uuid4().hex
-    one, many = f"{server.url}?prefix={name}:", f"{server.url}?name={name}&shards=4"
+    one, many = names_on(server)
     with Client(one) as here, Client(many) as there:
         queue = here.queues["mails"]
         jids = [job.jid for job in queue.put_many([("Send", number) for number in range(1000)])]
-        command = [sys.executable, "-m", "qmodel", "--url", one, "move", many]
-        kills = 0
-        while there.queues["mails"].length() < len(jids) and kills < 4:
-            before = there.queues["mails"].length()
-            with started(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-                while there.queues["mails"].length() == before and process.poll() is None:
-                    time.sleep(0.002)
-                process.send_signal(signal.SIGKILL)
-            kills += process.returncode == -signal.SIGKILL
-        assert kills
+        kill_again_and_again(one, many, there.queues["mails"].length, len(jids))
         assert run(one, "move", many, "--wait").exit_code == 0
         assert here.queues["mails"].length() == 0
         assert {job.jid for job in there.jobs.get_many(jids)} == set(jids)

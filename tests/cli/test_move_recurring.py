@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import sys
 import time
-import uuid
 from collections import Counter
 
 import pytest
@@ -17,9 +13,8 @@ from qmodel.cli.moved_jobs import Report, SameNamespace, move
 from qmodel.cli.moved_schedules import ARRIVING, LEAVING, LEAVING_PAUSED, move_schedules
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Schedule
-from tests.cli.test_move import Dies, Killed, names, perform, run
-from tests.processes import started
-from tests.servers import ROOT, Server
+from tests.cli.moving import dies, kill_again_and_again, names, names_on, perform, run
+from tests.servers import Server
 
 HOUR = 3_600_000
 DUE = 5
@@ -90,8 +85,7 @@ def test_recurring_jobs_go_on_with_their_next_moment(back: bool) -> None:
 
 @pytest.mark.server
 def test_recurring_jobs_move_on_a_server_to_a_deployment_and_back(server: Server) -> None:
-    name = uuid.uuid4().hex
-    one, many = f"{server.url}?prefix={name}:", f"{server.url}?name={name}&shards=4"
+    one, many = names_on(server)
     for source, target in ((one, many), (many, one)):
         with Client(source) as here, Client(target) as there:
             before = fill(here)
@@ -176,15 +170,7 @@ def test_whoever_dies_at_any_step_loses_no_run_and_makes_none_twice() -> None:
             here.backend.execute(ops.Recur("mails", "{a}", "Send", "{}", HOUR, limit=DUE), began)
             here.backend.execute(ops.Recur("mails", "{p}", "Send", "{}", HOUR, HOUR))
             here.backend.execute(ops.RecurPause("{p}"))
-            lives = [step / 2]
-            for client in (here, there):
-                client.backend = Dies(client.backend, lives)
-            try:
-                move_schedules(here, there, (), Report())
-            except Killed:
-                deaths += 1
-            for client in (here, there):
-                client.backend = client.backend._backend
+            deaths += dies(step, here, there, lambda: move_schedules(here, there, (), Report()))
             perform(chance.choice((here, there)), done)
             move(here, there)
             move_schedules(here, there, (), Report())
@@ -198,21 +184,11 @@ def test_whoever_dies_at_any_step_loses_no_run_and_makes_none_twice() -> None:
 
 @pytest.mark.server
 def test_a_command_that_is_killed_on_a_server_is_begun_again(server: Server) -> None:
-    name = uuid.uuid4().hex
-    one, many = f"{server.url}?prefix={name}:", f"{server.url}?name={name}&shards=4"
+    one, many = names_on(server)
     with Client(one) as here, Client(many) as there:
         jids = [f"{{{number}}}" for number in range(100)]
         here.execute_many(ops.Recur("mails", jid, "Send", "{}", HOUR, HOUR) for jid in jids)
-        command = [sys.executable, "-m", "qmodel", "--url", one, "move", many]
-        kills = 0
-        while there.queues["mails"].counts.recurring < len(jids) and kills < 4:
-            before = there.queues["mails"].counts.recurring
-            with started(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-                while there.queues["mails"].counts.recurring == before and process.poll() is None:
-                    time.sleep(0.002)
-                process.send_signal(signal.SIGKILL)
-            kills += process.returncode == -signal.SIGKILL
-        assert kills
+        kill_again_and_again(one, many, lambda: there.queues["mails"].counts.recurring, len(jids))
         assert run(one, "move", many).exit_code == 0
         assert there.queues["mails"].counts.recurring == len(jids)
         assert all(here.execute(ops.RecurGet(jid)) is None for jid in jids)

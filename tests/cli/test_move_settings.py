@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections import Counter
 
 import pytest
@@ -13,7 +12,7 @@ from qmodel.cli.moved_jobs import Report, move, retry_failed
 from qmodel.cli.moved_settings import copy_settings
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Subscription, Throttle
-from tests.cli.test_move import Dies, Killed, names, perform, run
+from tests.cli.moving import dies, names, names_on, perform, run
 from tests.servers import Server
 
 OPTIONS = {"heartbeat": 30_000, "heartbeat-mails": 90_000, "jobs-history-count": 77}
@@ -56,12 +55,11 @@ def test_settings_are_copied(back: bool) -> None:
 
 @pytest.mark.server
 def test_settings_are_copied_on_a_server_to_a_deployment_and_back(server: Server) -> None:
-    name = uuid.uuid4().hex
-    one, many, other = f"{server.url}?prefix={name}:", f"{server.url}?name={name}&shards=4", f"{name}2:"
-    with Client(one) as here, Client(many) as there, Client(f"{server.url}?prefix={other}") as back:
+    (one, many), (other, _) = names_on(server), names_on(server)
+    with Client(one) as here, Client(many) as there, Client(other) as back:
         fill(here)
         assert run(one, "move", many).exit_code == 0
-        assert run(many, "move", f"{server.url}?prefix={other}").exit_code == 0
+        assert run(many, "move", other).exit_code == 0
         assert settings(here) == settings(there) == settings(back)
 
 
@@ -104,15 +102,7 @@ def test_whoever_dies_at_any_step_copies_the_rest_the_next_time() -> None:
         one, many = names()
         with Client(one) as here, Client(many) as there:
             fill(here)
-            lives = [step / 2]
-            for client in (here, there):
-                client.backend = Dies(client.backend, lives)
-            try:
-                copy_settings(here, there, Report())
-            except Killed:
-                deaths += 1
-            for client in (here, there):
-                client.backend = client.backend._backend
+            deaths += dies(step, here, there, lambda: copy_settings(here, there, Report()))
             report = Report()
             copy_settings(here, there, report)
             assert not report.kept and settings(there) == settings(here)
@@ -158,16 +148,7 @@ def test_whoever_dies_while_failed_jobs_move_loses_none_and_doubles_none() -> No
         done: Counter[str] = Counter()
         with Client(one) as here, Client(many) as there:
             fail(here)
-            lives = [step / 2]
-            for client in (here, there):
-                client.backend = Dies(client.backend, lives)
-            try:
-                retry_failed(here)
-                move(here, there)
-            except Killed:
-                deaths += 1
-            for client in (here, there):
-                client.backend = client.backend._backend
+            deaths += dies(step, here, there, lambda: (retry_failed(here), move(here, there)))
             perform((here, there)[step % 2], done)
             retry_failed(here)
             move(here, there)
