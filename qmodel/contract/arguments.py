@@ -262,12 +262,39 @@ ignore: the dependency counts as met; cancel: the job is canceled.
 
 _EDGE_NAME = re.compile("[!-~]{1,64}")
 
+_REQUEST = " request"
+"""What follows the id of a request in a dependency. It stands where the policy of an edge to a job stands, so no edge
+to a job reads the same, whatever the ids are. So one list of dependencies holds both, with one order, one limit and one
+count: each operation that takes dependencies takes requests too, and a job is unblocked when the list is empty.
+"""
+
+
+def after_request(id: str) -> str:
+    """Write the dependency on a request.
+
+    >>> after_request("import-7")
+    'import-7 request'
+    """
+    return id + _REQUEST
+
+
+def awaited_request(dependency: str) -> str:
+    """Give the id of the request that a dependency is on, or nothing if it is on a job.
+
+    >>> awaited_request("import-7 request"), awaited_request("import-7")
+    ('import-7', '')
+    """
+    return dependency.removesuffix(_REQUEST) if dependency.endswith(_REQUEST) else ""
+
 
 class Edge(NamedTuple):
-    """A dependency: the job to wait for, the policy for its failure, and a name under which its result is kept.
+    """A dependency: the job to wait for, the policy for its failure, and a name under which its result is kept. Or the
+    request to wait for, as `<id> request`, and the policy for its failure.
 
     >>> Edge("a", "fail", "page").text, Edge.parse("a")
     ('a fail page', Edge(jid='a', on_failure='block', name=''))
+    >>> Edge.to_request("import-7", "fail").text
+    'import-7 request fail'
     """
 
     jid: str
@@ -276,7 +303,9 @@ class Edge(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Write the edge as an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`."""
+        """Write the edge as an argument: `<jid>`, `<jid> <on_failure>` or `<jid> <on_failure> <name>`; or `<id>
+        request`, or `<id> request <on_failure>`.
+        """
         if self.name:
             return f"{self.jid} {self.on_failure} {self.name}"
         return self.jid if self.on_failure == "block" else f"{self.jid} {self.on_failure}"
@@ -284,12 +313,22 @@ class Edge(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Edge:
         """Read an edge from its text."""
-        return cls(*text.split(" "))
+        jid, *more = text.split(" ")
+        if more[:1] == ["request"]:
+            return cls.to_request(jid, *more[1:])
+        return cls(jid, *more)
+
+    @classmethod
+    def to_request(cls, id: str, on_failure: str = "block") -> Edge:
+        """Make the edge to a request."""
+        return cls(after_request(id), on_failure)
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency(Kind):
-    """A job id, or an edge: the id, the policy for that job's failure, and optionally a name, separated by spaces."""
+    """A job id, or an edge: the id, the policy for that job's failure, and optionally a name, separated by spaces. Or
+    the id of a request, the word `request`, and optionally the policy.
+    """
 
     wire: ClassVar[str] = "edge"
 
@@ -297,17 +336,36 @@ class Dependency(Kind):
         if type(value) is not str or " " not in value:
             return _JID.accepts(value)
         jid, on_failure, *name = value.split(" ")
+        if on_failure == "request":
+            return _REQUEST_NAME.accepts(jid) and (not name or (len(name) == 1 and name[0] in POLICIES))
         return _JID.accepts(jid) and on_failure in POLICIES and len(name) <= 1 and all(map(_EDGE_NAME.fullmatch, name))
 
     @property
     def expected(self) -> str:
         return (
             f"a job id ({_JID.expected}), alone or with one of {', '.join(POLICIES)}, "
-            "and then perhaps a name of 1 to 64 visible ASCII characters, with spaces between"
+            "and then perhaps a name of 1 to 64 visible ASCII characters, with spaces between; or a request id, the "
+            "word request, and perhaps a policy"
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited(Kind):
+    """What a job waits for: a job id, or the id of a request and the word `request`."""
+
+    wire: ClassVar[str] = "awaited"
+
+    def accepts(self, value: Any) -> bool:
+        id = awaited_request(value) if type(value) is str else ""
+        return _REQUEST_NAME.accepts(id) if id else _JID.accepts(value)
+
+    @property
+    def expected(self) -> str:
+        return f"a job id ({_JID.expected}), or a request id and the word request"
+
+
 _JID = Id()
+_REQUEST_NAME = Label(64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +393,7 @@ ScheduleId = Annotated[str, Id(112)]
 AnyJids = Annotated[tuple[str, ...], ListOf(Id())]
 Dependencies = Annotated[tuple[str, ...], ListOf(Dependency(), 1)]
 AnyDependencies = Annotated[tuple[str, ...], ListOf(Dependency())]
+AnyAwaited = Annotated[tuple[str, ...], ListOf(Awaited())]
 QueueName = Annotated[str, Name()]
 QueueNames = Annotated[tuple[str, ...], ListOf(Name(), 1)]
 WorkerName = Annotated[str, Name()]
@@ -343,7 +402,7 @@ Klass = Annotated[str, Name()]
 ConcurrencyKey = Annotated[str, Name()]
 FairKey = Annotated[str, Name()]
 FairWeight = Annotated[int, Whole(1, 100)]
-RequestName = Annotated[str, Label(64)]
+RequestName = Annotated[str, _REQUEST_NAME]
 """Shorter than a job id, because sub-requests are called `<id>:<name>`."""
 ConcurrencyLimit = Annotated[int, Whole(1, MOST)]
 RequestState = Annotated[str, Choice(("open", "closed", "canceling", "done", "canceled"))]

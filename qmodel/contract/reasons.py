@@ -28,11 +28,20 @@ REASONS: dict[str, tuple[tuple[str, ...], str]] = {
     "running": (("worker", "expires_at"), "Worker {worker} is running it."),
     "lapsed": (("worker", "free_at"), "The lease of worker {worker} has expired; the grace period has not."),
     "scheduled": (("ready_at",), "It is not due yet."),
-    "depends": (("count", "first"), "Jobs that it waits for: {count} ({first})."),
+    "depends": (("count", "first"), "Dependencies that it waits for: {count} ({first})."),
     "dependency_failed": (
         ("jid", "group"),
         "Job {jid}, which it waits for, has failed, in group {group}: retry that one, or remove the dependency "
         "(`qmodel op depends-off`).",
+    ),
+    "request": (
+        ("request", "state", "left", "total"),
+        "It waits for request {request}, which is {state}: {left} of {total} sub-requests are left.",
+    ),
+    "request_failed": (
+        ("request", "state", "done", "total"),
+        "Request {request}, which it waits for, has ended as {state}, with {done} of {total} sub-requests done. "
+        "That never changes: remove the dependency (`qmodel op depends-off`).",
     ),
     "ordered": (("line", "holder"), "The concurrency key {line} has no free slot: job {holder} holds one."),
     "full": (("throttle", "running", "most", "first"), "Throttle {throttle} is full: {running} of {most}, {first}."),

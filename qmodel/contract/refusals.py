@@ -53,8 +53,8 @@ REASONS: dict[str, Reason] = {
     ),
     "DEPENDENCY_NOT_FOUND": Reason(
         ("jid", "dependency"),
-        "Job {jid} cannot depend on {dependency}: there is no such job.",
-        "Put {dependency} first, or put both with one put_many.",
+        "Job {jid} cannot depend on {dependency}: that does not exist.",
+        "Put {dependency} first, or put both with one put_many; a request must have been opened.",
     ),
     "DEPENDENCY_CYCLE": Reason(
         ("path",),
@@ -79,8 +79,8 @@ REASONS: dict[str, Reason] = {
     ),
     "HAS_DEPENDENTS": Reason(
         ("jid", "dependent"),
-        "Job {jid} cannot be canceled: {dependent} depends on it.",
-        "Name {dependent} too, or cancel with cascade.",
+        "{jid} cannot be canceled or forgotten: job {dependent} depends on it.",
+        "Name {dependent} too, or cancel with cascade; or remove the dependency with depends_off.",
     ),
     "CANCEL_LIMIT": Reason(
         ("jid",),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, SupportsIndex, overload
 
-from qmodel.contract.arguments import Edge
+from qmodel.contract.arguments import Edge, awaited_request
 from qmodel.contract.events import Event, Fact
 from qmodel.contract.reasons import Reason
 
@@ -183,8 +183,20 @@ class Job(NamedTuple):
     options: tuple[tuple[str, str], ...]
 
     @property
+    def depends_on_jobs(self) -> tuple[str, ...]:
+        """The jobs among `dependencies`."""
+        return tuple(one for one in self.dependencies if not awaited_request(one))
+
+    @property
+    def depends_on_requests(self) -> tuple[str, ...]:
+        """The requests among `dependencies`, by their ids."""
+        return tuple(id for id in map(awaited_request, self.dependencies) if id)
+
+    @property
     def after(self) -> tuple[Edge, ...]:
-        """The dependencies that it was given, met or not, if any had a policy or a name; of many, only the first."""
+        """The dependencies on jobs that it was given, met or not, if any had a policy or a name; of many, only the
+        first.
+        """
         words = dict(self.options).get("after", "").split(" ")
         pairs = zip(words[::2], words[1::2], strict=False)
         return tuple(Edge(jid, *said.split(":", 1)) for jid, said in pairs)
@@ -516,9 +528,9 @@ class Message(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request: how many of its sub-requests wait, run, and ended with each outcome. Times are milliseconds; 0 means
-    never. The reason says why it was closed or canceled: `canceled` by a call, `deadline`, `failed` (a sub-request,
-    with `fail_fast`), or `lapsed` (the lease of an open request).
+    """A request: how many of its sub-requests wait, run, and ended with each outcome, and how many jobs wait for its
+    end (`dependents`). Times are milliseconds; 0 means never. The reason says why it was closed or canceled: `canceled`
+    by a call, `deadline`, `failed` (a sub-request, with `fail_fast`), or `lapsed` (the lease of an open request).
     """
 
     id: str
@@ -538,6 +550,7 @@ class Request(NamedTuple):
     open_until: int = 0
     fail_fast: bool = False
     reason: str = ""
+    dependents: int = 0
 
 
 class Drained(NamedTuple):

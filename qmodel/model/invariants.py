@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH, names_family
+from qmodel.contract.arguments import POLICIES, TOKEN_EPOCH, after_request, awaited_request, names_family
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
 from qmodel.contract.settings import OPTIONS, meant_by
@@ -283,12 +283,21 @@ def grants_are_held(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def edges_stand_on_both_sides(s: Snapshot) -> Iterator[str]:
-    """A job names the jobs that it waits for, and they name it."""
-    for one, other in (("dependencies", "dependents"), ("dependents", "dependencies")):
-        for jid, job in s.jobs.items():
-            for far in job[one]:
-                if far not in s.jobs or jid not in s.jobs[far][other]:
-                    yield f"{jid} names {far} among its {one}, which does not name it"
+    """A job names the jobs and the requests that it waits for, and they name it."""
+    waited_for = {jid: job["dependents"] for jid, job in _awaited(s).items()}
+    for jid, job in s.jobs.items():
+        for far in job["dependencies"]:
+            if jid not in waited_for.get(far, ()):
+                yield f"{jid} names {far} among its dependencies, which does not name it"
+    for jid, dependents in waited_for.items():
+        for far in dependents:
+            if far not in s.jobs or jid not in s.jobs[far]["dependencies"]:
+                yield f"{jid} names {far} among its dependents, which does not name it"
+
+
+def _awaited(s: Snapshot) -> dict[str, Record]:
+    """What a job may wait for: the jobs and the requests, as edges call them."""
+    return {**s.jobs, **{after_request(id): one for id, one in s.requested.items()}}
 
 
 @invariant
@@ -308,8 +317,9 @@ def a_job_waits_for_others_iff_it_has_dependencies(s: Snapshot) -> Iterator[str]
 
 
 def in_a_cycle(s: Snapshot) -> list[str]:
-    """The jobs that wait for themselves, directly or not, and those that wait for such jobs."""
+    """The jobs and requests that wait for themselves, directly or not, and those that wait for such."""
     left = {jid: set(job["dependencies"]) for jid, job in s.jobs.items() if job["dependencies"]}
+    left |= {after_request(id): set(one["unfinished"]) for id, one in s.requested.items() if one["unfinished"]}
     while free := [jid for jid, others in left.items() if not others & left.keys()]:
         for jid in free:
             del left[jid]
@@ -318,7 +328,7 @@ def in_a_cycle(s: Snapshot) -> list[str]:
 
 @invariant
 def no_job_waits_for_itself(s: Snapshot) -> Iterator[str]:
-    """The dependencies have no cycle."""
+    """The dependencies have no cycle, also none through the sub-requests of a request that a job waits for."""
     if left := in_a_cycle(s):
         yield f"{left} wait for each other"
 
@@ -331,8 +341,36 @@ def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
         for other, mark in job["marks"]:
             if not 0 < mark < 2 * len(POLICIES) or other not in job["dependencies"]:
                 yield f"{jid} has an edge to {other} with the mark {mark}"
-            elif POLICIES[mark // 2] == "ignore" and s.jobs[other]["state"] == "failed" and other not in left:
+            elif awaited_request(other) or other in left:
+                continue
+            elif POLICIES[mark // 2] == "ignore" and s.jobs[other]["state"] == "failed":
                 yield f"{jid} waits for {other}, which failed, and was to be ignored"
+
+
+@invariant
+def only_blocked_jobs_wait_for_an_ended_request(s: Snapshot) -> Iterator[str]:
+    """No job waits for a request that ended with each sub-request done, and for one that ended otherwise only those
+    whose edges say `block`, unless the cascade has yet to process it.
+    """
+    left = {jid for _, jid, _ in s.cascade}
+    for id, one in s.requested.items():
+        name = after_request(id)
+        if one["state"] not in ("done", "canceled") or name in left:
+            continue
+        for jid in one["dependents"]:
+            if one["state"] == "done" and one["done"] == one["total"]:
+                yield f"{jid} waits for {id}, which is done"
+            elif dict(s.jobs[jid]["marks"]).get(name, 0) // 2 != POLICIES.index("block"):
+                yield f"{jid} waits for {id}, which is {one['state']}, and was to follow"
+
+
+@invariant
+def a_request_knows_its_jobs_with_dependencies(s: Snapshot) -> Iterator[str]:
+    """The sub-requests that wait for others are among those that were given dependencies, which are unfinished."""
+    for id, one in s.requested.items():
+        waiting = {jid for jid in one["unfinished"] if jid in s.jobs and s.jobs[jid]["dependencies"]}
+        if not waiting <= set(one["given"]) <= set(one["unfinished"]):
+            yield f"{sorted(waiting)} of {id} wait for others, and {one['given']} were given dependencies"
 
 
 @invariant
@@ -359,8 +397,8 @@ def the_cascade_is_of_the_past(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def dependents_are_bounded(s: Snapshot) -> Iterator[str]:
-    """A job has at most 1000 dependents, so that its completion is bounded."""
-    for jid, job in s.jobs.items():
+    """A job or a request has at most 1000 dependents, so that its end is bounded."""
+    for jid, job in _awaited(s).items():
         if len(job["dependents"]) > MOST:
             yield f"{jid} has {len(job['dependents'])} dependents"
 

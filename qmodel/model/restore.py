@@ -13,6 +13,7 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any
 
+from qmodel.contract.arguments import awaited_request
 from qmodel.contract.operations import Put
 from qmodel.contract.replies import Failure
 from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
@@ -83,12 +84,10 @@ def store(of: Snapshot) -> Store:
 
 def _add_objects(made: Store, of: Snapshot) -> None:
     made.jobs = {jid: _job(jid, record) for jid, record in of.jobs.items()}
-    for jid, job in made.jobs.items():
-        for other, mark in job.dependencies.items():
-            made.jobs[other].dependents[jid] = mark
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
     made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
+    _add_marks(made)
     made.schedules = {
         jid: _with(Schedule(jid), OLDER_SCHEDULE | record, SCHEDULE) for jid, record in of.schedules.items()
     }
@@ -99,6 +98,14 @@ def _add_objects(made: Store, of: Snapshot) -> None:
     made.days.update({key: _day(record) for key, record in of.days.items()})
     made.uniques = {key: _with(Unique(key, "", "", 0, 0, 0), record, UNIQUE) for key, record in of.uniques.items()}
     made.unique_ends = Ordered((one.ends, 0, key) for key, one in made.uniques.items() if one.ends)
+
+
+def _add_marks(made: Store) -> None:
+    """Give the dependents of each job and request the marks that the other ends of their edges have."""
+    for jid, job in made.jobs.items():
+        for other, mark in job.dependencies.items():
+            id = awaited_request(other)
+            (made.requested[id] if id else made.jobs[other]).dependents[jid] = mark
 
 
 def _with(made: Any, record: Record, names: Iterable[str]) -> Any:
@@ -160,7 +167,9 @@ def _concurrency_key(record: Record) -> ConcurrencyKey:
 
 def _request(id: str, record: Record) -> Request:
     made: Request = _with(Request(id, "", 0, 0, 0), {**OLDER_REQUEST, **record}, REQUEST)
-    made.unfinished, made.ended = dict.fromkeys(record["unfinished"]), dict.fromkeys(record["ended"])
+    given = set(record.get("given", ()))  # older ones have none
+    made.unfinished = {jid: int(jid in given) for jid in record["unfinished"]}
+    made.ended = dict.fromkeys(record["ended"])
     return made
 
 

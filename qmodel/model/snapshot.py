@@ -28,7 +28,7 @@ JOB = (
 
     tags            ((tag, sequence), ...) in the job's order
     failure         None, or (group, message, at, worker)
-    dependencies    ids, sorted; so are dependents
+    dependencies    ids, sorted, of requests as `<id> request`; so are dependents
     marks           ((id, mark), ...) of the edges to dependencies that are not plain, sorted
     history         ((what, at, (fact, ...)), ...)
     options         ((name, text), ...), by name
@@ -82,7 +82,8 @@ class Snapshot:
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
-    requested   id -> record of a request (REQUEST), with unfinished and ended: (jid, ...) by id
+    requested   id -> record of a request (REQUEST), with unfinished and ended: (jid, ...) by id; given: those
+                of unfinished that were given dependencies; dependents: the jobs that wait for it
     request_states  state -> ((since, sequence, id), ...)
     lines       concurrency key -> {active: (jid, ...) with a slot, by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
@@ -273,7 +274,12 @@ def _subscription(subscription: Subscription) -> Record:
 
 
 def _request(request: Request) -> Record:
-    members = {"unfinished": tuple(sorted(request.unfinished)), "ended": tuple(sorted(request.ended))}
+    members = {
+        "unfinished": tuple(sorted(request.unfinished)),
+        "ended": tuple(sorted(request.ended)),
+        "given": tuple(sorted(jid for jid, given in request.unfinished.items() if given)),
+        "dependents": tuple(sorted(request.dependents)),
+    }
     return {**{field: getattr(request, field) for field in REQUEST}, **members}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.contract.arguments import MOST, AnyJids, Count, Dependencies, Jid, Offset, RequestId, Switch
+from qmodel.contract.arguments import MOST, AnyAwaited, Count, Dependencies, Jid, Offset, RequestId, Switch
 from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, FAST, Operation, operation
 
 
@@ -15,7 +15,7 @@ from qmodel.contract.operations.spec import CASCADE, DEPENDENCY, FAST, Operation
 class DependsOn(Operation):
     """Add dependencies to a job that waits for others; replies all jobs that it now waits for.
 
-    They may be edges, as in `put`. An edge that the job already has is replaced.
+    They may be edges, as in `put`, and requests. An edge that the job already has is replaced.
     """
 
     jid: Jid
@@ -25,10 +25,13 @@ class DependsOn(Operation):
 
 @operation("jids", "memo", "JOB_NOT_FOUND WRONG_STATE DEPENDENCY_LIMIT", "unblocked throttled")
 class DependsOff(Operation):
-    """Remove dependencies of a job that waits for others, with `all` every one; replies those that are left."""
+    """Remove dependencies of a job that waits for others, with `all` every one; replies those that are left.
+
+    A request is named as `<id> request`.
+    """
 
     jid: Jid
-    dependencies: AnyJids = ()
+    dependencies: AnyAwaited = ()
     all: Switch = False
     request: RequestId = ""
 

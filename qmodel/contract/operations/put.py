@@ -71,6 +71,11 @@ class Put(Operation):
     dependency counts as met) or cancel (the job is canceled). With the optional name, the dependency's result is kept
     with this job until this job is complete.
 
+    A dependency may also be a request, `<id> request` or `<id> request <policy>`: the job waits until the request has
+    ended with each of its sub-requests done. If it ends otherwise (canceled, or with a sub-request that failed or was
+    canceled), the policy says what happens: fail, ignore and cancel as above; with block the job waits until the
+    dependency is removed, because a request that has ended never changes.
+
     With a deduplication key (`unique`), nothing is put while another job holds the key; the reply then names that job.
     A job holds its key until it has ended, or for `unique_ms`; in the mode `window` it holds the key for `unique_ms`
     from its put, even if it ends earlier. The mode of the new put says what else happens. `debounce`: while the holder

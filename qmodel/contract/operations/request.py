@@ -66,7 +66,7 @@ class RequestTouch(Operation):
     request: RequestId = ""
 
 
-@operation("state", "memo", "REQUEST_NOT_FOUND", "request_closed request_done", finishes=True)
+@operation("state", "memo", "REQUEST_NOT_FOUND", "request_closed request_done" + CASCADE, finishes=True)
 class RequestClose(Operation):
     """Close a request: it ends with its last sub-request, or at once if none is left; replies its state."""
 
@@ -131,7 +131,7 @@ class RequestTune(Operation):
     "number",
     "memo",
     "REQUEST_NOT_FOUND HAS_DEPENDENTS CANCEL_LIMIT",
-    "request_canceled canceled revoked request_done",
+    "request_canceled revoked request_done" + CASCADE,
     finishes=True,
 )
 class RequestCancel(Operation):
@@ -146,11 +146,11 @@ class RequestCancel(Operation):
     request: RequestId = ""
 
 
-@operation("number", "memo", "REQUEST_NOT_FOUND REQUEST_STATE", "request_forgotten", finishes=True)
+@operation("number", "memo", "REQUEST_NOT_FOUND REQUEST_STATE HAS_DEPENDENTS", "request_forgotten", finishes=True)
 class RequestForget(Operation):
     """Forget up to 1000 sub-requests of a request that has ended, and with the last of them the request.
 
-    Replies how many are left to forget. The jobs stay.
+    Replies how many are left to forget. The jobs stay. It is refused while a job waits for the request.
     """
 
     id: RequestName

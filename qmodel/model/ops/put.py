@@ -149,8 +149,10 @@ def check_budget(store: Store, puts: tuple[Put, ...], operation: str) -> None:
     budget.check(operation, len(puts), units)
 
 
-def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
-    """Give the edges of each job that names dependencies; or refuse."""
+def check(store: Store, puts: tuple[Put, ...], request: str = "") -> dict[str, Edges]:
+    """Give the edges of each job that names dependencies; or refuse. A job that is put is a sub-request of `request`,
+    or of none.
+    """
     asked = False
     for op in puts:
         asked = asked or op.depends is not None
@@ -160,7 +162,7 @@ def check(store: Store, puts: tuple[Put, ...]) -> dict[str, Edges]:
         job = jobs.get(store, op.jid)
         if op.depends is not None and job is not None:
             dependencies.check_bounded(job)
-    return dependencies.check(store, {op.jid: op.depends for op in puts})
+    return dependencies.check(store, {op.jid: op.depends for op in puts}, request)
 
 
 def _assign(job: Job, op: Put, of: Request | None) -> None:

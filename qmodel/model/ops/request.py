@@ -29,7 +29,7 @@ from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import revoke_one
 from qmodel.model.rules.request_end import close, conclude
-from qmodel.model.state import budget, concurrency_keys, config, jobs, queues, requests, state_index
+from qmodel.model.state import budget, concurrency_keys, config, dependencies, jobs, queues, requests, state_index
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
@@ -81,7 +81,7 @@ def request_add(store: Store, now: int, op: RequestAdd) -> int:
     """Add sub-requests to an open request; known ones are skipped."""
     request = requests.find(store, op.id)
     news = _news_of(store, op.jobs, request, request.queue, "request_add")
-    edges = check(store, news)
+    edges = check(store, news, op.id)
 
     _renew(store, now, request)
     _add(store, now, request, news, edges)
@@ -152,7 +152,7 @@ def request_put(store: Store, now: int, op: RequestPut) -> str:
     if request is not None:
         _check_same(request, op)
     news = _news_of(store, op.jobs, request, op.queue, "request_put")
-    edges = check(store, news)
+    edges = check(store, news, op.id)
 
     if request is None:
         request = _open(store, now, op)
@@ -279,6 +279,8 @@ def request_forget(store: Store, now: int, op: RequestForget) -> int:
     request = requests.find(store, op.id)
     if not requests.has_ended(request):
         raise refuse("REQUEST_STATE", request.id, request.state)
+    for dependent in dependencies.dependents(request)[:1]:
+        raise refuse("HAS_DEPENDENTS", request.jid, dependent)
 
     return _forget(store, now, request)
 
@@ -292,6 +294,11 @@ def _forget(store: Store, now: int, request: Request) -> int:
 
 
 def _sweep(store: Store, now: int) -> None:
-    """Forget requests past retention: at least as many sub-requests as one operation adds, so that none accumulate."""
+    """Forget requests past retention, unless jobs wait for them: at least as many sub-requests as one operation adds,
+    so that none accumulate.
+    """
     for request in requests.over(store, now - config.value(store, "requests-history")):
-        _forget(store, now, request)
+        if request.dependents:
+            requests.postpone(store, now, request)
+        else:
+            _forget(store, now, request)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from qmodel.contract.arguments import Edge
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules import concurrency, stages
@@ -119,10 +120,10 @@ def _redirected(store: Store, depends: tuple[str, ...], stands: dict[str, str]) 
     """The same dependencies on the jobs that stand for the named ones; a holder that no longer exists is left out."""
     others = []
     for text in depends:
-        jid, between, more = text.partition(" ")
-        other = stands.get(jid, jid)
-        if other == jid or other in stands or jobs.get(store, other) is not None:
-            others.append(other + between + more)
+        edge = Edge.parse(text)
+        other = stands.get(edge.jid, edge.jid)
+        if other == edge.jid or other in stands or jobs.get(store, other) is not None:
+            others.append(edge._replace(jid=other).text)
     return tuple(others)
 
 

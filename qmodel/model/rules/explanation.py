@@ -7,6 +7,7 @@ job of it was completed, failed or retried in this minute or the one before.
 
 from __future__ import annotations
 
+from qmodel.contract.arguments import awaited_request
 from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.reasons import Reason
 from qmodel.model.state import (
@@ -18,12 +19,13 @@ from qmodel.model.state import (
     parked,
     pauses,
     queues,
+    requests,
     stats,
     throttles,
     turns,
     workers,
 )
-from qmodel.model.state.records import NEVER, Job
+from qmodel.model.state.records import NEVER, Job, Request
 from qmodel.model.state.store import Store
 
 FEW = 3
@@ -84,13 +86,25 @@ def _of_state(store: Store, now: int, job: Job, state: str) -> list[Facts]:
 
 
 def _of_dependencies(store: Store, job: Job) -> list[Facts]:
-    """The first few failed jobs that it waits for."""
+    """The first few failed jobs and requests that it waits for."""
     found: list[Facts] = []
-    for jid in dependencies.of(job)[:EXAMINED]:
-        other = jobs.load(store, jid)
-        if other.state == "failed" and other.failure is not None and len(found) < FEW:
-            found.append(("dependency_failed", jid, other.failure.group))
+    for other in dependencies.of(job)[:EXAMINED]:
+        id = awaited_request(other)
+        said = _of_request(requests.load(store, id)) if id else _of_failure(jobs.load(store, other))
+        found += said if len(found) < FEW else []
     return found
+
+
+def _of_failure(job: Job) -> list[Facts]:
+    """What there is to say of a job that another one waits for."""
+    return [("dependency_failed", job.jid, job.failure.group)] if job.state == "failed" and job.failure else []
+
+
+def _of_request(request: Request) -> list[Facts]:
+    """What there is to say of a request that a job waits for."""
+    if requests.has_ended(request) and not requests.has_ended_well(request):
+        return [("request_failed", request.id, request.state, request.done, request.total)]
+    return [("request", request.id, request.state, requests.left(request), request.total)]
 
 
 def _of_throttles(store: Store, now: int, job: Job) -> list[Facts]:

@@ -1,4 +1,5 @@
-"""Propagation of failures: each dependent of a failed job follows the policy of its edge.
+"""Propagation: each dependent of a failed job follows the policy of its edge, and so does each of a request that ended
+badly. The dependents of a request that ended well are let go.
 
 A thousand jobs may follow one that fails, and their dependents after them. So an operation processes as many as its
 budget allows (state/budget.py), at least half a budget, and leaves the rest to the next one. The order of failures does
@@ -8,6 +9,9 @@ failed job keeps its other edges, and none of them unblocks it.
 When a job is canceled this way, its dependents follow *their* edges. If one of these says `block`, the job fails
 instead and is kept: otherwise a dependent would wait for a job that no longer exists. A job that a later operation will
 cancel fails now, so that no worker takes it.
+
+A request that has ended never changes. So its edges end: a job that failed because of it may be retried. Only those
+stay that say `block`, until they are removed.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from qmodel.contract.arguments import MOST
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import fail_job
 from qmodel.model.rules.stages import unblock
-from qmodel.model.state import budget, cascade, dependencies, jobs
-from qmodel.model.state.records import Job
+from qmodel.model.state import budget, cascade, dependencies, jobs, requests
+from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store
 
 FOLLOWED = ("fail", "ignore", "cancel")
@@ -57,6 +61,8 @@ def _next(store: Store, now: int, doomed: list[str], bounds: Bounds) -> bool:
     if job is None:
         budget.spend(store, 1)
         return True
+    if isinstance(job, Request):
+        return _end_request(store, now, job, doomed, bounds)
     if not cancels:
         return _follow(store, now, job, doomed, bounds)
     if not _affords(store, job, bounds, ""):
@@ -115,7 +121,7 @@ def _fail(store: Store, now: int, job: Job, message: str) -> None:
         fail_job(store, now, job, "failed-dependencies-" + job.queue, message)
 
 
-def _ignore(store: Store, now: int, job: Job, other_job: Job, state: str, message: str) -> None:
+def _ignore(store: Store, now: int, job: Job, other_job: Job | Request, state: str, message: str) -> None:
     """Count a dependency as met; unblock the job if it was the last."""
     dependencies.ignore(store, job, other_job, state, message)
     if job.state == "depends" and not job.dependencies:
@@ -135,7 +141,7 @@ def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: 
     job = jobs.get(store, doomed.pop())
     if job is None or dependencies.under(job, "block"):  # collected twice; or a dependent blocks it now
         return
-    if not _leave(store, now, job, doomed, bounds):
+    if not _leave(store, now, job, f"Its dependency {job.jid} was canceled.", doomed, bounds):
         late.append(job.jid)
     elif len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
@@ -144,14 +150,42 @@ def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: 
         delete(store, now, job)
 
 
-def _leave(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:
-    """Let the dependents of a canceled job follow their policies; say whether all have followed."""
+def _end_request(store: Store, now: int, request: Request, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of an ended request go, or follow their policies; say whether all have. The others follow
+    later.
+    """
+    if requests.has_ended_well(request):
+        whole = _let_go(store, now, request, bounds)
+    else:
+        done = f"{request.done} of {request.total} sub-requests done"
+        message = f"Its request {request.id} ended as {request.state}, with {done}."
+        whole = _leave(store, now, request, message, doomed, bounds)
+    if not whole:
+        cascade.push(store, request)
+        return False
+    budget.spend(store, 1 + len(request.dependents) // 4)
+    return True
+
+
+def _let_go(store: Store, now: int, request: Request, bounds: Bounds) -> bool:
+    """Let the dependents of a request go on; say whether all have."""
+    for jid in dependencies.dependents(request):
+        waiting = jobs.load(store, jid)
+        if not _affords(store, waiting, bounds, ""):
+            return False
+        _ignore(store, now, waiting, request, "", "")
+    return True
+
+
+def _leave(store: Store, now: int, job: Job | Request, message: str, doomed: list[str], bounds: Bounds) -> bool:
+    """Let the dependents of a canceled job, or of a request that ended badly, follow their policies; say whether all
+    have followed.
+    """
     for jid in dependencies.under(job, "ignore"):
         waiting = jobs.load(store, jid)
         if not _affords(store, waiting, bounds, ""):
             return False
         _ignore(store, now, waiting, job, "canceled", "")
-    message = f"Its dependency {job.jid} was canceled."
     for jid in dependencies.under(job, "fail"):
         waiting = jobs.load(store, jid)
         if not _affords(store, waiting, bounds, ""):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.model.state import options, queues, requests
+from qmodel.model.state import cascade, options, queues, requests
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
 
@@ -53,10 +53,12 @@ def close(store: Store, now: int, request: Request, *reason: str) -> None:
 
 
 def conclude(store: Store, now: int, request: Request) -> None:
-    """End a request that has no work left."""
+    """End a request that has no work left. The jobs that wait for it go on at the end of the operation."""
     if request.state in ("closed", "canceling") and requests.left(request) == 0:
         state = "done" if request.state == "closed" else "canceled"
         counts = request.done, request.failed, request.canceled
         emit(store, now, "request_done", request.id, request.queue, state, *counts)
         requests.move(store, now, request, state)
+        if request.dependents:
+            cascade.push(store, request)
     requests.save(store, request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import replies
+from qmodel.contract.arguments import after_request
 from qmodel.contract.operations import Operation, Put
 from qmodel.model.sorted_list import Ordered
 
@@ -138,17 +139,19 @@ class ConcurrencyKey:
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
     since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
-    reached; otherwise None. While the engine cancels it by itself, it is `ending`.
+    reached; otherwise None. While the engine cancels it by itself, it is `ending`. Each sub-request is `unfinished`
+    with 1 if it was given dependencies, else 0. `jid` is what the dependencies of other jobs call it.
     """
 
     __slots__ = (
-        "canceled", "deadline_at", "done", "ended", "ended_at", "ending", "fail_fast", "failed", "first_limit",
-        "first_priority", "id", "lease_ms", "limit", "open_until", "opened_at", "priority", "queue", "reached",
-        "reason", "seq", "state", "state_at", "total", "unfinished",
+        "canceled", "deadline_at", "dependents", "done", "ended", "ended_at", "ending", "fail_fast", "failed",
+        "first_limit", "first_priority", "id", "jid", "lease_ms", "limit", "open_until", "opened_at", "priority",
+        "queue", "reached", "reason", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
     def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
         self.id = id
+        self.jid = after_request(id)
         self.queue = queue
         self.priority = self.first_priority = priority
         self.limit = self.first_limit = limit
@@ -160,8 +163,9 @@ class Request:
         self.deadline_at = self.lease_ms = self.open_until = 0
         self.fail_fast = self.ending = False
         self.reason = ""
-        self.unfinished: dict[str, None] = {}
+        self.unfinished: dict[str, int] = {}
         self.ended: dict[str, None] = {}
+        self.dependents: dict[str, int] = {}
 
 
 class Schedule:

@@ -18,8 +18,12 @@ as its limit, because an admitted job joins the end. Rules:
   it when a sub-request fails; those that have begun go on. A lease on an open request closes it: what was added is
   wanted, and no producer will close it any more. The queue lists such requests by the time when something is to be
   done; the next pop of the queue does it before it hands out jobs (rules/request_cancellation.py).
+- *Waited for.* Jobs may depend on a request (state/dependencies.py). They are let go in the step in which it ends; or
+  by the next operations, if they are more than one operation can process (rules/propagation.py). It has ended well if
+  each sub-request is done.
 - An ended request is kept for requests-history, and deleted when others are opened or added to: at least as many
-  sub-requests are forgotten as an operation adds, so that none accumulate.
+  sub-requests are forgotten as an operation adds, so that none accumulate. One that a job waits for is kept for another
+  requests-history: it ended badly, and the job's edge says `block`.
 """
 
 from __future__ import annotations
@@ -67,6 +71,11 @@ def limit(store: Store, id: str) -> int:
 def has_ended(request: Request) -> bool:
     """Whether a request has ended."""
     return request.state in ENDED
+
+
+def has_ended_well(request: Request) -> bool:
+    """Whether a request has ended with each of its sub-requests done."""
+    return request.state == "done" and request.done == request.total
 
 
 def move(store: Store, now: int, request: Request, state: str) -> None:
@@ -158,7 +167,7 @@ def knows(store: Store, request: Request, jid: str) -> bool:
 
 def add(store: Store, request: Request, jid: str) -> None:
     """Add a job to the sub-requests."""
-    request.unfinished[jid] = None
+    request.unfinished[jid] = 0
     request.total += 1
 
 
@@ -175,11 +184,37 @@ def left(request: Request) -> int:
 
 
 def unfinished(store: Store, request: Request, most: int) -> list[str]:
-    """Some sub-requests that have not ended, by id."""
-    return sorted(request.unfinished)[:most]
+    """Some sub-requests that have not ended, by id; last those that were given dependencies."""
+    return _in_order(request)[:most]
+
+
+def _in_order(request: Request) -> list[str]:
+    """The sub-requests that have not ended, by id; last those that were given dependencies."""
+    return sorted(request.unfinished, key=lambda jid: (request.unfinished[jid], jid))
+
+
+def note_dependencies(store: Store, request: Request, jid: str) -> None:
+    """Note that a sub-request was given dependencies."""
+    request.unfinished[jid] = 1
+
+
+def with_dependencies(store: Store, id: str, most: int) -> list[str]:
+    """Some sub-requests that have not ended and were given dependencies, by id; none if there is no such request."""
+    request = get(store, id)
+    found = request.unfinished if request is not None else {}
+    return sorted(jid for jid, given in found.items() if given)[:most]
 
 
 # ---- forgetting
+
+
+def postpone(store: Store, now: int, request: Request) -> None:
+    """Keep an ended request that jobs wait for as if it had ended now."""
+    found = _list(store, request.state)
+    found.remove((request.state_at, request.seq, request.id))
+    request.state_at = now
+    found.add((request.state_at, request.seq, request.id))
+    save(store, request)
 
 
 def over(store: Store, until: int) -> list[Request]:
@@ -220,4 +255,5 @@ def view(request: Request, running: int) -> replies.Request:
         request.open_until if request.state == "open" else 0,
         request.fail_fast,
         request.reason,
+        len(request.dependents),
     )
