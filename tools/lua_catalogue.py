@@ -7,7 +7,9 @@ from typing import Any
 from qmodel.contract.arguments import (
     MOST,
     REQUEST,
+    REQUEST_NAME,
     TIME,
+    Awaited,
     Choice,
     Dependency,
     Digits,
@@ -53,7 +55,7 @@ def _kind(kind: Kind, optional: bool = False) -> str:
             said.append(f"of = '{of.lower()}', least = 1")
         case Choice(words):
             said.append(f"words = {{{', '.join(f'{word} = true' for word in words)}}}")
-        case Flag() | Dependency() | Digits():
+        case Flag() | Dependency() | Awaited() | Digits():
             pass
     return "{" + ", ".join(said) + "}"
 
@@ -150,6 +152,7 @@ def catalogue() -> str:
         f"catalogue.time = {_kind(TIME)}",
         f"catalogue.request = {_kind(REQUEST)}",
         f"catalogue.id = {_kind(Id())}",
+        f"catalogue.request_name = {_kind(REQUEST_NAME)}",
         "catalogue.size = {kind = 'whole', low = 1, high = 100000}",
         "",
     ]

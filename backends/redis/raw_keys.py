@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from qmodel.contract.arguments import names_family
+from qmodel.contract.arguments import after_request, names_family
 from qmodel.contract.events import Event
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
@@ -357,10 +357,16 @@ class _Reader:
         record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
         record["reason"] = record["reason"] if record["reason"] != "-" else ""
         record["fail_fast"], record["ending"] = bool(record["fail_fast"]), bool(record["ending"])
-        members: dict[str, list[str]] = {"unfinished": [], "ended": []}
-        for score, jid in self.members(f"rj:{id}"):
-            members["unfinished" if score == 1 else "ended"].append(jid)
-        return {**record, **{name: tuple(jids) for name, jids in members.items()}}
+        scores = {jid: int(score) for score, jid in self.members(f"rj:{id}")}
+        marked = {jid: int(mark) for mark, jid in self.members(f"rd:{id}")}
+        self.marked |= {(jid, after_request(id)): mark for jid, mark in marked.items()}
+        return {
+            **record,
+            "unfinished": tuple(sorted(jid for jid, score in scores.items() if score)),
+            "ended": tuple(sorted(jid for jid, score in scores.items() if not score)),
+            "given": tuple(sorted(jid for jid, score in scores.items() if score == 2)),
+            "dependents": tuple(sorted(marked)),
+        }
 
     def line(self, name: str) -> Record:
         places = self.places(f"l:{name}")

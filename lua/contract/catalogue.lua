@@ -8,6 +8,7 @@ catalogue.most = 1000
 catalogue.time = {kind = 'whole', low = 0, high = 89999999999999}
 catalogue.request = {kind = 'id', most = 64}
 catalogue.id = {kind = 'id', most = 128}
+catalogue.request_name = {kind = 'label', most = 64}
 catalogue.size = {kind = 'whole', low = 1, high = 100000}
 
 local kinds = {
@@ -41,8 +42,9 @@ local kinds = {
   {kind = 'text', most = 256},
   {kind = 'choice', words = {complete = true, failed = true}},
   {kind = 'list', item = {kind = 'edge'}, least = 1},
-  {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
+  {kind = 'list', item = {kind = 'awaited'}, least = 0, optional = true},
   {kind = 'whole', low = 0, high = 1000000000},
+  {kind = 'list', item = {kind = 'id', most = 128}, least = 0, optional = true},
   {kind = 'label', most = 64},
   {kind = 'choice', words = {open = true, closed = true, canceling = true, done = true, canceled = true}},
   {kind = 'id', most = 112},
@@ -455,7 +457,7 @@ catalogue.operations = {
     },
   },
   cancel = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {'jids'},
+    reads = false, memo = true, asks = true, cascades = true, lists = {'jids'},
     decode = function(operation, args, at, last)
       local op = {cascade = false, complete = false, request = ''}
       arguments.named(operation, catalogue.operations.cancel, op, args, at + 0, last)
@@ -469,7 +471,7 @@ catalogue.operations = {
     },
   },
   drain = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -485,7 +487,7 @@ catalogue.operations = {
     },
   },
   cancel_many = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       local op = {cursor = '', count = 1000, preview = false, request = ''}
       if last >= at + 0 then arguments.named(operation, catalogue.operations.cancel_many, op, args, at + 0, last) end
@@ -529,7 +531,7 @@ catalogue.operations = {
     },
   },
   obliterate = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local queue = args[at]
@@ -784,7 +786,7 @@ catalogue.operations = {
       cursor = kinds[28],
       count = kinds[11],
       preview = kinds[9],
-      jids = kinds[31],
+      jids = kinds[33],
       to = kinds[1],
       request = kinds[17],
     },
@@ -794,7 +796,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -804,7 +806,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       queue = kinds[1],
       limit = kinds[11],
       priority = kinds[4],
@@ -819,14 +821,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       arguments.named(operation, catalogue.operations.request_add, op, args, at + 1, last)
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       jobs = kinds[18],
       request = kinds[17],
     },
@@ -836,30 +838,30 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_touch, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       request = kinds[17],
     },
   },
   request_close = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_close, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       request = kinds[17],
     },
   },
@@ -868,7 +870,7 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at + 2 then args = arguments.only(args, at, last) end
       local id, queue, limit = args[at], args[at + 1], args[at + 2]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
@@ -878,7 +880,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       queue = kinds[1],
       limit = kinds[11],
       jobs = kinds[18],
@@ -893,14 +895,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_get, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
     },
   },
   requests = {
@@ -911,7 +913,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      state = kinds[34],
+      state = kinds[35],
       offset = kinds[32],
       count = kinds[11],
     },
@@ -921,32 +923,32 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_tune, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       priority = kinds[4],
       limit = kinds[11],
       request = kinds[17],
     },
   },
   request_cancel = {
-    reads = false, memo = true, asks = true, cascades = false, lists = {},
+    reads = false, memo = true, asks = true, cascades = true, lists = {},
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_cancel, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       request = kinds[17],
     },
   },
@@ -955,14 +957,14 @@ catalogue.operations = {
     decode = function(operation, args, at, last)
       if last < at then args = arguments.only(args, at, last) end
       local id = args[at]
-      id = id and arguments.accept(kinds[33], id)
+      id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
       local op = {id = id, request = ''}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
       return op
     end,
     arguments = {
-      id = kinds[33],
+      id = kinds[34],
       request = kinds[17],
     },
   },
@@ -983,7 +985,7 @@ catalogue.operations = {
     end,
     arguments = {
       queue = kinds[1],
-      jid = kinds[35],
+      jid = kinds[36],
       klass = kinds[1],
       data = kinds[3],
       interval_ms = kinds[5],
@@ -992,15 +994,15 @@ catalogue.operations = {
       retries = kinds[6],
       tags = kinds[7],
       backlog = kinds[6],
-      kind = kinds[36],
+      kind = kinds[37],
       cron = kinds[26],
-      due_at = kinds[37],
+      due_at = kinds[38],
       start_at = kinds[16],
       end_at = kinds[16],
       limit = kinds[32],
-      missed = kinds[38],
+      missed = kinds[39],
       catchup_ms = kinds[5],
-      overlap = kinds[39],
+      overlap = kinds[40],
       restart = kinds[9],
       runs = kinds[32],
       request = kinds[17],
@@ -1020,7 +1022,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       request = kinds[17],
     },
   },
@@ -1035,7 +1037,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
     },
   },
   recur_update = {
@@ -1049,7 +1051,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       queue = kinds[1],
       klass = kinds[1],
       data = kinds[3],
@@ -1074,7 +1076,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       tags = kinds[20],
       request = kinds[17],
     },
@@ -1090,7 +1092,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       tags = kinds[20],
       request = kinds[17],
     },
@@ -1106,7 +1108,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       request = kinds[17],
     },
   },
@@ -1121,7 +1123,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       request = kinds[17],
     },
   },
@@ -1136,7 +1138,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       request = kinds[17],
     },
   },
@@ -1153,9 +1155,9 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      jid = kinds[35],
+      jid = kinds[36],
       after = kinds[16],
-      due_at = kinds[37],
+      due_at = kinds[38],
     },
   },
   recurring_unset = {
@@ -1214,13 +1216,13 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[40],
+      throttle = kinds[41],
       concurrency = kinds[13],
-      rate = kinds[41],
+      rate = kinds[42],
       rate_ms = kinds[10],
       capacity = kinds[13],
       refill = kinds[13],
-      refill_ms = kinds[42],
+      refill_ms = kinds[43],
       request = kinds[17],
     },
   },
@@ -1235,7 +1237,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[40],
+      throttle = kinds[41],
       request = kinds[17],
       jid = kinds[2],
     },
@@ -1251,7 +1253,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      throttle = kinds[40],
+      throttle = kinds[41],
     },
   },
   throttles = {
@@ -1297,7 +1299,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[35],
+      subscription = kinds[36],
       patterns = kinds[20],
       queue = kinds[1],
       klass = kinds[1],
@@ -1330,7 +1332,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[35],
+      subscription = kinds[36],
       count = kinds[11],
       request = kinds[17],
     },
@@ -1346,7 +1348,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[35],
+      subscription = kinds[36],
       request = kinds[17],
     },
   },
@@ -1361,7 +1363,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      subscription = kinds[35],
+      subscription = kinds[36],
     },
   },
   subscriptions = {
@@ -1457,7 +1459,7 @@ catalogue.operations = {
       count = kinds[11],
       klass_like = kinds[1],
       jid_like = kinds[1],
-      text = kinds[43],
+      text = kinds[44],
     },
   },
   waiting = {
@@ -1677,7 +1679,7 @@ catalogue.operations = {
     arguments = {
       after = kinds[16],
       count = kinds[11],
-      epoch = kinds[44],
+      epoch = kinds[45],
     },
   },
   newest = {
@@ -1700,7 +1702,7 @@ catalogue.operations = {
     arguments = {
       after = kinds[16],
       count = kinds[11],
-      epoch = kinds[44],
+      epoch = kinds[45],
     },
   },
   pause = {
@@ -1823,7 +1825,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      epoch = kinds[45],
+      epoch = kinds[46],
     },
   },
   metadata_get = {
@@ -1873,7 +1875,7 @@ catalogue.operations = {
     arguments = {
       klass = kinds[1],
       key = kinds[1],
-      by = kinds[46],
+      by = kinds[47],
       request = kinds[17],
     },
   },

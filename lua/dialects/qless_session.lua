@@ -62,7 +62,10 @@ local function expected(kind)
   end
   if kind.kind == 'edge' then
     return 'a job id (' .. expected(catalogue.id) .. '), alone or with one of block, fail, ignore, cancel, and then perhaps '
-      .. 'a name of 1 to 64 visible ASCII characters, with spaces between'
+      .. 'a name of 1 to 64 visible ASCII characters, with spaces between; or a request id, the word request, and perhaps a '
+      .. 'policy'
+  elseif kind.kind == 'awaited' then
+    return 'a job id (' .. expected(catalogue.id) .. '), or a request id and the word request'
   end
   return kind.least .. ' to ' .. (kind.most or catalogue.most) .. ' values, each ' .. expected(kind.item)
 end

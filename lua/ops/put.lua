@@ -62,8 +62,9 @@ function put.put_one(now, op, edges, request, of)
   concurrency.place(now, job, state)
 end
 
--- Give the edges of each job that names dependencies; or refuse.
-function put.check(puts)
+-- Give the edges of each job that names dependencies; or refuse. A job that is put is a sub-request of `request`, or of
+-- none.
+function put.check(puts, request)
   local asked = false
   for i = 1, #puts do
     asked = asked or puts[i].depends ~= nil
@@ -77,7 +78,7 @@ function put.check(puts)
       dependencies.check_bounded(job)
     end
   end
-  return dependencies.check(puts)
+  return dependencies.check(puts, request)
 end
 
 -- Refuse an operation that names a job twice.

@@ -14,10 +14,15 @@ local function forget(now, request)
   return left
 end
 
--- Forget requests past retention: at least as many sub-requests as one operation adds, so that none accumulate.
+-- Forget requests past retention, unless jobs wait for them: at least as many sub-requests as one operation adds, so that
+-- none accumulate.
 local function sweep(now)
   for _, request in ipairs(requests.over(now - config.value('requests-history'))) do
-    forget(now, request)
+    if dependencies.count(request) > 0 then
+      requests.postpone(now, request)
+    else
+      forget(now, request)
+    end
   end
 end
 
@@ -125,7 +130,7 @@ end
 function request.request_add(now, op)
   local request = requests.find(op.id)
   local news = news_of(op.jobs, request, request.queue, 'request_add')
-  local edges = put.check(news)
+  local edges = put.check(news, op.id)
 
   renew(now, request)
   add(now, request, news, edges)
@@ -159,7 +164,7 @@ function request.request_put(now, op)
     check_same(request, op)
   end
   local news = news_of(op.jobs, request, op.queue, 'request_put')
-  local edges = put.check(news)
+  local edges = put.check(news, op.id)
 
   request = request or open(now, op)
   add(now, request, news, edges)
@@ -299,6 +304,10 @@ function request.request_forget(now, op)
   local request = requests.find(op.id)
   if not requests.has_ended(request) then
     refusals.refuse('REQUEST_STATE', request.id, request.state)
+  end
+  local dependent = dependencies.dependents(dependencies.record_of(request))[1]
+  if dependent then
+    refusals.refuse('HAS_DEPENDENTS', arguments.after_request(request.id), dependent)
   end
 
   return forget(now, request)

@@ -115,7 +115,7 @@ end
 local function redirected(depends, stands)
   local others = {}
   for _, text in ipairs(depends) do
-    local jid = string.match(text, '^[^ ]+')
+    local jid = arguments.edge(text) or text
     local other = stands[jid] or jid
     if other == jid or stands[other] or jobs.get(other) then
       others[#others + 1] = other .. string.sub(text, #jid + 1)

@@ -20,17 +20,36 @@ local function some(jids)
   return table.concat(few, ' ')
 end
 
--- The first few failed jobs that it waits for.
-local function of_dependencies(found, job)
-  local jids, few = {}, 0
-  for i, jid in ipairs(dependencies.of(job)) do
-    jids[i] = i <= EXAMINED and jid or nil
+-- What there is to say of a request that a job waits for.
+local function of_request(request)
+  if requests.has_ended(request) and not requests.has_ended_well(request) then
+    return {'request_failed', request.id, request.state, request.done, request.total}
   end
-  records.prefetch(jids)
-  for _, jid in ipairs(jids) do
-    local other_job = jobs.load(jid)
-    if other_job.state == 'failed' and few < FEW then
-      found[#found + 1] = {'dependency_failed', jid, other_job.group}
+  return {'request', request.id, request.state, requests.left(request), request.total}
+end
+
+-- What there is to say of a job that another one waits for, or nothing.
+local function of_failure(job)
+  return job.state == 'failed' and {'dependency_failed', job.jid, job.group}
+end
+
+-- The first few failed jobs and requests that it waits for.
+local function of_dependencies(found, job)
+  local others, few = {}, 0
+  for i, other in ipairs(dependencies.of(job)) do
+    others[i] = i <= EXAMINED and other or nil
+  end
+  records.prefetch(dependencies.jobs_among(others))
+  for _, other in ipairs(others) do
+    local id = arguments.awaited_request(other)
+    local said
+    if id then
+      said = of_request(requests.load(id))
+    else
+      said = of_failure(jobs.load(other))
+    end
+    if said and few < FEW then
+      found[#found + 1] = said
       few = few + 1
     end
   end

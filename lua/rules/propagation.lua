@@ -1,5 +1,5 @@
--- Propagation of failures: each dependent of a failed job follows the policy of its edge. The rules are described in
--- qmodel/model/rules/propagation.py.
+-- Propagation: each dependent of a failed job follows the policy of its edge, and so does each of a request that ended
+-- badly. The rules are described in qmodel/model/rules/propagation.py.
 
 local propagation = {}
 
@@ -73,8 +73,9 @@ local function follow(now, job, doomed, bounds)
   return true
 end
 
--- Let the dependents of a canceled job follow their policies; say whether all have followed.
-local function leave(now, job, doomed, bounds)
+-- Let the dependents of a canceled job, or of a request that ended badly, follow their policies; say whether all have
+-- followed.
+local function leave(now, job, message, doomed, bounds)
   for _, jid in ipairs(dependencies.under(job, 'ignore')) do
     local waiting_job = jobs.load(jid)
     if not affords(waiting_job, bounds, '') then
@@ -82,7 +83,6 @@ local function leave(now, job, doomed, bounds)
     end
     ignore(now, waiting_job, job, 'canceled', '')
   end
-  local message = 'Its dependency ' .. job.jid .. ' was canceled.'
   for _, jid in ipairs(dependencies.under(job, 'fail')) do
     local waiting_job = jobs.load(jid)
     if not affords(waiting_job, bounds, '') then
@@ -102,13 +102,45 @@ local function leave(now, job, doomed, bounds)
   return true
 end
 
+-- Let the dependents of a request go on; say whether all have.
+local function let_go(now, job, bounds)
+  local jids = dependencies.dependents(job)
+  records.prefetch(jids)
+  for _, jid in ipairs(jids) do
+    local waiting_job = jobs.load(jid)
+    if not affords(waiting_job, bounds, '') then
+      return false
+    end
+    ignore(now, waiting_job, job, '', '')
+  end
+  return true
+end
+
+-- Let the dependents of an ended request go, or follow their policies; say whether all have. The others follow later.
+local function end_request(now, request, doomed, bounds)
+  local job, whole = dependencies.record_of(request), false
+  if requests.has_ended_well(request) then
+    whole = let_go(now, job, bounds)
+  else
+    local message = 'Its request ' .. request.id .. ' ended as ' .. request.state .. ', with ' .. store.text(request.done) .. ' of '
+      .. store.text(request.total) .. ' sub-requests done.'
+    whole = leave(now, job, message, doomed, bounds)
+  end
+  if not whole then
+    cascade.push(job)
+    return false
+  end
+  budget.spend(1 + math.floor(job.waited_for / 4))
+  return true
+end
+
 -- Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later.
 local function cancel(now, doomed, late, bounds)
   local job = jobs.get(table.remove(doomed))
   if not job or #dependencies.under(job, 'block') > 0 then -- collected twice; or a dependent blocks it now
     return
   end
-  if not leave(now, job, doomed, bounds) then
+  if not leave(now, job, 'Its dependency ' .. job.jid .. ' was canceled.', doomed, bounds) then
     late[#late + 1] = job.jid
   elseif tonumber(job.waits) > catalogue.most then
     dependencies.unlink(job, dependencies.of(job))
@@ -130,9 +162,12 @@ end
 -- Process the last entry of the cascade; say whether the budget had room for it.
 local function next_(now, doomed, bounds)
   local job, cancels = cascade.take()
+  local id = job and arguments.awaited_request(job.jid)
   if not job then
     budget.spend(1)
     return true
+  elseif id then
+    return end_request(now, requests.load(id), doomed, bounds)
   elseif not cancels then
     return follow(now, job, doomed, bounds)
   elseif not affords(job, bounds, '') then

@@ -53,7 +53,7 @@ function request_end.close(now, request, reason)
   end
 end
 
--- End a request that has no work left.
+-- End a request that has no work left. The jobs that wait for it go on at the end of the operation.
 function request_end.conclude(now, request)
   if (request.state == 'closed' or request.state == 'canceling') and requests.left(request) == 0 then
     local state = request.state == 'closed' and 'done' or 'canceled'
@@ -61,6 +61,9 @@ function request_end.conclude(now, request)
       now, 'request_done', request.id, request.queue, state, request.done, request.failed, request.canceled
     )
     requests.move(now, request, state)
+    if dependencies.count(request) > 0 then
+      cascade.push(dependencies.record_of(request))
+    end
   end
   requests.save(request)
 end

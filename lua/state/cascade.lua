@@ -1,4 +1,4 @@
--- The cascade: failed jobs whose dependents have not been processed yet. The rules are described in
+-- The cascade: failed jobs and ended requests whose dependents have not been processed yet. The rules are described in
 -- qmodel/model/state/cascade.py.
 --
 -- Within an operation it is a list in store.cascade, which also serves as a set of its entries. Entries left at the end
@@ -7,7 +7,7 @@
 
 local cascade = {}
 
--- Push a failed job, to process its dependents or to cancel it, unless it is on the stack already.
+-- Push a failed job, to process its dependents or to cancel it, or an ended request, unless it is on the stack already.
 function cascade.push(job, cancels)
   local entry = (cancels and 'c' or 'f') .. keys.member(job.seq, job.jid)
   store.cascade = store.cascade or {}
@@ -22,7 +22,7 @@ function cascade.is_left()
   return store.cascade and #store.cascade > 0 or store.left > 0
 end
 
--- Pop the last entry: the job, or false if it has changed since, and whether it is to be canceled.
+-- Pop the last entry: the job or what stands for the request, or false if it has changed since, and whether it is to be canceled.
 function cascade.take()
   local entry = store.cascade and table.remove(store.cascade)
   if entry then
@@ -32,7 +32,13 @@ function cascade.take()
     store.bound('cascade', store.left - 1)
   end
   local kind, member = string.sub(entry, 1, 1), string.sub(entry, 2)
-  local job = jobs.get(keys.jid_of(member))
+  local jid = keys.jid_of(member)
+  local id = arguments.awaited_request(jid)
+  if id then
+    local request = requests.get(id)
+    return request and requests.has_ended(request) and dependencies.record_of(request), false
+  end
+  local job = jobs.get(jid)
   local is_as_it_was = job and job.state == 'failed' and keys.member(job.seq, job.jid) == member
   return is_as_it_was and job, kind == 'c'
 end

@@ -1,5 +1,5 @@
--- Dependencies: which job waits for which. An edge is in two sorted sets, with its mark as the score in both, and in
--- the counts of both records. The marks are described in qmodel/model/state/dependencies.py.
+-- Dependencies: which job waits for which, and for which requests. An edge is in two sorted sets, with its mark as the
+-- score in both, and in the counts of the records of jobs. The rules are described in qmodel/model/state/dependencies.py.
 
 local dependencies = {}
 
@@ -16,11 +16,51 @@ local function edges_of(jid)
   return keys.job(jid) .. '-dependencies'
 end
 
-local function edges_to(jid)
-  return keys.job(jid) .. '-dependents'
+local function edges_to(other)
+  local id = arguments.awaited_request(other)
+  return id and keys.request_dependents(id) or keys.job(other) .. '-dependents'
 end
 
--- The unfinished jobs that a job waits for, in order; the first 1000.
+-- What stands for a request where jobs may stand: a record that is not stored. It has the name that dependencies have, the
+-- sequence, and how many jobs wait for it.
+function dependencies.record_of(request)
+  local job = request.record
+  if not job then
+    job = {}
+    job.jid, job.state = arguments.after_request(request.id), ''
+    job.waited_for = store.text(writes.fetch('ZCARD', keys.request_dependents(request.id)))
+    request.record = job
+  end
+  job.seq = request.seq
+  return job
+end
+
+-- The job that a dependency is on, or what stands for a request; or false, or nil.
+local function get(other)
+  local id = arguments.awaited_request(other)
+  if not id then
+    return jobs.get(other)
+  end
+  local request = requests.get(id)
+  return request and dependencies.record_of(request)
+end
+
+-- The jobs among dependencies.
+function dependencies.jobs_among(others)
+  local jids = {}
+  for _, other in ipairs(others) do
+    jids[#jids + 1] = not arguments.awaited_request(other) and other or nil
+  end
+  return jids
+end
+
+-- How many jobs wait for a request.
+function dependencies.count(request)
+  local job = dependencies.record_of(request)
+  return tonumber(job.waited_for)
+end
+
+-- The unfinished jobs and requests that a job waits for, in order; the first 1000.
 function dependencies.of(job)
   if job.waits == '0' then
     return {}
@@ -28,7 +68,7 @@ function dependencies.of(job)
   return writes.fetch('ZRANGE', edges_of(job.jid), 0, catalogue.most - 1)
 end
 
--- The jobs that wait for a job, in order.
+-- The jobs that wait for a job or a request, in order.
 function dependencies.dependents(job)
   if job.waited_for == '0' then
     return {}
@@ -36,7 +76,7 @@ function dependencies.dependents(job)
   return writes.fetch('ZRANGE', edges_to(job.jid), 0, -1)
 end
 
--- The jobs that wait for a job by edges of one policy, in order. They are about to be changed, so all are read at once.
+-- The jobs that wait for a job or a request by edges of one policy, in order. They are about to be changed, so all are read at once.
 function dependencies.under(job, policy)
   if job.waited_for == '0' then
     return NONE
@@ -78,19 +118,21 @@ local function parse(texts)
   return given, jids
 end
 
--- The edges of a job, in order, each once as first named; unknown jobs are refused. A job that is itself about to be
--- written counts as unfinished. An edge with the policy cancel to a job that has already failed becomes one with the
+-- The edges of a job, in order, each once as first named; unknown jobs and requests are refused. A job that is itself
+-- about to be written counts as unfinished. A request that ended well is no obstacle. An edge with the policy cancel to a job that has already failed becomes one with the
 -- policy fail.
 local function edges(known, jid, others)
   local given, jids = parse(others)
   local unmet, met = {}, {}
-  records.prefetch(jids)
+  records.prefetch(dependencies.jobs_among(jids))
   for _, edge in ipairs(given) do
-    local job = jobs.get(edge.jid)
+    local job, id = get(edge.jid), arguments.awaited_request(edge.jid)
     if not job and not known[edge.jid] then
       refusals.refuse('DEPENDENCY_NOT_FOUND', jid, edge.jid)
     end
-    if known[edge.jid] or job.state ~= 'complete' then
+    if id then
+      unmet[#unmet + 1] = not requests.has_ended_well(requests.load(id)) and edge or nil
+    elseif known[edge.jid] or job.state ~= 'complete' then
       local late = edge.policy == 'cancel' and not known[edge.jid] and job.state == 'failed'
       if late then
         edge = {jid = edge.jid, policy = 'fail', name = edge.name, mark = mark_for('fail', edge.name)}
@@ -103,10 +145,10 @@ local function edges(known, jid, others)
   return {given = given, unmet = unmet, met = met}
 end
 
--- Refuse a job more than 1000 dependents; `more` counts those that this operation adds.
+-- Refuse a job or a request more than 1000 dependents; `more` counts those that this operation adds.
 local function check_room(jid, others, more)
   for _, other in ipairs(others) do
-    local job = jobs.get(other)
+    local job = get(other)
     local waited_for = job and tonumber(job.waited_for) or 0
     if waited_for == 0 or not writes.fetch('ZSCORE', edges_to(other), jid) then
       more[other] = (more[other] or 0) + 1
@@ -131,13 +173,29 @@ local function path(came_from, at, jid)
   return #forth > 1 and forth or {jid, jid}
 end
 
--- The jobs that a job will wait for; if they are too many, one more than the bound.
-local function waits_for(wanted, jid)
-  if wanted[jid] then
-    return wanted[jid]
+-- The sub-requests for which a request will wait, and that will have dependencies.
+local function subs_with_dependencies(plan, id)
+  local stay = {}
+  for _, jid in ipairs(requests.with_dependencies(id, EDGES + catalogue.most + 1)) do
+    stay[#stay + 1] = not plan.known[jid] and jid or nil
   end
-  local job = jobs.get(jid)
-  return job and job.waits ~= '0' and writes.fetch('ZRANGE', edges_of(jid), 0, EDGES) or {}
+  for _, one in ipairs(id == plan.request and plan.asked or NONE) do
+    stay[#stay + 1] = plan.edges[one.jid] and one.jid or nil
+  end
+  return stay
+end
+
+-- What a job or a request will wait for; if it is too much, more than the bound.
+local function waits_for(plan, other)
+  if plan.edges[other] then
+    return plan.edges[other]
+  end
+  local id = arguments.awaited_request(other)
+  if id then
+    return subs_with_dependencies(plan, id)
+  end
+  local job = jobs.get(other)
+  return job and job.waits ~= '0' and writes.fetch('ZRANGE', edges_of(other), 0, EDGES) or {}
 end
 
 -- The jobs of a path, starting with a given one.
@@ -150,9 +208,9 @@ local function from(way, jid)
   return found
 end
 
--- The jobs of a cycle reachable from `starts`, or none. No job is examined twice, and at most 1000 for each start, 4000
--- in total.
-local function find_cycle(wanted, starts)
+-- The jobs and requests of a cycle reachable from `starts`, or none. None is examined twice, and at most 1000 for each
+-- start, 4000 in total.
+local function find_cycle(plan, starts)
   local most = math.min(catalogue.most * #starts, EDGES)
   local met, size = {}, 0 -- whether a job is on the current path (true) or finished (false)
   for _, start in ipairs(starts) do
@@ -175,7 +233,7 @@ local function find_cycle(wanted, starts)
         size = size + 1
         met[jid] = true
         way[#way + 1] = jid
-        ahead[#ahead + 1] = {jids = waits_for(wanted, jid), at = 0}
+        ahead[#ahead + 1] = {jids = waits_for(plan, jid), at = 0}
       end
     end
   end
@@ -183,11 +241,11 @@ local function find_cycle(wanted, starts)
 end
 
 -- The path from a job on a cycle back to itself.
-local function way_round(wanted, jid)
+local function way_round(plan, jid)
   local came_from, stack = {}, {jid}
   while #stack > 0 do
     local at = table.remove(stack)
-    for _, other in ipairs(waits_for(wanted, at)) do
+    for _, other in ipairs(waits_for(plan, at)) do
       if other == jid then
         return path(came_from, at, jid)
       end
@@ -199,29 +257,31 @@ local function way_round(wanted, jid)
   end
 end
 
--- Whether a job has dependents. A job without dependents is in no cycle, whatever it depends on.
-local function has_dependents(jid)
-  local job = jobs.get(jid)
+-- Whether a job or a request has dependents. Without dependents it is in no cycle, whatever it depends on.
+local function has_dependents(other)
+  local job = get(other)
   return job and tonumber(job.waited_for) > 0
 end
 
 -- Refuse jobs that would wait for each other, and give the path: one search for all jobs about to be written.
-local function check_cycles(asked, wanted)
+local function check_cycles(plan)
   local depended, starts = {}, {}
-  for _, others in pairs(wanted) do
+  for _, others in pairs(plan.edges) do
     for _, other in ipairs(others) do
       depended[other] = true
     end
   end
-  for _, one in ipairs(asked) do
-    if wanted[one.jid] and (depended[one.jid] or has_dependents(one.jid)) then
+  local request = plan.request and arguments.after_request(plan.request)
+  local awaited = request and (depended[request] or has_dependents(request))
+  for _, one in ipairs(plan.asked) do
+    if plan.edges[one.jid] and (awaited or depended[one.jid] or has_dependents(one.jid)) then
       starts[#starts + 1] = one.jid
     end
   end
-  local cycle = find_cycle(wanted, starts)
+  local cycle = find_cycle(plan, starts)
   for _, jid in ipairs(starts) do
     if cycle[jid] then
-      refusals.refuse('DEPENDENCY_CYCLE', table.concat(way_round(wanted, jid), ' > '))
+      refusals.refuse('DEPENDENCY_CYCLE', table.concat(way_round(plan, jid), ' > '))
     end
   end
 end
@@ -234,9 +294,9 @@ local function jids_of(unmet)
   return jids
 end
 
--- For each {jid, dependencies or nil}, find its edges: a table by jid; or refuse unknown jobs, too many edges, or a
--- cycle.
-function dependencies.check(asked)
+-- For each {jid, dependencies or nil}, find its edges: a table by jid; or refuse unknown jobs and requests, too many edges,
+-- or a cycle. The jobs are then sub-requests of `request`, or of none.
+function dependencies.check(asked, request)
   local known, found, wanted, more = {}, {}, {}, {}
   for _, one in ipairs(asked) do
     known[one.jid] = true
@@ -253,13 +313,14 @@ function dependencies.check(asked)
       check_room(one.jid, wanted[one.jid], more)
     end
   end
-  check_cycles(asked, wanted)
+  check_cycles({asked = asked, known = known, edges = wanted, request = request})
   return found
 end
 
 -- The edges that a job is given in addition to its own; or refuse, also if there are more names than are kept.
 function dependencies.check_more(jid, others)
-  local found = dependencies.check({{jid = jid, depends = others}})[jid]
+  local request = options.get(jobs.load(jid), 'request')
+  local found = dependencies.check({{jid = jid, depends = others}}, request)[jid]
   local named = 0
   for _, edge in ipairs(found.given) do
     named = named + (edge.name ~= '' and 1 or 0)
@@ -274,11 +335,14 @@ local function mark_of(job, other)
   return mark and tonumber(mark)
 end
 
--- Keep all edges that a job was given if any has a policy or a name, so that a finished flow can be drawn.
-local function remember(job, given)
-  local said = false
-  for _, edge in ipairs(given) do
-    said = said or edge.mark > 0
+-- Keep the edges to jobs that a job was given if any has a policy or a name, so that a finished flow can be drawn.
+local function remember(job, edges_given)
+  local given, said = {}, false
+  for _, edge in ipairs(edges_given) do
+    if not arguments.awaited_request(edge.jid) then
+      given[#given + 1] = edge
+      said = said or edge.mark > 0
+    end
   end
   if not said then
     return
@@ -307,8 +371,28 @@ local function add(job, edge, other_job, had)
   end
 end
 
+-- Whether an edge is to a request that has ended.
+local function is_to_ended_request(edge)
+  local id = arguments.awaited_request(edge.jid)
+  return id and requests.has_ended(requests.load(id))
+end
+
+-- Whether a new edge has something to follow: a failed job, if the edge does not say `block`, or an ended request.
+local function has_ended(edge, other_job)
+  return is_to_ended_request(edge) or edge.policy ~= 'block' and other_job.state == 'failed'
+end
+
+-- The edge; or, if it is to a request that has ended and says `cancel`, one that says `fail`.
+local function unless_ended(edge)
+  if edge.policy == 'cancel' and is_to_ended_request(edge) then
+    return {jid = edge.jid, policy = 'fail', name = '', mark = mark_for('fail', '')}
+  end
+  return edge
+end
+
 -- Add dependencies to a job. An edge that it already has is replaced.
--- A failed dependency with a policy other than block is processed at the end of the operation.
+-- A failed dependency with a policy other than block, and an ended request, is processed at the end of the operation.
+-- The put of a sub-request may have ended its request just now.
 function dependencies.link(job, found)
   remember(job, found.given)
   local marks = {} -- are read before the first of the edges is written
@@ -316,13 +400,17 @@ function dependencies.link(job, found)
     marks[i] = mark_of(job, edge.jid) or false
   end
   for i, edge in ipairs(found.unmet) do
-    local other_job = jobs.load(edge.jid)
-    add(job, edge, other_job, marks[i])
-    if edge.policy ~= 'block' and other_job.state == 'failed' then
+    local other_job = get(edge.jid)
+    add(job, unless_ended(edge), other_job, marks[i])
+    if has_ended(edge, other_job) then
       cascade.push(other_job)
     end
   end
   results.expect(job, found.unmet, found.met)
+  local request = options.get(job, 'request')
+  if request and found.unmet[1] then
+    requests.note_dependencies(request, job.jid)
+  end
 end
 
 -- Let a job depend on an unfinished one by a plain edge.
@@ -351,7 +439,7 @@ function dependencies.unlink(job, others)
     local mark = mark_of(job, other)
     if mark then
       results.drop(job, other, mark)
-      strike(job, jobs.load(other))
+      strike(job, get(other))
     end
   end
 end

@@ -15,7 +15,8 @@
 --   <p>journal-heavy             text: the number of the last heavy entry (state/journal.lua)
 --   <p>j:<jid>                   text: the job's record (state/records.lua)
 --   <p>j:<jid>-data              text: its data, if too long to rewrite with every step
---   <p>j:<jid>-dependencies      zset: the jobs that it waits for; score the edge's mark, 0 for a plain one
+--   <p>j:<jid>-dependencies      zset: the jobs that it waits for, and the requests as `<id> request`; score the edge's mark, 0 for
+--                                a plain one
 --   <p>j:<jid>-dependents        zset: the jobs that wait for it, likewise
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
@@ -55,14 +56,16 @@
 --   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
 --   <p>rq:<request>              text: a request (state/requests.lua)
---   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then 0
+--   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, or 2 if they were given
+--                                dependencies, then 0
+--   <p>rd:<request>              zset: the jobs that wait for its end; score the edge's mark
 --   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
 --   <p>workers-passed            text: how many silent workers that hold leases the sweep has passed (state/workers.lua)
 --   <p>w:<worker>:jobs           hash: `` -> last seen, in 65 characters, `j<jid>` -> sequence, `r<request>` -> jids
 --                                granted, by spaces
---   <p>cascade                   zset: failed jobs whose dependents are not processed yet (state/cascade.lua)
+--   <p>cascade                   zset: failed jobs and ended requests whose dependents are not processed yet (state/cascade.lua)
 --   <p>n:<klass>                 zset: complete jobs of a type with keep_newest; score ended at, member <sequence:14><jid>
 --   <p>completed                 zset: score ended at, member <sequence:14><jid>
 --   <p>failed                    zset: failed jobs that may be deleted; score ended at, member <sequence:14><jid>
@@ -225,6 +228,10 @@ end
 
 function keys.sub_requests(id)
   return keys.prefix .. 'rj:' .. id
+end
+
+function keys.request_dependents(id)
+  return keys.prefix .. 'rd:' .. id
 end
 
 function keys.requests_in(state)

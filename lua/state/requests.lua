@@ -1,8 +1,9 @@
 -- Requests: sets of jobs, the sub-requests, with a limit on how many run at a time. The rules are described in
 -- qmodel/model/state/requests.py.
 --
--- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, then 0. For each state
--- there is a sorted set of requests.
+-- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, or 2 if they were given
+-- dependencies, then 0. For each state there is a sorted set of requests. The jobs that wait for a request are in a sorted
+-- set, too (state/dependencies.lua).
 
 local requests = {}
 
@@ -88,6 +89,11 @@ end
 -- Whether a request has ended.
 function requests.has_ended(request)
   return request.state == ENDED[1] or request.state == ENDED[2]
+end
+
+-- Whether a request has ended with each of its sub-requests done.
+function requests.has_ended_well(request)
+  return request.state == ENDED[1] and request.done == request.total
 end
 
 -- Change the state of a request, as of the last event.
@@ -279,12 +285,30 @@ function requests.done_plain(id)
   end
 end
 
--- Some sub-requests that have not ended, by id.
+-- Some sub-requests that have not ended, by id; last those that were given dependencies.
 function requests.unfinished(request, most)
-  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 1, 'LIMIT', 0, most)
+  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 2, 'LIMIT', 0, most)
+end
+
+-- Note that a sub-request was given dependencies.
+function requests.note_dependencies(id, jid)
+  store.add(keys.sub_requests(id), 2, jid)
+end
+
+-- Some sub-requests that have not ended and were given dependencies, by id; none if there is no such request.
+function requests.with_dependencies(id, most)
+  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(id), 2, 2, 'LIMIT', 0, most)
 end
 
 -- ---- forgetting
+
+-- Keep an ended request that jobs wait for as if it had ended now.
+function requests.postpone(now, request)
+  strike(request)
+  request.state_at = now
+  store.add(list_of(request.state), now, member(request))
+  requests.save(request)
+end
 
 -- The oldest request of each final state that ended by `until`.
 function requests.over(until_)
@@ -316,6 +340,6 @@ function requests.view(request, running)
     request.id, request.queue, request.priority, request.limit, request.state, request.total,
     requests.left(request) - running, running, request.done, request.failed, request.canceled, request.opened_at,
     request.ended_at, request.deadline_at, request.state == 'open' and request.open_until or 0, request.fail_fast,
-    request.reason ~= NONE and request.reason or '',
+    request.reason ~= NONE and request.reason or '', dependencies.count(request),
   }
 end

@@ -77,8 +77,32 @@ end
 -- The policies for the failure of a dependency, and the number that stands for each.
 arguments.policies = {block = 0, fail = 1, ignore = 2, cancel = 3}
 
--- Read an edge: a job id, the policy for that job's failure, and a name or nothing; nil if the text is no edge.
+-- What the dependencies on a request call it.
+function arguments.after_request(id)
+  return id .. ' request'
+end
+
+-- The id of the request that a dependency is on, or nil if it is on a job.
+function arguments.awaited_request(dependency)
+  return string.match(dependency, '^([%w.:_-]+) request$')
+end
+
+-- Read an edge to a request: `<id> request`, and the policy; nil if the text is none.
+local function edge_to_request(value)
+  local id, policy = string.match(value, '^([%w.:_-]+) request (%l+)$')
+  id, policy = id or arguments.awaited_request(value), policy or 'block'
+  if id and #id <= catalogue.request_name.most and arguments.policies[policy] then
+    return arguments.after_request(id), policy, ''
+  end
+end
+
+-- Read an edge: a job id, the policy for that job's failure, and a name or nothing; nil if the text is no edge. An edge
+-- to a request has `<id> request` in place of the job id.
 function arguments.edge(value)
+  local request, its_policy, nameless = edge_to_request(value)
+  if request then
+    return request, its_policy, nameless
+  end
   local jid, policy, name = string.match(value, '^([!-~]+) ([a-z]+) ?([!-~]*)$')
   local spaced = name and name == '' and string.sub(value, -1) == ' '
   if not jid or spaced or #name > 64 or not arguments.policies[policy] then
@@ -89,7 +113,15 @@ end
 
 function accept.edge(_, value)
   local jid = string.find(value, ' ', 1, true) and arguments.edge(value) or value
-  return arguments.is_id(jid, catalogue.id.most) and value or nil
+  return (arguments.awaited_request(jid) or arguments.is_id(jid, catalogue.id.most)) and value or nil
+end
+
+function accept.awaited(_, value)
+  local id = arguments.awaited_request(value)
+  if id then
+    return #id <= catalogue.request_name.most and value or nil
+  end
+  return arguments.is_id(value, catalogue.id.most) and value or nil
 end
 
 -- Read a text as a whole number within these bounds, or nil.

@@ -337,7 +337,7 @@ class Dependency(Kind):
             return _JID.accepts(value)
         jid, on_failure, *name = value.split(" ")
         if on_failure == "request":
-            return _REQUEST_NAME.accepts(jid) and (not name or (len(name) == 1 and name[0] in POLICIES))
+            return REQUEST_NAME.accepts(jid) and (not name or (len(name) == 1 and name[0] in POLICIES))
         return _JID.accepts(jid) and on_failure in POLICIES and len(name) <= 1 and all(map(_EDGE_NAME.fullmatch, name))
 
     @property
@@ -357,7 +357,7 @@ class Awaited(Kind):
 
     def accepts(self, value: Any) -> bool:
         id = awaited_request(value) if type(value) is str else ""
-        return _REQUEST_NAME.accepts(id) if id else _JID.accepts(value)
+        return REQUEST_NAME.accepts(id) if id else _JID.accepts(value)
 
     @property
     def expected(self) -> str:
@@ -365,7 +365,8 @@ class Awaited(Kind):
 
 
 _JID = Id()
-_REQUEST_NAME = Label(64)
+REQUEST_NAME = Label(64)
+"""Shorter than a job id, because sub-requests are called `<id>:<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,8 +403,7 @@ Klass = Annotated[str, Name()]
 ConcurrencyKey = Annotated[str, Name()]
 FairKey = Annotated[str, Name()]
 FairWeight = Annotated[int, Whole(1, 100)]
-RequestName = Annotated[str, _REQUEST_NAME]
-"""Shorter than a job id, because sub-requests are called `<id>:<name>`."""
+RequestName = Annotated[str, REQUEST_NAME]
 ConcurrencyLimit = Annotated[int, Whole(1, MOST)]
 RequestState = Annotated[str, Choice(("open", "closed", "canceling", "done", "canceled"))]
 Group = Annotated[str, Name(160)]

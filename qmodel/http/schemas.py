@@ -11,6 +11,7 @@ from typing import Any
 from qmodel.contract import schema as kit
 from qmodel.contract.arguments import (
     POLICIES,
+    Awaited,
     Choice,
     Dependency,
     Digits,
@@ -78,6 +79,10 @@ def of_kind(kind: Kind) -> Schema:
     return _text(kind) | {"description": kind.expected}
 
 
+_REQUEST = "[A-Za-z0-9.:_-]{1,64}"
+"""The id of a request within a dependency."""
+
+
 def _text(kind: Kind) -> Schema:
     if isinstance(kind, Name):
         return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": r"^[^\u0000-\u001f\u007f]+$"}
@@ -87,7 +92,10 @@ def _text(kind: Kind) -> Schema:
         return {"type": "string", "minLength": 1, "maxLength": kind.most, "pattern": "^[A-Za-z0-9.:_-]+$"}
     if isinstance(kind, Dependency):
         policies = "|".join(POLICIES)
-        return {"type": "string", "pattern": f"^[!-~]{{1,128}}( ({policies})( [!-~]{{1,64}})?)?$"}
+        to_request = f"{_REQUEST} request( ({policies}))?"
+        return {"type": "string", "pattern": f"^([!-~]{{1,128}}( ({policies})( [!-~]{{1,64}})?)?|{to_request})$"}
+    if isinstance(kind, Awaited):
+        return {"type": "string", "pattern": f"^([!-~]{{1,128}}|{_REQUEST} request)$"}
     return {"type": "string", "maxLength": kind.most} if isinstance(kind, Text) else {"type": "string"}
 
 

@@ -207,7 +207,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "subscription": _same,
     "subscriptions": _same,
     "messages": _same,
-    "request": lambda found, _: None if found is None else [*found[:-2], 1 if found.fail_fast else 0, found.reason],
+    "request": lambda found, _: None if found is None else [*found[:-3], 1 if found.fail_fast else 0, *found[-2:]],
     "drained": _same,
     "found": lambda found, store: [found.cursor, _jobs(found.jobs, store)],
     "bulk": _same,

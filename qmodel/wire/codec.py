@@ -326,8 +326,8 @@ def _message(raw: Raw) -> replies.Message:
 
 
 def _request(raw: Raw) -> replies.Request:
-    id, queue, priority, limit, state, *counts, fail_fast, reason = raw
-    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, bool(fail_fast), _str(reason)
+    id, queue, priority, limit, state, *counts, fail_fast, reason, dependents = raw
+    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, bool(fail_fast), _str(reason), dependents
     return replies.Request._make(facts)
 
 

@@ -13,6 +13,7 @@ from qmodel.contract import lifecycle, operations, refusals, replies
 from qmodel.contract.arguments import (
     MOST,
     POLICIES,
+    Awaited,
     Choice,
     Dependency,
     Flag,
@@ -356,7 +357,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
             said["words"] = list(words)
         case Dependency():
             said["policies"] = list(POLICIES)
-        case Flag():
+        case Flag() | Awaited():
             pass
         case _:
             raise AssertionError(kind)
