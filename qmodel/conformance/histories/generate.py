@@ -29,8 +29,10 @@ from qmodel.contract.arguments import (
     POLICIES,
     RESERVED,
     TIME_END,
+    Awaited,
     Choice,
     Dependency,
+    Edge,
     Flag,
     Id,
     Kind,
@@ -545,7 +547,12 @@ class Generator:
         return self._several(self._edge, 2)
 
     def _edge(self) -> str:
-        """Choose a dependency: a plain job id half of the time, else an id with a policy and perhaps a name."""
+        """Choose a dependency: a plain job id half of the time, else an id with a policy and perhaps a name; or a
+        request, if there are any.
+        """
+        if self._store.requested and not self._below(4):
+            policy = self._maybe(POLICIES)
+            return Edge.to_request(self._requested("open", "closed", "canceling"), policy or "block").text
         return self._kind_of_edge(self._in("failed") if self._below(4) == 1 else self._any())
 
     def _kind_of_edge(self, jid: str) -> str:
@@ -1541,6 +1548,8 @@ def WIRE_HOSTILE(kind: Kind) -> tuple[Any, ...]:
         )  # fmt: skip
     if isinstance(kind, Dependency):
         return HOSTILE_EDGES
+    if isinstance(kind, Awaited):
+        return HOSTILE_AWAITED
     if isinstance(kind, Label):
         return ("", "a b", "{", "x}", "é", "a\x00", "\n", "x" * (kind.most + 1), "x" * 513)
     if isinstance(kind, Name):
@@ -1563,7 +1572,11 @@ def HOSTILE(kind: Kind) -> tuple[Any, ...]:
 _HOSTILE: dict[Kind, tuple[Any, ...]] = {}
 HOSTILE_EDGES = (
     "", "a ", "a x", "a fail ", "a  fail", "a fail a b", " fail", "a Fail", "é fail", "a fail é",
-    "a fail " + "x" * 65, "x-data fail", "x-results", "x" * 129,
+    "a fail " + "x" * 65, "x-data fail", "x-results", "x" * 129, "a request ", "a request x", "a request fail b",
+    "a! request", " request", "a request request", "x" * 65 + " request fail",
+)  # fmt: skip
+HOSTILE_AWAITED = (
+    "", "a ", "a fail", "a request fail", "a  request", "a! request", " request", "x" * 65 + " request", "x" * 129,
 )  # fmt: skip
 _SURROGATES = ("\ud800", ("\udfff",))
 

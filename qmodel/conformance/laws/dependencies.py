@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law
-from qmodel.contract.arguments import POLICIES, Edge
+from qmodel.contract.arguments import POLICIES, Edge, after_request, awaited_request
 from qmodel.model.invariants import in_a_cycle
+from qmodel.model.state.requests import ENDED
 
 Edges = dict[str, tuple[str, bool]]
 """Dependency -> (policy, whether it has a name)."""
@@ -34,6 +35,17 @@ def _named(m: Moment, jid: str) -> dict[str, Edge] | None:
     return found
 
 
+def _has_ended(m: Moment, other: str) -> bool:
+    """Whether a dependency is on a request that has ended."""
+    return m.after.requested.get(awaited_request(other), {}).get("state") in ENDED
+
+
+def _went_well(m: Moment, id: str) -> bool:
+    """Whether a request has ended with each of its sub-requests done."""
+    one = m.after.requested[id]
+    return bool(one["state"] == "done" and one["done"] == one["total"])
+
+
 def _ended_in_any_way(m: Moment, jid: str) -> bool:
     return jid not in m.after.jobs or any(
         one.jid == jid and one.event.event in ("completed", "failed", "canceled", "put", "retired") for one in m.tale
@@ -43,8 +55,8 @@ def _ended_in_any_way(m: Moment, jid: str) -> bool:
 @law
 def an_edge_ends_only_for_a_reason(m: Moment) -> Iterator[str]:
     """A job waits until each of its dependencies is complete; a dependency that is retried or sent on is not complete.
-    Otherwise an edge ends only when it is removed, ignored after a failure, or replaced by a put, or when the waiting
-    job itself ends, or when the dependency is canceled.
+    It waits for a request until that has ended. Otherwise an edge ends only when it is removed, ignored after a
+    failure, or replaced by a put, or when the waiting job itself ends, or when the dependency is canceled.
     """
     if m.refused:
         return
@@ -63,6 +75,8 @@ def an_edge_ends_only_for_a_reason(m: Moment) -> Iterator[str]:
             if other in after["dependencies"] or other in completed or was_put or ended or other in canceled:
                 continue
             if m.name == "depends_off" and m.op.jid == jid and (m.op.all or other in m.op.dependencies):
+                continue
+            if _has_ended(m, other) and (policy != "block" or _went_well(m, awaited_request(other))):
                 continue
             given = (_named(m, jid) or {}).get(other)
             if other in failed and "ignore" in (policy, given and given.on_failure):
@@ -133,7 +147,8 @@ def no_job_that_waits_for_others_is_handed_out(m: Moment) -> Iterator[str]:
 @law
 def edges_are_those_that_were_given(m: Moment) -> Iterator[str]:
     """The edges of a job are those that were given, with their policies and names; dependencies on complete jobs count
-    as met. An edge that says `cancel`, to a job that has already failed, fails the job instead.
+    as met. An edge that says `cancel`, to a job that has already failed, or to a request that has ended, fails the job
+    instead.
     """
     if m.refused:
         return
@@ -152,7 +167,7 @@ def edges_are_those_that_were_given(m: Moment) -> Iterator[str]:
                     yield f"{jid} waits for {other}, and nobody said so"
                 continue
             again = any(one.jid == other for one in m.told("put"))
-            failed = m.before.jobs.get(other, {}).get("state") == "failed" and not again
+            failed = (m.before.jobs.get(other, {}).get("state") == "failed" and not again) or _has_ended(m, other)
             wanted = "fail" if failed and edge.on_failure == "cancel" else edge.on_failure
             if (policy, name) != (wanted, bool(edge.name)) and not _redirects(m, jid):
                 yield f"{jid} waits for {other} by {policy}, {name}, and was given {edge}"
@@ -165,7 +180,9 @@ def _redirects(m: Moment, jid: str) -> bool:
 
 @law
 def an_edge_that_is_given_is_kept_until_it_is_met(m: Moment) -> Iterator[str]:
-    """A job that is given dependencies waits for all of them that are not complete."""
+    """A job that is given dependencies waits for all of them that are not complete, and for all requests that have not
+    ended.
+    """
     if m.refused or not m.few:
         return
     for jid in [*m.puts, *([m.op.jid] if m.name in ("depends_on", "release", "complete") else [])]:
@@ -177,7 +194,8 @@ def an_edge_that_is_given_is_kept_until_it_is_met(m: Moment) -> Iterator[str]:
         for other, edge in given.items():
             known = m.before.jobs.get(other)
             new = other in m.puts and any(one.jid == other for one in m.told("put"))
-            open_ = new or (known is not None and known["state"] != "complete")
+            awaited = m.before.requested.get(awaited_request(other)) and not _has_ended(m, other)
+            open_ = new or awaited or (known is not None and known["state"] != "complete")
             ignored = edge.on_failure == "ignore" and known is not None and known["state"] == "failed" and not new
             if open_ and not ignored and other not in after["dependencies"] and not _ended_in_any_way(m, other):
                 yield f"{jid} was given {edge}, and does not wait for it"
@@ -226,8 +244,42 @@ def _not_followed(m: Moment, failed: str, jid: str, policy: str) -> Iterator[str
 
 
 @law
+def the_end_of_a_request_is_followed_by_the_policy_of_each_edge(m: Moment) -> Iterator[str]:
+    """When a request ends with each of its sub-requests done, the jobs that wait for it go on in the same step. When it
+    ends otherwise, `block` keeps a job waiting, `fail` fails it, `ignore` lets it go on, and `cancel` cancels it, or
+    fails it if a dependent of its own blocks; only the edges that say `block` stay.
+    """
+    if m.after.cascade or not m.few or m.refused:
+        return
+    for event in m.events:
+        id = str(event.facts[0])
+        if event.event != "request_done" or id not in m.before.requested:
+            continue
+        for jid in m.before.requested[id]["dependents"]:
+            before, after = m.before.jobs[jid], m.after.jobs.get(jid)
+            revoked = is_expiring(m, before) or any(e.jid == jid for e in m.told("revoked", "put", "canceled"))
+            if after is not None and not revoked:
+                yield from _not_ended(m, id, jid, _edges(before)[after_request(id)][0])
+
+
+def _not_ended(m: Moment, id: str, jid: str, policy: str) -> Iterator[str]:
+    """How a job that is still there has not followed the policy of its edge to a request that has ended."""
+    before, after = m.before.jobs[jid], m.after.jobs[jid]
+    waits, fails = after_request(id) in after["dependencies"], any(e.jid == jid for e in m.told("failed"))
+    removed = m.name == "depends_off" and m.op.jid == jid
+    if waits is not (policy == "block" and not _went_well(m, id)) and not removed:
+        yield f"{jid} waits for {after['dependencies']}, and {id} has ended; its edge says {policy}"
+    if before["state"] != "depends" or _went_well(m, id):
+        return
+    if policy in ("fail", "cancel") and not fails:
+        yield f"{jid} is {after['state']}, and its edge to {id} says {policy}"
+
+
+@law
 def a_job_that_fails_with_a_dependency_names_it(m: Moment) -> Iterator[str]:
-    """The message of a job that failed because of a dependency names the dependency, which failed or was canceled."""
+    """The message of a job that failed because of a dependency names the dependency, which failed or was canceled, or
+    the request, which ended.
+    """
     for one in m.told("failed"):
         after = m.after.jobs.get(one.jid)
         if after is None or not str(one.facts["group"]).startswith("failed-dependencies-") or not after["failure"]:
@@ -238,6 +290,7 @@ def a_job_that_fails_with_a_dependency_names_it(m: Moment) -> Iterator[str]:
         ended = {e.jid for e in m.told("failed", "canceled")} | {
             jid for jid, job in m.before.jobs.items() if job["state"] == "failed"
         }
+        ended |= {id for id, request in m.after.requested.items() if request["state"] in ENDED}
         if (after["failure"][0] == one.facts["group"] and not any(f" {jid} " in message for jid in ended)) and (
             "about to be canceled" not in message
         ):
@@ -269,7 +322,9 @@ def results_of_named_edges_are_kept(m: Moment) -> Iterator[str]:
 
 @law
 def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
-    """Dependencies on unknown jobs are refused, and so are cycles: no job waits for itself, directly or not."""
+    """Dependencies on unknown jobs and requests are refused, and so are cycles: no job waits for itself, directly or
+    not, also not through a request of which it is a sub-request.
+    """
     if m.refused or (
         m.before.jobs.keys() == m.after.jobs.keys() and not any(m.told("blocked", "put", "released", "advanced"))
     ):
@@ -277,7 +332,9 @@ def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
     if not m.few:
         return
     for jid, job in m.after.jobs.items():
-        if unknown := sorted(set(job["dependencies"]) - m.after.jobs.keys()):
+        if unknown := sorted(
+            set(job["dependencies"]) - m.after.jobs.keys() - set(map(after_request, m.after.requested))
+        ):
             yield f"{jid} waits for {unknown}, which do not exist"
     if left := in_a_cycle(m.after):
         yield f"{left} wait for each other"

@@ -117,17 +117,21 @@ def _is_canceled(m: Moment, id: str, before: Record) -> bool:
     )
 
 
+FREE = ("ended", "dependents", "state_at")
+"""What may still change of an ended request."""
+
+
 @law
 def a_request_counts_each_sub_request_once(m: Moment) -> Iterator[str]:
     """A sub-request ends as done, failed or canceled, and is counted once, in the step in which it ends; an ended
-    request never changes.
+    request never changes, but for who waits for it and how long it is kept.
     """
     for id, before in m.before.requested.items():
         after = m.after.requested.get(id)
         if after is None:
             continue
         if before["state"] in ENDED:
-            if {k: v for k, v in before.items() if k != "ended"} != {k: v for k, v in after.items() if k != "ended"}:
+            if {k: v for k, v in before.items() if k not in FREE} != {k: v for k, v in after.items() if k not in FREE}:
                 yield f"{id} has ended, and changed from {before} to {after}"
             continue
         counts = {"done": 0, "failed": 0, "canceled": 0}
