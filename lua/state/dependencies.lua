@@ -335,7 +335,7 @@ local function mark_of(job, other)
   return mark and tonumber(mark)
 end
 
--- Keep the edges to jobs that a job was given if any has a policy or a name, so that a finished flow can be drawn.
+-- Keep the edges to jobs that a job is given if any has a policy or a name, so that a finished flow can be drawn.
 local function remember(job, edges_given)
   local given, said = {}, false
   for _, edge in ipairs(edges_given) do
@@ -377,7 +377,7 @@ local function is_to_ended_request(edge)
   return id and requests.has_ended(requests.load(id))
 end
 
--- Whether a new edge has something to follow: a failed job, if the edge does not say `block`, or an ended request.
+-- Whether a new edge has something to follow: a failed job, unless the edge says `block`, or an ended request.
 local function has_ended(edge, other_job)
   return is_to_ended_request(edge) or edge.policy ~= 'block' and other_job.state == 'failed'
 end

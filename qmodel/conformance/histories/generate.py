@@ -927,9 +927,12 @@ class Generator:
         return ops.Failed(self._failed_group(), *self._page())
 
     def _requested(self, *states: str) -> str:
-        """Choose a request, aimed at requests in these states."""
-        known = [one.id for one in self._store.requested.values() if one.state in states] if self._aimed else ()
-        return pick(self._chooser, known or REQUEST_NAMES)
+        """Choose a request, aimed at requests in these states, half of the time at one that jobs wait for."""
+        known = [one for one in self._store.requested.values() if one.state in states] if self._aimed else []
+        awaited = [one for one in known if one.dependents]
+        if awaited and self._below(2):
+            known = awaited
+        return pick(self._chooser, [one.id for one in known] or REQUEST_NAMES)
 
     def _open_arguments(self) -> tuple[str, str, int, int, dict[str, Any]]:
         """Choose the arguments to open a request: a new one, one as it was opened before, or nearly so; and how it may

@@ -352,5 +352,5 @@ def a_job_with_dependents_is_canceled_only_with_them(m: Moment) -> Iterator[str]
         for other in m.before.jobs[jid]["dependents"]:
             if other not in gone and dict(m.before.jobs[other]["options"]).get("holder") != jid and holds is not None:
                 yield f"{jid} was canceled, and {other} waits for it"
-    if not m.op.cascade and gone - named and not m.before.cascade:
-        yield f"{sorted(gone - named)} were canceled, and not named"
+    if not m.op.cascade and gone - named - m.follow:
+        yield f"{sorted(gone - named - m.follow)} were canceled, and not named"

@@ -106,6 +106,22 @@ class Moment(Executed):
         """Whether a queue was paused at this moment, before the step."""
         return any(until == 0 or until > self.now for until in self.queue(queue)["pauses"].values())
 
+    @cached_property
+    def follow(self) -> set[str]:
+        """The jobs that wait, directly or not, for a request that ended in this step; and all, if an earlier step has
+        left jobs that follow another one's end.
+        """
+        if self.before.cascade:
+            return set(self.before.jobs)
+        ended = (str(event.facts[0]) for event in self.events if event.event == "request_done")
+        found = [jid for id in ended for jid in self.before.requested.get(id, {}).get("dependents", ())]
+        met = set(found)
+        for jid in found:
+            more = set(self.before.jobs[jid]["dependents"]) - met
+            met |= more
+            found += more
+        return met
+
     def told(self, *kinds: str) -> Iterator[Told]:
         """The events of some kinds about jobs."""
         return (one for one in self.tale if one.event.event in kinds)

@@ -279,18 +279,18 @@ def an_obliterated_queue_leaves_nothing(m: Moment) -> Iterator[str]:
             if job["queue"] == queue and job["state"] not in ("complete", "failed")
         ]
         left += [jid for jid, one in m.after.schedules.items() if one["queue"] == queue]
-        if left or m.queue(queue, before=False)["pauses"]:
+        if (left and not m.follow) or m.queue(queue, before=False)["pauses"]:
             yield f"{queue} was deleted, and {left} are left"
 
 
 @law
 def drain_cancels_what_has_not_started(m: Moment) -> Iterator[str]:
     """`drain` cancels jobs of a queue that have not started and have no dependents, and replies how many, and how many
-    are left.
+    are left, before jobs follow the end of a request.
     """
     if m.name != "drain" or m.refused or not m.events or m.before.cascade:
         return
-    gone = [one for one in m.told("canceled")]
+    gone = [one for one in m.told("canceled") if one.jid not in m.follow]
     for one in gone:
         was = m.before.jobs.get(one.jid)
         if was is not None and (
@@ -300,7 +300,7 @@ def drain_cancels_what_has_not_started(m: Moment) -> Iterator[str]:
     left = sum(
         job["queue"] == m.op.queue and job["state"] not in ("complete", "failed") for job in m.after.jobs.values()
     )
-    if m.outcome[1] != left or m.outcome[0] != len(gone):
+    if not m.follow and (m.outcome[1] != left or m.outcome[0] != len(gone)):
         yield f"{m.outcome} is replied, {len(gone)} were canceled, {left} are left"
 
 
@@ -312,12 +312,12 @@ def bulk_operations_take_what_matches(m: Moment) -> Iterator[str]:
     if m.name not in ("cancel_many", "retry_many", "clean") or m.refused:
         return
     op = m.op
-    if op.preview and m.tale:
+    if op.preview and m.tale and not m.before.cascade:
         yield f"a preview, and {m.tale[0].event}"
     kinds = {"cancel_many": ("canceled",), "retry_many": ("unfailed",), "clean": ("canceled", "retired")}[m.name]
     for one in m.told(*kinds):
         was = m.before.jobs.get(one.jid)
-        if was is None or m.before.cascade:
+        if was is None or one.jid in m.follow:
             continue
         options = [tag for tag, _ in was["tags"]]
         fits = (

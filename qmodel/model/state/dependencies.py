@@ -251,7 +251,7 @@ def link(store: Store, job: Job, edges: Edges) -> None:
 
 
 def _has_ended(far: Job | Request, mark: int) -> bool:
-    """Whether a new edge has something to follow: a failed job, if the edge does not say `block`, or an ended request."""
+    """Whether a new edge has something to follow: a failed job, unless the edge says `block`, or an ended request."""
     if isinstance(far, Request):
         return requests.has_ended(far)
     return far.state == "failed" and _policy(mark) != "block"
@@ -270,7 +270,7 @@ def wait_for(store: Store, job: Job, other: str) -> None:
 
 
 def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
-    """Keep the edges to jobs that a job was given if any has a policy or a name, so that a finished flow can be drawn."""
+    """Keep the edges to jobs that a job is given if any has a policy or a name, so that a finished flow can be drawn."""
     to_jobs = [edge for edge in edges if not awaited_request(edge.jid)]
     if any(_mark(edge) for edge in to_jobs):
         after = options.get(job, "after") or ""
