@@ -335,7 +335,7 @@ local function mark_of(job, other)
   return mark and tonumber(mark)
 end
 
--- Keep the edges to jobs that a job is given if any has a policy or a name, so that a finished flow can be drawn.
+-- Keep the edges to jobs that a job is given if any has a policy or a name, to draw a finished flow.
 local function remember(job, edges_given)
   local given, said = {}, false
   for _, edge in ipairs(edges_given) do

@@ -258,6 +258,11 @@ def _with_requests() -> Iterator[list[Step]]:
     yield steps(*begin, pop, ops.RequestCancel("R"), ops.RequestTune("R"), ops.Cancel(("R:1",)), ops.RequestForget("R"))
     yield steps(*begin, ops.Put("q", "x", "k", "", depends=("R:2",)), ops.RequestCancel("R"))
     yield steps(*begin, ops.RequestCancel("R"), ops.RequestForget("R"), ops.RequestForget("R"))
+    late = steps(ops.RequestPut("L", "q", 2, (sub(8), sub(9)), deadline_ms=5), ops.Pop("q", "w", 2))
+    stalled = steps(ops.Timeout(("R:8", "R:9")), ops.Put("q", "x", "k", "", depends=("R:9",)))
+    yield [*late, *stalled, Step(5, pop)]
+    delayed = ops.RequestPut("M", "q", 2, (sub(8, delay_ms=9), sub(9)), deadline_ms=5)
+    yield [*steps(delayed, ops.Put("q", "x", "k", "", depends=("R:8",)), pop), Step(5, ops.Fire("q"))]
     for op in (ops.RequestAdd("N", (sub(1),)), ops.RequestClose("N"), ops.RequestTune("N"), ops.RequestCancel("N")):
         yield steps(op)
 
@@ -286,6 +291,50 @@ def _failing_fast() -> Iterator[list[Step]]:
     late = (ops.Put("r", "R:1", "k", "", depends=("bad fail",)), ops.Put("r", "R:2", "k", ""))
     yield [*bad, *steps(ops.RequestPut("R", "r", 2, late, fail_fast=True))]
     yield [*bad, *steps(ops.RequestOpen("R", "r", 2, fail_fast=True), ops.RequestAdd("R", late))]
+
+
+def _waiting_for_a_request() -> Iterator[list[Step]]:
+    """Give for each operation that may end a request a history in which jobs that wait for it follow in each way."""
+
+    def steps(*operations: Any, now: int = 0) -> list[Step]:
+        return [Step(now, op) for op in operations]
+
+    runs = (
+        ops.Recur("s", "often", "k", "", 1000, overlap="skip"),
+        ops.Recur("s", "once", "k", "", 1000, overlap="skip", end_at=5000),
+        ops.Fire("s"),
+        ops.Pop("s", "w", 2),
+    )
+    waits = ("x request fail",)
+    store = Store()
+    for op in runs:
+        engine.step(store, 0, op)
+    released = (ops.Release(jid, job.token, depends=waits) for jid, job in store.jobs.items())
+    jobs = (
+        ops.Put("r", "y", "k", "", ordered="o"),
+        ops.Put("r", "fail", "k", "", depends=waits, dead_queue="dead", keep_failed_ms=0),
+        ops.Put("r", "ignore", "k", "", depends=("x request ignore",), ordered="o"),
+        ops.Put("r", "cancel", "k", "", depends=("x request cancel",)),
+        ops.RequestPut("S", "r", 1, (ops.Put("r", "S:1", "k", "", depends=waits),), fail_fast=True),
+        ops.RequestOpen("F", "r", 1, fail_fast=True),
+        ops.RequestAdd("F", (ops.Put("r", "F:1", "k", "", depends=waits),)),
+    )
+    begun = (
+        *runs,
+        ops.RequestOpen("x", "q", 2),
+        ops.RequestAdd("x", (ops.Put("q", "x:1", "k", ""),)),
+        *released,
+        *jobs,
+    )
+    delete = ops.Cancel(("x:1",))
+    yield [*steps(*begun), *steps(ops.RequestCancel("x"), now=9000)]
+    yield [*steps(*begun, delete), *steps(ops.RequestClose("x"), now=9000)]
+    for last in (delete, ops.Drain("q"), ops.CancelMany("q"), ops.Obliterate("q")):
+        yield [*steps(*begun, ops.RequestClose("x")), *steps(last, now=9000)]
+    yield steps(*begun, ops.RequestForget("x"), ops.RequestCancel("x"), ops.RequestForget("x"))
+    yield steps(
+        *begun, ops.Put("r", "b", "k", "", depends=("x request",)), ops.RequestCancel("x"), ops.RequestForget("x")
+    )
 
 
 def _obliterating_a_throttled_queue() -> list[Step]:
@@ -331,6 +380,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
             *_with_requests(),
             *_failing_fast(),
             *_following_at_once(),
+            *_waiting_for_a_request(),
             _obliterating_a_throttled_queue(),
             *_with_runs_elsewhere(),
         )
@@ -364,7 +414,8 @@ def _follows_a_failure(operation: str, was: str, event: Event) -> bool:
         return was == "depends" and str(event.named["group"]).startswith("failed-dependencies-")
     if event.event == "unblocked":
         return not operation.startswith(("complete", "depends_off"))
-    return event.event == "canceled" and CATALOGUE[operation].cascades
+    deletes = operation in ("cancel", "cancel_many", "drain", "obliterate", "request_cancel")
+    return event.event == "canceled" and CATALOGUE[operation].cascades and not deletes
 
 
 def _end_of_a_holder(name: str) -> tuple[Event, ...]:
@@ -412,7 +463,7 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
         }.get(event.event, "timeout")  # fmt: skip
         if _follows_a_failure(operation, was, event):
             by = "dependency failed"
-        if was in ("scheduled", "waiting", "throttled") and by in ("dependency failed", "retry"):
+        if was in ("scheduled", "waiting", "throttled", "stalled") and by in ("dependency failed", "retry"):
             by = "end of its request"
         if event.event == "lock_lost":
             if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):

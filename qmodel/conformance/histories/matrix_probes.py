@@ -193,6 +193,7 @@ def probes_of_no_job() -> Iterator[tuple[Operation, ...]]:
     yield from _throttling(again)
     yield from _publishing(again)
     yield from _requesting(again)
+    yield from _awaiting(again)
     yield (ops.Config(),)
     note = ops.MetadataSet("k", "n", "5", **again)
     yield (note,)
@@ -365,6 +366,31 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
         for before in ((opened,), fed, (*fed, ops.RequestClose("x")), (*fed, ops.Pop("q", "w", 9)), done):
             yield (*before, look)
     yield (*fed, ops.Put("r", "y", "k", "", depends=("z",)), ops.RequestCancel("x"))
+
+
+def _awaiting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
+    """Give the tries about jobs that wait for the request `x`, which ends in each way."""
+    opened = (ops.RequestOpen("x", "x", 1), ops.RequestAdd("x", (ops.Put("x", "s", "k", ""),)))
+    put = ("r", "z", "k", "")
+    for policy in ("", " block", " fail", " ignore", " cancel"):
+        waits = ops.Put(*put, depends=(f"x request{policy}",), **again)
+        yield (waits,)
+        yield (*opened, waits)
+        for end in ((ops.RequestCancel("x"),), (ops.Cancel(("s",)), ops.RequestClose("x"))):
+            yield (*opened, *end, waits)
+        yield (*opened, waits, ops.RequestForget("x", **again))
+        yield (*opened, waits, ops.RequestCancel("x"), ops.RequestForget("x", **again))
+    follow = (
+        ops.Put("r", "y", "k", "", ordered="o"),
+        ops.Put("r", "z1", "k", "", depends=("x request fail",), dead_queue="dead", keep_failed_ms=0),
+        ops.Put("r", "z2", "k", "", depends=("x request ignore",), ordered="o"),
+        ops.Put("r", "z3", "k", "", depends=("x request cancel",)),
+    )
+    yield (*opened, *follow, ops.RequestCancel("x", **again))
+    yield (*opened, ops.Cancel(("s",)), *follow, ops.RequestClose("x", **again))
+    for delete in (ops.Cancel(("s",)), ops.Drain("x"), ops.CancelMany("x"), ops.Obliterate("x")):
+        yield (*opened, *follow, ops.RequestClose("x"), replace(delete, **again))
+    yield (*opened, ops.RequestAdd("x", (ops.Put("x", "t", "k", "", depends=("x request",)),), **again))
 
 
 def _following(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:

@@ -17,14 +17,14 @@ from qmodel.contract.arguments import (
     Tag,
     WorkerName,
 )
-from qmodel.contract.operations.spec import CASCADE, ENDS, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, ENDS, FAST, Operation, operation
 
 
 @operation(
     "jids",
     "memo",
     "HAS_DEPENDENTS CANCEL_LIMIT OVER_BUDGET",
-    "lock_lost" + CASCADE + ENDS,
+    "lock_lost" + CASCADE + ENDS + FAST,
     finishes=True,
 )
 class Cancel(Operation):
@@ -41,7 +41,7 @@ class Cancel(Operation):
     request: RequestId = ""
 
 
-@operation("drained", "memo", "", CASCADE + ENDS, finishes=True)
+@operation("drained", "memo", "", CASCADE + ENDS + FAST, finishes=True)
 class Drain(Operation):
     """Cancel up to `count` jobs of a queue that have not started; jobs with dependents stay."""
 
@@ -50,7 +50,7 @@ class Drain(Operation):
     request: RequestId = ""
 
 
-@operation("bulk", "memo", "TOO_WIDE OVER_BUDGET", "lock_lost" + CASCADE + ENDS, finishes=True)
+@operation("bulk", "memo", "TOO_WIDE OVER_BUDGET", "lock_lost" + CASCADE + ENDS + FAST, finishes=True)
 class CancelMany(Operation):
     """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
 
@@ -95,7 +95,7 @@ class Clean(Operation):
     "bulk",
     "memo",
     "QUEUE_BUSY HAS_DEPENDENTS CANCEL_LIMIT",
-    "lock_lost unlimited forgotten" + CASCADE + ENDS,
+    "lock_lost unlimited forgotten" + CASCADE + ENDS + FAST,
     finishes=True,
 )
 class Obliterate(Operation):

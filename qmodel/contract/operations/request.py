@@ -18,7 +18,7 @@ from qmodel.contract.arguments import (
     Switch,
 )
 from qmodel.contract.operations.put import Put
-from qmodel.contract.operations.spec import CASCADE, FAST, PUTS, Operation, operation
+from qmodel.contract.operations.spec import CASCADE, FAST, FOLLOWED, PUTS, Operation, operation
 
 
 @operation("state", "memo", "REQUEST_CONFLICT", "request_opened request_forgotten")
@@ -66,7 +66,7 @@ class RequestTouch(Operation):
     request: RequestId = ""
 
 
-@operation("state", "memo", "REQUEST_NOT_FOUND", "request_closed request_done" + CASCADE, finishes=True)
+@operation("state", "memo", "REQUEST_NOT_FOUND", "request_closed" + FOLLOWED, finishes=True)
 class RequestClose(Operation):
     """Close a request: it ends with its last sub-request, or at once if none is left; replies its state."""
 
@@ -131,7 +131,7 @@ class RequestTune(Operation):
     "number",
     "memo",
     "REQUEST_NOT_FOUND HAS_DEPENDENTS CANCEL_LIMIT",
-    "request_canceled revoked request_done" + CASCADE,
+    "revoked" + FOLLOWED,
     finishes=True,
 )
 class RequestCancel(Operation):

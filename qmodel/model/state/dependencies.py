@@ -270,7 +270,7 @@ def wait_for(store: Store, job: Job, other: str) -> None:
 
 
 def _remember(job: Job, edges: tuple[Edge, ...]) -> None:
-    """Keep the edges to jobs that a job is given if any has a policy or a name, so that a finished flow can be drawn."""
+    """Keep the edges to jobs that a job is given if any has a policy or a name, to draw a finished flow."""
     to_jobs = [edge for edge in edges if not awaited_request(edge.jid)]
     if any(_mark(edge) for edge in to_jobs):
         after = options.get(job, "after") or ""
