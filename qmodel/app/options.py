@@ -17,7 +17,7 @@ from qmodel.app.backoff import Backoff
 from qmodel.app.errors import DeclarationError
 from qmodel.app.serializers import Serializer
 from qmodel.client.build import OPTION_OF, fingerprint, new_job
-from qmodel.client.convert import Duration, HasJid
+from qmodel.client.convert import Dependencies, Duration
 from qmodel.client.options import DeclarableOptions, MomentOptions, RecurrenceOptions
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import Refusal, Refused
@@ -48,8 +48,8 @@ class CallOptions(SharedOptions, MomentOptions, total=False):
     jid: str | None
     """The job's id. Default: a new random one."""
 
-    depends: Iterable[HasJid | str] | HasJid | str | None
-    """Jobs, or their ids, that must be complete before this job is ready."""
+    depends: Dependencies | None
+    """Jobs, or their ids, that must be complete before this job is ready, and requests that must have ended."""
 
 
 class ScheduleOptions(RecurrenceOptions, total=False):

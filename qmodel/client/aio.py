@@ -21,9 +21,12 @@ from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
 from qmodel.client.aio_results import AsyncResults
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription, request_open
 from qmodel.client.convert import (
+    Awaited,
     Day,
+    Dependencies,
     Duration,
     HasJid,
+    awaited_of,
     edges_of,
     encode,
     encode_result,
@@ -767,7 +770,7 @@ class AsyncJob(AsyncJobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> str:
         """Complete the job, and make the jobs that waited for it ready; or move it to a `next` queue.
 
@@ -797,7 +800,7 @@ class AsyncJob(AsyncJobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> AsyncJob | None: ...
 
     @overload
@@ -810,7 +813,7 @@ class AsyncJob(AsyncJobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> list[AsyncJob]: ...
 
     async def complete_and_pop(
@@ -822,7 +825,7 @@ class AsyncJob(AsyncJobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> AsyncJob | list[AsyncJob] | None:
         """Complete the job as `complete` does, and lease the next job of a queue, by default of its own queue."""
         token = await self._lease()
@@ -869,11 +872,11 @@ class AsyncJob(AsyncJobFields):
         delay: Duration = 0,
         *,
         data: object = KEEP,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> str:
         """Return the job to its queue, now or after a delay, without using up a retry; give its state.
 
-        With `depends` it first waits for these jobs, for example its children. Put them before. See `put`.
+        With `depends` it first waits for these jobs and requests, for example its children. Put them before. See `put`.
 
         Refused with LockLost, DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -1031,21 +1034,23 @@ class AsyncJob(AsyncJobFields):
 
     # ---- dependencies, tags, tracking
 
-    async def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Add dependencies, or change their edges; give the ids of all dependencies (the first 1000).
+    async def depends_on(self, *others: Awaited) -> tuple[str, ...]:
+        """Add dependencies on jobs and requests, or change their edges; give all dependencies (the first 1000), jobs by
+        their ids and requests as `<id> request`.
 
         Refused with WrongState unless the job waits for dependencies already.
         """
-        jids: tuple[str, ...] = await self.client.execute(ops.DependsOn(self.jid, edges_of(jobs)))
+        jids: tuple[str, ...] = await self.client.execute(ops.DependsOn(self.jid, edges_of(others)))
         self._now_is(dependencies=jids)
         return jids
 
-    async def depends_off(self, *jobs: HasJid | str, all: bool = False) -> tuple[str, ...]:
-        """Remove some dependencies, or `all`; give the ids of the remaining ones.
+    async def depends_off(self, *others: Awaited, all: bool = False) -> tuple[str, ...]:
+        """Remove some dependencies, or `all`; give the remaining ones, jobs by their ids and requests as `<id>
+        request`.
 
         Refused with WrongState unless the job waits for dependencies.
         """
-        op = ops.DependsOff(self.jid, jids_of(jobs), all)
+        op = ops.DependsOff(self.jid, awaited_of(others), all)
         jids: tuple[str, ...] = await self.client.execute(op)
         self._now_is(dependencies=jids)
         return jids

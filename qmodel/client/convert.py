@@ -27,6 +27,20 @@ class HasJid(Protocol):
     def jid(self) -> str: ...
 
 
+class HasDependency(Protocol):
+    """Anything that jobs may wait for and that is no job: a request of either client."""
+
+    @property
+    def dependency(self) -> str: ...
+
+
+Awaited = HasJid | HasDependency | str
+"""What a job may wait for: a job or its id, a request, or an Edge."""
+
+Dependencies = Iterable[Awaited] | Awaited
+"""One thing that a job waits for, or several."""
+
+
 # ---- durations and moments
 
 
@@ -179,14 +193,27 @@ def jids_of(jobs: Iterable[HasJid | str] | HasJid | str) -> tuple[str, ...]:
     return tuple(map(jid_of, jobs))
 
 
-def edges_of(jobs: Iterable[HasJid | str] | HasJid | str) -> tuple[str, ...]:
-    """Write dependencies as the catalogue does; one or several, each given as a job, an id or an Edge.
+def edges_of(given: Dependencies) -> tuple[str, ...]:
+    """Write dependencies as the catalogue does; one or several, each given as a job, an id, a request or an Edge.
 
-    >>> edges_of(["a", Edge("b", "fail", "page")])
-    ('a', 'b fail page')
+    >>> edges_of(["a", Edge("b", "fail", "page"), Edge.to_request("import-7", "ignore")])
+    ('a', 'b fail page', 'import-7 request ignore')
     """
-    several = (jobs,) if isinstance(jobs, str) or hasattr(jobs, "jid") else jobs
-    return tuple(one.text if isinstance(one, Edge) else jid_of(one) for one in cast("Iterable[HasJid | str]", several))
+    return tuple(one.text if isinstance(one, Edge) else _awaited(one) for one in _several(given))
+
+
+def awaited_of(given: Dependencies) -> tuple[str, ...]:
+    """Name what a job waits for, without policies; one or several, each given as a job, an id, a request or an Edge."""
+    return tuple(map(_awaited, _several(given)))
+
+
+def _several(given: Dependencies) -> Iterable[Awaited]:
+    alone = isinstance(given, str) or hasattr(given, "jid") or hasattr(given, "dependency")
+    return (cast("Awaited", given),) if alone else cast("Iterable[Awaited]", given)
+
+
+def _awaited(one: Awaited) -> str:
+    return one if isinstance(one, str) else one.jid if hasattr(one, "jid") else one.dependency
 
 
 def names_of(names: Iterable[str] | str) -> tuple[str, ...]:

@@ -280,8 +280,13 @@ class Fields:
 
     @property
     def dependencies(self) -> tuple[str, ...]:
-        """The ids of the unfinished jobs that it waits for."""
-        return self._load().dependencies
+        """The ids of the unfinished jobs that it waits for. See `depends_on_requests`."""
+        return self._load().depends_on_jobs
+
+    @property
+    def depends_on_requests(self) -> tuple[str, ...]:
+        """The ids of the requests that it waits for."""
+        return self._load().depends_on_requests
 
     @property
     def dependents(self) -> tuple[str, ...]:

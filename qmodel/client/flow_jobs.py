@@ -60,7 +60,7 @@ class FlowJobs:
                 self._link(job)
 
     def _link(self, job: replies.Job) -> None:
-        before = dict.fromkeys(job.dependencies, Edge("")) | {edge.jid: edge for edge in job.after}
+        before = dict.fromkeys(job.depends_on_jobs, Edge("")) | {edge.jid: edge for edge in job.after}
         for jid, edge in before.items():
             self.edges[jid, job.jid] = edge._replace(jid=jid)
         for jid in job.dependents:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, TypedDict
 
-from qmodel.client.convert import Day, Duration, HasJid
+from qmodel.client.convert import Day, Dependencies, Duration
 
 
 class CommonOptions(TypedDict, total=False):
@@ -123,9 +123,10 @@ class MomentOptions(TypedDict, total=False):
 class DependencyOptions(TypedDict, total=False):
     """What a job waits for."""
 
-    depends: Iterable[HasJid | str] | HasJid | str | None
-    """Jobs, or their ids, that must be complete before this job is ready. An `Edge` also says what the failure of one
-    does to this job, and may name its result.
+    depends: Dependencies | None
+    """Jobs, or their ids, that must be complete before this job is ready, and requests that must have ended
+    (`client.requests["import-7"]`). An `Edge` also says what the failure of one does to this job, and may name the
+    result of a job; `Edge.to_request("import-7", "fail")` is one to a request.
     """
 
 

@@ -17,9 +17,12 @@ from qmodel.backends import Backend, confirming
 from qmodel.client import flows, job_types, profiles, remote
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription, request_open
 from qmodel.client.convert import (
+    Awaited,
     Day,
+    Dependencies,
     Duration,
     HasJid,
+    awaited_of,
     edges_of,
     encode,
     encode_result,
@@ -760,7 +763,7 @@ class Job(JobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> str:
         """Complete the job, and make the jobs that waited for it ready; or move it to a `next` queue.
 
@@ -790,7 +793,7 @@ class Job(JobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> Job | None: ...
 
     @overload
@@ -803,7 +806,7 @@ class Job(JobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> list[Job]: ...
 
     def complete_and_pop(
@@ -815,7 +818,7 @@ class Job(JobFields):
         data: object = KEEP,
         next: str | None = None,
         delay: Duration = 0,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> Job | list[Job] | None:
         """Complete the job as `complete` does, and lease the next job of a queue, by default of its own queue."""
         token = self._lease()
@@ -862,11 +865,11 @@ class Job(JobFields):
         delay: Duration = 0,
         *,
         data: object = KEEP,
-        depends: Iterable[HasJid | str] | HasJid | str = (),
+        depends: Dependencies = (),
     ) -> str:
         """Return the job to its queue, now or after a delay, without using up a retry; give its state.
 
-        With `depends` it first waits for these jobs, for example its children. Put them before. See `put`.
+        With `depends` it first waits for these jobs and requests, for example its children. Put them before. See `put`.
 
         Refused with LockLost, DependencyNotFound, DependencyCycle or DependencyLimit.
         """
@@ -1022,21 +1025,23 @@ class Job(JobFields):
 
     # ---- dependencies, tags, tracking
 
-    def depends_on(self, *jobs: HasJid | str) -> tuple[str, ...]:
-        """Add dependencies, or change their edges; give the ids of all dependencies (the first 1000).
+    def depends_on(self, *others: Awaited) -> tuple[str, ...]:
+        """Add dependencies on jobs and requests, or change their edges; give all dependencies (the first 1000), jobs by
+        their ids and requests as `<id> request`.
 
         Refused with WrongState unless the job waits for dependencies already.
         """
-        jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, edges_of(jobs)))
+        jids: tuple[str, ...] = self.client.execute(ops.DependsOn(self.jid, edges_of(others)))
         self._now_is(dependencies=jids)
         return jids
 
-    def depends_off(self, *jobs: HasJid | str, all: bool = False) -> tuple[str, ...]:
-        """Remove some dependencies, or `all`; give the ids of the remaining ones.
+    def depends_off(self, *others: Awaited, all: bool = False) -> tuple[str, ...]:
+        """Remove some dependencies, or `all`; give the remaining ones, jobs by their ids and requests as `<id>
+        request`.
 
         Refused with WrongState unless the job waits for dependencies.
         """
-        op = ops.DependsOff(self.jid, jids_of(jobs), all)
+        op = ops.DependsOff(self.jid, awaited_of(others), all)
         jids: tuple[str, ...] = self.client.execute(op)
         self._now_is(dependencies=jids)
         return jids

@@ -19,7 +19,7 @@ from qmodel.client.sync_executor import Executor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
-from qmodel.contract.arguments import MOST
+from qmodel.contract.arguments import MOST, after_request
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
 
@@ -44,6 +44,11 @@ class Request:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
+
+    @property
+    def dependency(self) -> str:
+        """What the dependencies of jobs call the request: `put(..., depends=request)` lets a job wait for its end."""
+        return after_request(self.id)
 
     def get(self) -> replies.Request:
         """Read the state of the request. Raises RequestNotFound."""
@@ -96,7 +101,9 @@ class Request:
             pass
 
     def forget(self) -> None:
-        """Delete the record of an ended request; its jobs stay. Refused with RequestNotFound, RequestState."""
+        """Delete the record of an ended request; its jobs stay. Refused with RequestNotFound, RequestState, and with
+        HasDependents while a job waits for it.
+        """
         while self.client.execute(ops.RequestForget(self.id)):
             pass
 

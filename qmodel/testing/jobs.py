@@ -119,6 +119,8 @@ def _notes(job: Job, now: int) -> Iterator[str]:
         yield f"held by {job.worker}, {timedelta(milliseconds=job.expires_at_ms - now)} left"
     if job.dependencies:
         yield f"waits for {counted(len(job.dependencies), 'job')}"
+    if job.depends_on_requests:
+        yield f"waits for {counted(len(job.depends_on_requests), 'request')}"
     if job.priority:
         yield f"priority {job.priority}"
     if job.remaining != job.retries and job.state != "complete":

@@ -12,7 +12,19 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from qmodel.conformance.graph.alphabet import JOBS, WORKERS, explored
-from qmodel.contract.arguments import POLICIES, Choice, Dependency, Edge, Flag, Kind, ListOf, Operations, Whole
+from qmodel.contract.arguments import (
+    POLICIES,
+    Awaited,
+    Choice,
+    Dependency,
+    Edge,
+    Flag,
+    Kind,
+    ListOf,
+    Operations,
+    Whole,
+    awaited_request,
+)
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.operations.spec import Argument
 
@@ -83,11 +95,13 @@ def _of_kind(kind: Kind, default: Any) -> Iterator[str]:
     elif isinstance(kind, Flag):
         yield from (str(value) for value in (True, False) if value is not default)
     elif isinstance(kind, Dependency):
-        yield from (*POLICIES, "with a name")
+        yield from (*POLICIES, "with a name", *(f"a request {policy}" for policy in POLICIES))
+    elif isinstance(kind, Awaited):
+        yield "a request"
     elif isinstance(kind, ListOf):
         yield from (["none"] if kind.least == 0 and default != () else [])
         yield from ("one", "several")
-        if isinstance(kind.item, Dependency):
+        if isinstance(kind.item, Dependency | Awaited):
             yield from _of_kind(kind.item, None)
     elif isinstance(kind, Operations):
         yield from ("one", "several")
@@ -116,13 +130,16 @@ def _of_value(kind: Kind, value: Any) -> Iterator[str]:
         yield str(value)
     elif isinstance(kind, ListOf | Operations):
         yield ("none", "one", "several")[min(len(value), 2)]
-        if isinstance(kind, ListOf) and isinstance(kind.item, Dependency):
+        if isinstance(kind, ListOf) and isinstance(kind.item, Dependency | Awaited):
             for one in value:
                 yield from _of_value(kind.item, one)
     elif isinstance(kind, Dependency):
         edge = Edge.parse(value)
-        yield edge.on_failure
+        yield f"a request {edge.on_failure}" if awaited_request(edge.jid) else edge.on_failure
         if edge.name:
             yield "with a name"
+    elif isinstance(kind, Awaited):
+        if awaited_request(value):
+            yield "a request"
     elif isinstance(kind, Whole):
         yield "more" if value else "0"

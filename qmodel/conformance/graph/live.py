@@ -2,14 +2,16 @@
 
 The edges that count are those that users and workers make by themselves sooner or later: a pop, a completion, the end
 of a pause or of a throttle, a tick of the clock. A job is unfinished unless it is complete or failed; one that waits
-for a failed job, as its policy says, may wait.
+for a failed job, or for a request that ended badly, as its policy says, may wait.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from qmodel.contract.arguments import awaited_request
 from qmodel.contract.operations import Operation
+from qmodel.model.state import requests
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
 
@@ -28,10 +30,17 @@ def helps(op: Operation) -> bool:
 
 
 def is_blocked(store: Store, job: Job) -> bool:
-    """Tell whether a job waits, directly or not, for a failed one."""
-    return job.state == "depends" and any(
-        store.jobs[jid].state == "failed" or is_blocked(store, store.jobs[jid]) for jid in job.dependencies
-    )
+    """Tell whether a job waits, directly or not, for a failed one, or for a request that ended badly."""
+    return job.state == "depends" and any(_blocks(store, other) for other in job.dependencies)
+
+
+def _blocks(store: Store, other: str) -> bool:
+    """Tell whether what a job waits for never comes: a job, or a request, which waits for its sub-requests."""
+    id = awaited_request(other)
+    if not id:
+        return store.jobs[other].state == "failed" or is_blocked(store, store.jobs[other])
+    request = store.requested[id]
+    return requests.has_ended(request) or any(is_blocked(store, store.jobs[jid]) for jid in request.unfinished)
 
 
 def is_done(store: Store) -> bool:

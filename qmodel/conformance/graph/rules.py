@@ -93,6 +93,11 @@ def members(value: Iterable[str], _record: Any, form: Form) -> list[str]:
     return sorted(value, key=lambda name: (jobs[name].seq if name in jobs else 0, name))
 
 
+def marked(value: dict[str, int], _record: Any, form: Form) -> list[tuple[str, int]]:
+    """Write jobs in the order of their sequences, each with its mark."""
+    return [(jid, value[jid]) for jid in members(value, _record, form)]
+
+
 def ended(value: Iterable[str], request: Request, form: Form) -> list[str]:
     """Write the sub-requests that have ended; those of deleted jobs have no sequence, and a line each."""
     gone = [jid for jid in value if jid not in form.store.jobs]

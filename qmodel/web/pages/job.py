@@ -70,7 +70,7 @@ def _found(jid: str, job: replies.Job | RefusedError | None) -> replies.Job:
 
 def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.Job | None]]]:
     """Give the dependencies and dependents of a job, as they are now; None for a deleted one."""
-    before = tuple(dict.fromkeys([*job.dependencies, *(edge.jid for edge in job.after)]))[:RELATED]
+    before = tuple(dict.fromkeys([*job.depends_on_jobs, *(edge.jid for edge in job.after)]))[:RELATED]
     after = job.dependents[:RELATED]
     known = site.source.known((*before, *after))
     return {"before": [(jid, known.get(jid)) for jid in before], "after": [(jid, known.get(jid)) for jid in after]}
@@ -78,9 +78,9 @@ def _related(site: Site, job: replies.Job) -> dict[str, list[tuple[str, replies.
 
 def waiting_for(job: replies.Job, before: list[tuple[str, replies.Job | None]]) -> str:
     """Say for how many jobs a job waits, and how many of these have failed."""
-    if job.state != "depends":
+    open_ones = set(job.depends_on_jobs)
+    if job.state != "depends" or not open_ones:
         return ""
-    open_ones = set(job.dependencies)
     failed = sum(other is not None and other.state == "failed" for jid, other in before if jid in open_ones)
     return f"Waiting for {counted(len(open_ones), 'job')}" + (f" ({failed:,} failed)" if failed else "")
 
