@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from qmodel.contract.arguments import Edge, Operations, names_family
+from qmodel.contract.arguments import Edge, Operations, awaited_request, names_family
 from qmodel.contract.operations import CATALOGUE, Operation, Put
 from qmodel.contract.refusals import Refusal
 
@@ -56,7 +56,7 @@ class Route(NamedTuple):
     first   any shard can answer it, because all have been told the same; the first one does
     shard   each shard has an answer of its own, and must be asked itself
 
-    A put gives `relay` if only its dependencies have other homes, in a deployment that relays.
+    A put gives `relay` if only its dependencies on jobs have other homes, in a deployment that relays.
     """
 
     names: tuple[str, ...]
@@ -297,7 +297,7 @@ class Layout(NamedTuple):
                 given = (value,) if argument == "throttle" else value or ()
                 yield from (one.removeprefix("queue/") for one in given if not self.is_split(one))
             elif argument in ("depends", "dependencies"):
-                yield from (Edge.parse(one).jid for one in value or ())
+                yield from map(_awaited, value or ())
             else:
                 yield from _several(value)
         for argument in route.queues if self.single else ():
@@ -323,9 +323,16 @@ class Layout(NamedTuple):
         return home
 
 
+def _awaited(dependency: str) -> str:
+    """Give the job or the request that a dependency names."""
+    jid = Edge.parse(dependency).jid
+    return awaited_request(jid) or jid
+
+
 def alone(op: Put) -> Put:
-    """Give a put without its dependencies."""
-    return replace(op, depends=None)
+    """Give a put without its dependencies on jobs. Those on requests are not relayed: they have the home of the job."""
+    requests = tuple(one for one in op.depends or () if awaited_request(Edge.parse(one).jid))
+    return replace(op, depends=requests or None)
 
 
 def _several(value: Any) -> tuple[str, ...]:

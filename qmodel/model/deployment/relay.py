@@ -28,7 +28,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from qmodel.contract.arguments import LONGEST_MS, Edge
+from qmodel.contract.arguments import LONGEST_MS, Edge, awaited_request
 from qmodel.contract.operations import Operation, Promote, Put, Results, Update
 from qmodel.contract.routing import Layout, alone, shard_tag
 
@@ -69,7 +69,7 @@ def divided(layout: Layout, op: Put) -> Divided:
     assert type(home) is int
     for given in op.depends or ():
         edge = Edge.parse(given)
-        there = layout.home(edge.jid)
+        there = home if awaited_request(edge.jid) else layout.home(edge.jid)
         if there != home:
             name = blake2b(f"{edge.jid} {op.jid}".encode(), digest_size=16).hexdigest()
             stand_in = _stand_in(f"{{{shard_tag(home, layout.shards)}}}~{name}", edge, op)
