@@ -303,6 +303,11 @@ class Layout(NamedTuple):
         for argument in route.queues if self.single else ():
             yield from (queue for queue in _several(getattr(op, argument)) if queue in self.single)
 
+    def _can_be_relayed(self, op: Put) -> bool:
+        """Whether a put has one home without its dependencies on jobs, and has some."""
+        rest = alone(op)
+        return (rest.depends or ()) != (op.depends or ()) and type(self.route(rest)) is int
+
     def route(self, op: Operation) -> int | Otherwise | Refusal:
         """Find the shard that executes an operation; or what happens with one that names none, or a refusal."""
         route = ROUTES[op.spec.name]
@@ -312,7 +317,7 @@ class Layout(NamedTuple):
             if first is None:
                 first, common, home = name, tag(name), self.home(name)
             elif tag(name) != common and self.home(name) != home:
-                if self.relay and type(op) is Put and op.depends and type(self.route(alone(op))) is int:
+                if self.relay and type(op) is Put and self._can_be_relayed(op):
                     return "relay"
                 facts = first, str(home), name, str(self.home(name))
                 return Refusal("CROSS_SHARD", facts)

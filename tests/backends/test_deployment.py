@@ -146,6 +146,18 @@ def test_sub_requests_are_at_home_with_their_request(client: Client) -> None:
     assert request.wait(5).done == 2
 
 
+def test_a_job_that_waits_for_a_request_is_at_home_with_it(client: Client) -> None:
+    request = client.requests.open("album-7", "q", limit=2)
+    job = client.queues["q"].put("K", depends=request)
+    assert job.jid.endswith("{album-7}")
+    homes = [client.homes.home(name) for name in ("album-7", "far-1", "far-2", "far-3")] if client.homes else []
+    far = next(f"far-{number}" for number in (1, 2, 3) if homes[number] != homes[0])
+    with pytest.raises(CrossShard):
+        client.queues["q"].put("K", jid=far, depends=request)
+    request.close()
+    assert client.jobs[job.jid].state == "waiting"
+
+
 def test_the_runs_of_a_recurring_job_are_at_home_with_it(client: Client) -> None:
     made = client.queues["q"].recur("K", interval=3600)
     jid = client.execute(ops.RecurNow(made.jid))

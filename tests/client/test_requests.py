@@ -9,7 +9,15 @@ from datetime import timedelta
 import pytest
 
 import qmodel
-from qmodel.errors import JobExists, RequestConflict, RequestNotEnded, RequestNotFound, RequestState
+from qmodel.errors import (
+    DependencyNotFound,
+    JobExists,
+    RequestConflict,
+    RequestNotEnded,
+    RequestNotFound,
+    RequestState,
+    WrongState,
+)
 
 PATIENCE = 60
 
@@ -134,3 +142,50 @@ def test_a_request_with_a_deadline_fail_fast_and_a_lease(client: qmodel.Client) 
     assert (put.get().deadline_at - put.get().opened_at, put.get().fail_fast) == (5000, True)
     with pytest.raises(TypeError, match="deadlin"):
         client.requests.open("U", "q", limit=1, deadlin=5)
+
+
+def test_a_job_waits_for_requests_given_as_objects_and_as_edges(client: qmodel.Client) -> None:
+    first, second = (client.requests.open(id, "q", limit=1) for id in "RS")
+    queue = client.queues["after"]
+    put = queue.put("K", depends=[first, queue.put("J"), qmodel.Edge.to_request("S", "fail")])
+    job = client.jobs[put.jid]
+    assert (job.depends_on_requests, len(job.dependencies)) == (("R", "S"), 1)
+    assert first.get().dependents == 1
+    assert [reason.sentence for reason in job.why()][1:] == [
+        "It waits for request R, which is open: 0 of 0 sub-requests are left.",
+        "It waits for request S, which is open: 0 of 0 sub-requests are left.",
+    ]
+    with pytest.raises(RequestState):
+        first.forget()
+    first.close()
+    assert job.depends_off(second, job.dependencies[0]) == ()
+    assert client.jobs[job.jid].state == "waiting"
+
+
+def test_a_job_is_released_until_a_request_has_ended(client: qmodel.Client) -> None:
+    request = client.requests.put("R", "subs", [client.queues["subs"].new("K")], limit=1)
+    queue = client.queues["q"]
+    queue.put("K")
+    job = queue.pop()
+    job.release(depends=request)
+    assert queue.pop() is None
+    with pytest.raises(WrongState):
+        queue.put("L").depends_on(request)
+    client.queues["subs"].pop().complete()
+    assert {one.klass for one in queue.pop(2)} == {"K", "L"}
+    late = queue.put("M", depends=[qmodel.Edge.to_request("R", "cancel")])
+    assert client.jobs[late.jid].state == "waiting"
+    request.forget()
+    with pytest.raises(DependencyNotFound):
+        queue.put("N", depends=request)
+
+
+def test_a_flow_may_begin_after_a_request(client: qmodel.Client) -> None:
+    request = client.requests.open("R", "q", limit=1)
+    queue = client.queues["f"]
+    flow = qmodel.flows.chain(queue.new("A", depends=request), queue.new("B"))
+    first, last = (client.jobs[job.jid] for job in client.put_flow(flow, "after"))
+    assert (first.depends_on_requests, last.dependencies) == (("R",), (first.jid,))
+    assert [node.jid for node in client.flow(first).nodes.values()] == [first.jid, last.jid]
+    request.close()
+    assert [job.klass for job in queue.pop(2)] == ["A"]

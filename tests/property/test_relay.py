@@ -213,3 +213,17 @@ def test_other_names_of_other_shards_are_refused_as_before() -> None:
     step(plain, 1, ops.Put("q", FIRST, "K", "{}"))
     refused = step(plain, 2, ops.Put("q", SECOND, "K", "{}", depends=(FIRST,)))
     assert isinstance(refused, Refusal) and refused.code == "CROSS_SHARD"
+
+
+def test_dependencies_on_requests_are_not_relayed() -> None:
+    deployment = Deployment(Layout(4, relay=True))
+    home = Layout(4).home("R")
+    here = next(f"j{n}" for n in range(99) if Layout(4).home(f"j{n}") == home)
+    far = next(f"j{n}" for n in range(99) if Layout(4).home(f"j{n}") != home)
+    step(deployment, 1, ops.RequestOpen("R", "q", 1))
+    step(deployment, 1, ops.Put("q", far, "k", ""))
+    refused = step(deployment, 1, ops.Put("q", far, "k", "", depends=("R request",)))
+    assert isinstance(refused, Refusal) and refused.code == "CROSS_SHARD"
+    assert step(deployment, 1, ops.Put("q", here, "k", "", depends=("R request", far))) == here
+    waiting = deployment.stores[home].jobs[here].dependencies
+    assert "R request" in waiting and len(waiting) == 2
