@@ -34,6 +34,7 @@ LONG_FILES = {
     "lua/ops/pop.lua": "the pop, those of qless and reqless, and the peek, which share their steps",
     "qmodel/model/ops/pop.py": "the same as its twin",
     "qmodel/errors.py": "an exception for each refusal",
+    "lua/state/dependencies.lua": "the edges, and the search for a cycle among them",
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
     "qmodel/client/aio.py": "the client has a method for each operation",
     "qmodel/client/sync.py": "generated from aio.py",

@@ -54,6 +54,10 @@ IN_LUA_ALONE = {
     "config.recall": "what was decoded is kept for each namespace",
     "config.owns": "which queues have a throttle of their own every operation must know without asking",
     "config.set_own": "which queues have a throttle of their own every operation must know without asking",
+    "dependencies.count": "a request of the model has its dependents",
+    "dependencies.jobs_among": "the model need not read several jobs at once",
+    "dependencies.record_of": "a request of the model has dependents as a job has, and may stand in its place",
+    "dependencies.request_of": "a request of the model is of another class than a job",
     "epochs.forget": "a script keeps nothing from call to call",
     "epochs.keep": "what was decoded is kept for each namespace",
     "epochs.recall": "what was decoded is kept for each namespace",
@@ -150,6 +154,7 @@ OTHER_WORDS = {
 STORAGE_CALLS = {
     "before", "budget.reach", "budget.size", "cascade.is_left",
     "completed.recheck", "config.all", "config.before", "config.get", "config.option", "config.special",
+    "dependencies.count", "dependencies.jobs_among", "dependencies.record_of", "dependencies.request_of",
     "records.expiries",
     "history.quote", "jobs.get", "jobs.load", "jobs.seen_at", "jobs.view", "jobs.views", "messages.load", "queues.due",
     "queues.has_parked", "queues.has_pauses", "queues.is_due", "queues.is_late",

@@ -162,12 +162,12 @@ end
 -- Process the last entry of the cascade; say whether the budget had room for it.
 local function next_(now, doomed, bounds)
   local job, cancels = cascade.take()
-  local id = job and arguments.awaited_request(job.jid)
+  local request = job and dependencies.request_of(job)
   if not job then
     budget.spend(1)
     return true
-  elseif id then
-    return end_request(now, requests.load(id), doomed, bounds)
+  elseif request then
+    return end_request(now, request, doomed, bounds)
   elseif not cancels then
     return follow(now, job, doomed, bounds)
   elseif not affords(job, bounds, '') then

@@ -1,4 +1,4 @@
--- The cascade: failed jobs and ended requests whose dependents have not been processed yet. The rules are described in
+-- The cascade: failed jobs and ended requests with dependents that are yet to be processed. The rules are described in
 -- qmodel/model/state/cascade.py.
 --
 -- Within an operation it is a list in store.cascade, which also serves as a set of its entries. Entries left at the end

@@ -35,6 +35,12 @@ function dependencies.record_of(request)
   return job
 end
 
+-- The request that a record stands for, or nil if it is that of a job.
+function dependencies.request_of(job)
+  local id = arguments.awaited_request(job.jid)
+  return id and requests.load(id)
+end
+
 -- The job that a dependency is on, or what stands for a request; or false, or nil.
 local function get(other)
   local id = arguments.awaited_request(other)

@@ -349,8 +349,8 @@ def edges_that_follow_a_failure_have_followed(s: Snapshot) -> Iterator[str]:
 
 @invariant
 def only_blocked_jobs_wait_for_an_ended_request(s: Snapshot) -> Iterator[str]:
-    """No job waits for a request that ended with each sub-request done, and for one that ended otherwise only those
-    whose edges say `block`, unless the cascade has yet to process it.
+    """No job waits for a request that ended with each sub-request done. For one that ended otherwise only edges that
+    say `block` are left, unless the cascade has yet to process it.
     """
     left = {jid for _, jid, _ in s.cascade}
     for id, one in s.requested.items():

@@ -323,7 +323,7 @@ def results_of_named_edges_are_kept(m: Moment) -> Iterator[str]:
 @law
 def a_cycle_or_an_unknown_dependency_is_refused(m: Moment) -> Iterator[str]:
     """Dependencies on unknown jobs and requests are refused, and so are cycles: no job waits for itself, directly or
-    not, also not through a request of which it is a sub-request.
+    not, and no sub-request waits for its own request.
     """
     if m.refused or (
         m.before.jobs.keys() == m.after.jobs.keys() and not any(m.told("blocked", "put", "released", "advanced"))

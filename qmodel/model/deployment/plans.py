@@ -172,7 +172,7 @@ def _everywhere(layout: Layout, op: Any) -> Plan:
     if type(op) is Subscribe:
         for queue in (queue for queue in (op.queue, op.dead_queue) if queue in layout.single):
             return Refusal("CROSS_SHARD", (queue, str(layout.home(queue)), op.subscription, "all"))
-    if type(op) is Forget:
+    if type(op) is Forget and layout.shards > 1:
         for queue in op.queues:
             lengths = yield [Call(shard, Length(queue)) for shard in range(layout.shards)]
             if sum(lengths):

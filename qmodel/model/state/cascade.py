@@ -1,4 +1,4 @@
-"""The cascade: failed jobs and ended requests whose dependents have not been processed yet.
+"""The cascade: failed jobs and ended requests with dependents that are yet to be processed.
 
 A stack of (sequence, jid, whether the job itself is to be canceled). Operations process it at their end, within bounds,
 so it is empty between operations unless a failure had more followers than one operation processes. An entry is skipped

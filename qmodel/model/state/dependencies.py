@@ -1,4 +1,4 @@
-"""Dependencies: which job waits for which, and for which requests.
+"""Dependencies: which job waits for which, and for what requests.
 
 An edge is stored in both jobs, and exists while one waits and the other is unfinished. A job or a request has at most
 1000 dependents, so that its end is bounded. It may depend on any number of others, with 1000 added or removed at a
@@ -36,8 +36,8 @@ Wanted = dict[str, tuple[str, ...] | None]
 
 
 class Plan(NamedTuple):
-    """The jobs about to be written, the new dependencies of those that are given any, and the request whose
-    sub-requests they then are, or none.
+    """The jobs about to be written; the new dependencies of those that are given any; and the request that has them all
+    as sub-requests, or nothing.
     """
 
     jobs: Wanted
