@@ -296,6 +296,20 @@ WRONG = (
         'max(len(newest) - int(job.options["keep_newest"]) - 1, 0)',
     ),
     Wrong(
+        "a bad end of a request lets all jobs go on",
+        "**A bad end** is any other",
+        "model/rules/propagation",
+        "    if requests.has_ended_well(request):\n",
+        "    if True:\n",
+    ),
+    Wrong(
+        "a request has ended well whatever became of its sub-requests",
+        "**A good end** is one with each of its sub-requests done",
+        "model/state/requests",
+        'return request.state == "done" and request.done == request.total',
+        'return request.state == "done"',
+    ),
+    Wrong(
         "a late request goes on",
         "From its deadline on, none of\nits sub-requests is handed out",
         "model/rules/request_cancellation",
