@@ -54,11 +54,11 @@ the whole script."""
 SELDOM = frozenset(DIALECTS) | {
     "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion",
     "rules/explanation", "rules/failure", "rules/request_cancellation",
-    "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
+    "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/runs", "rules/stages", "rules/suspension",
     "ops/administer", "ops/annotate", "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish",
-    "ops/recover", "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
-    "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules",
-    "state/subjects", "state/subscriptions", "state/tracking", "state/turns",
+    "ops/recover", "ops/recur", "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
+    "state/dependencies", "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules",
+    "state/families", "state/parked", "state/subjects", "state/subscriptions", "state/tracking", "state/ttl", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 
@@ -80,6 +80,8 @@ HOT = (
     "store.end_plain", "store.epoch", "store.row", "writes.begin", "writes.append", "writes.pop_first", "writes.last",
     "writes.end_", "epochs.remember", "epochs.token_of", "config.owns", "keys.lease_member_of", "keys.member_of",
     "keys.ready_member_of", "keys.pending", "arguments.has_own_key", "plain_records.since",
+    "store.calm", "store.own", "store.known_counters", "store.known_seq", "store.entered", "store.tail", "store.suffix",
+    "store.id_of",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

@@ -97,6 +97,12 @@ local function is_early(now, age, bounds)
   return now < bounds.sweep_at and now + age >= bounds.sweep_at and (bounds.keeping == 0 or now + 1 < bounds.keeping)
 end
 
+-- Whether a completion as event `seq` deletes nothing.
+function completed.keeps_all(now, seq)
+  local bounds = store.bounds()
+  return seq < bounds.sweep_seq and is_early(now, config.value('jobs-history'), bounds)
+end
+
 -- How many jobs may complete before a completion has to check.
 function completed.room(now)
   local bounds = store.bounds()

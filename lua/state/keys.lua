@@ -126,7 +126,8 @@ end
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
   'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
-  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
+  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'own', 'suffix_for', 'suffix',
+  'bare',
 }
 
 local kept, number = {}, 0 -- prefix -> what is kept; how many
@@ -144,7 +145,7 @@ local function create(prefix)
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
     {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
-    false, false, false, false, false, false, false, false, false, false,
+    false, false, false, false, false, false, false, false, false, false, {},
   }
   kept[prefix], number = made, number + 1
   return made

@@ -10,6 +10,8 @@ local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
 -- Records without a rare part, or with nothing in it but tags and options (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+local BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local UNTAGGED = '^0\t0\t\t'
@@ -110,6 +112,19 @@ function plain_records.complete(id, stages, more, name, tries, retries, token, p
     .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
+-- The same two without a rare part.
+function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, text, at)
+  return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t' .. token
+    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at)
+    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
+end
+
+function plain_records.complete_bare(id, stages, name, tries, retries, token, popped_at, moment, text, at)
+  return 'complete\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t' .. token
+    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. string.sub(text, at)
+    .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
+end
+
 -- ---- the same for several jobs of one queue, without a rare part: first the parts that their records share
 
 function plain_records.waiting_parts(name, moment)
@@ -154,6 +169,13 @@ function plain_records.read_waiting(text)
   end
 end
 
+-- The same for a record without a rare part: the number of its stages after one more, when it is ready with its retries and
+-- without, and where the rest begins.
+function plain_records.read_bare_waiting(text)
+  local stages, tries, ready_at, at = string.match(text, BARE_WAITING)
+  return stages and NEXT[stages], tries, ready_at, at
+end
+
 -- The units for moving a job with a short history, whose rare part has this length; nil, if it has tags.
 function plain_records.units(text, more)
   if more == '0' then
@@ -174,6 +196,12 @@ function plain_records.read_running(text)
   if held then
     return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, held, of
   end
+end
+
+-- The same for a record without a rare part, but for its length.
+function plain_records.read_bare_running(text)
+  local seq, stages, name, tries, retries, worker, token, grant, popped_at, at = string.match(text, BARE_RUNNING)
+  return seq, stages and NEXT[stages], name, tries, retries, worker, token, grant, popped_at, at
 end
 
 -- The units for deleting a complete job that has nothing which its deletion must look at; nil for another one.

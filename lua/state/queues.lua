@@ -71,6 +71,11 @@ local function meet(queue, text)
   queue.step = step
 end
 
+-- What is kept of a queue; its state may be another one by now.
+function queues.kept(name)
+  return known[name] or create(name)
+end
+
 -- The key of a queue's state.
 function queues.state_key(name)
   local queue = known[name] or create(name)

@@ -25,6 +25,7 @@ local FOLD = 128
 local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
+local LISTS = 200 -- the most lists of durations of which the length is kept
 local CHUNK = 1000 -- how many fields of a hash are read at once
 
 -- The histogram bin of a duration in milliseconds.
@@ -398,11 +399,26 @@ local function tagged_one(kind, day, queue, record, more, text)
   end
 end
 
+-- How many durations each list has that plain operations have appended to, in which row; and how many lists these are.
+local sizes, sizes_row, many = {}, 0, 0
+
+local function know(key, size)
+  if sizes_row ~= store.row or many == LISTS then
+    sizes, sizes_row, many = {}, store.row, 0
+  end
+  if not sizes[key] then
+    many = many + 1
+  end
+  sizes[key] = size
+end
+
 -- Count how long a popped job waited, and how long a completed one ran, whose duration is text; nothing is buffered. With
 -- the job's record and the length of its rare part.
 function stats.waited_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('wait', day, queue), text)
+  local key = keys.pending('wait', day, queue)
+  local size = writes.append(key, text)
+  know(key, size)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
@@ -413,7 +429,9 @@ end
 
 function stats.ran_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('run', day, queue), text .. behind(now))
+  local key = keys.pending('run', day, queue)
+  local size = writes.append(key, text .. behind(now))
+  know(key, size)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
@@ -421,6 +439,20 @@ function stats.ran_one(now, queue, text, record, more)
     tagged_one('run', day, queue, record, more, text)
   end
 end
+
+-- The list of durations to which one more can be appended with nothing to follow, and the count of one more there; nil, if
+-- more is to be done, or it is not known how many are in it. (The caller is in a row, so nobody else appends.)
+function stats.room(kind, now, queue)
+  local key = keys.pending(kind, now - now % DAY_MS, queue)
+  local size = sizes_row == store.row and sizes[key]
+  if size and size < FOLD - 1 then
+    sizes[key] = size + 1
+    return key
+  end
+end
+
+-- What stands behind the duration of a run.
+stats.behind = behind
 
 -- Append the buffered durations, and write the counts of the step.
 function stats.flush()
@@ -446,7 +478,9 @@ end
 -- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text.
 function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('wait', day, queue), nil, durations)
+  local key = keys.pending('wait', day, queue)
+  local size = writes.append(key, nil, durations)
+  know(key, size)
   appended('wait', day, queue, size, #durations)
 end
 
@@ -455,7 +489,9 @@ function stats.ran_all(now, queue, durations)
   for i = 1, #durations do
     durations[i] = durations[i] .. minute
   end
-  local size = writes.append(keys.pending('run', day, queue), nil, durations)
+  local key = keys.pending('run', day, queue)
+  local size = writes.append(key, nil, durations)
+  know(key, size)
   appended('run', day, queue, size, #durations)
 end
 

@@ -117,6 +117,16 @@ function workers.is_new(name, request)
   return not granted_
 end
 
+-- Whether a worker has popped in this row, and was seen within the last second.
+function workers.is_recent(now, name)
+  return met == keys.worker(name) and met_row == store.row and met_at and met_at <= now and now < met_at + PRECISION_MS
+end
+
+-- Let the next steps know when a worker was seen that has popped in this row.
+function workers.know(name)
+  store.seen, store.seen_at = name, met_at
+end
+
 -- How many of these requests come before the first that was granted anything.
 function workers.new_requests(name, requests)
   local fields = {''}

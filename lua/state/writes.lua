@@ -245,6 +245,11 @@ function writes.pop_first(key, most)
   return found
 end
 
+-- Note what was taken off a sorted set last.
+function writes.note_popped(key, found)
+  note('ZPOPMIN', key, found)
+end
+
 -- The words that put back what was popped, which is members and scores.
 local function putting_back(key, popped)
   local words = {'ZADD', key}
@@ -570,6 +575,40 @@ function writes.end_(written, size)
     error(fault, 0)
   end
   writes.commit(written, size)
+end
+
+-- ---- a plain operation in a row
+--
+-- It calls its commands without any note. Only if one of them fails is told here what it has done.
+
+-- Stop before the texts are written: a command for a key has failed, after `popped` was taken off a sorted set, if it was.
+function writes.stop_early(key, reply, work_key, popped)
+  store.begin_plain()
+  if popped then
+    note('ZPOPMIN', work_key, popped)
+  end
+  reading = key
+  error(reply.err, 0)
+end
+
+-- Stop after the texts were written: of the event and the other last writes, each with its command, some have failed, as
+-- their replies say.
+function writes.stop_late(seq, said, replies, commands)
+  store.begin_plain()
+  store.seq = seq
+  texts, done, fault = true, 0, false
+  if type(replies[1]) == 'table' then
+    writes.put_off_event(store.suffix, said)
+    fault, done = replies[1].err, -1
+  end
+  for i = 2, #replies do
+    local reply, words = replies[i], commands[i - 1]
+    if type(reply) == 'table' then
+      fault = fault or reply.err
+      writes.put_off_many(words[1], words[2], {unpack(words, 3)}, #words - 2)
+    end
+  end
+  error(fault, 0)
 end
 
 -- ---- after an error

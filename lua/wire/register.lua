@@ -80,7 +80,7 @@ end
 
 -- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
 local understood, journals, moment_text, request
-local entered, answer -- whether the store has begun the step; what the verb replied, once it has
+local answer -- what the verb replied, once it has
 
 -- Record the call, if it is to be recorded.
 local function record(operation, args, outcome)
@@ -117,7 +117,6 @@ end
 -- Read what an operation names.
 local function open(op, now, text)
   store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
-  entered = true
   budget.begin()
   prefetch(op)
 end
@@ -172,12 +171,10 @@ end
 -- Try an operation in the plain case.
 local function try(operation, args, simulated, way)
   local now, text = moment(operation, args[1] or '')
-  store.begin_plain()
-  entered = true
   way(now, text, args, simulated)
-  if not plain.answer then
+  if not plain.answer and store.entered then
     writes.take_back()
-    entered = false
+    store.entered = false
   end
 end
 
@@ -224,7 +221,7 @@ end
 -- End a refused call: undo it, and record it. Say whether no error has stopped that, or give the error.
 local function end_refused(operation, args)
   answer = refusal()
-  local fault = entered and writes.forget() or nil
+  local fault = store.entered and writes.forget() or nil
   if understood and not fault then
     return pcall(refused, operation, args, answer)
   end
@@ -241,8 +238,10 @@ end
 -- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
 -- a verb gives as a list.
 function register.call(operation, prefix, args, real)
-  keys.begin(prefix)
-  refusals.raised, entered, plain.answer = false, false, false
+  if prefix ~= keys.prefix then
+    keys.begin(prefix)
+  end
+  refusals.raised, store.entered, plain.answer = false, false, false
   local simulated, way, done, fault = not real and (args[1] or '') ~= '', plain.ways[operation], true, nil
   if way then
     done, fault = pcall(try, operation, args, simulated, way)
@@ -259,7 +258,7 @@ function register.call(operation, prefix, args, real)
   end
   if not done then
     fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
-    fault = entered and writes.recover(fault) or not entered and fault
+    fault = store.entered and writes.recover(fault) or not store.entered and fault
     if fault then
       return as_reply(fault)
     end
@@ -274,7 +273,6 @@ local function try_group(operation, args, places, sizes)
   local text = args[places[1]]
   local now, said = moment(operation, text)
   store.begin_plain()
-  entered = true
   return plain.groups[operation](now, said, args, places, sizes, text ~= '')
 end
 
@@ -283,11 +281,11 @@ end
 -- first write that lasts was done, the error is the reply of each, unless the store completes them.
 function register.group(operation, prefix, args, places, sizes)
   keys.begin(prefix)
-  refusals.raised, entered, plain.answer = false, false, false
+  refusals.raised, store.entered, plain.answer = false, false, false
   local done, count = pcall(try_group, operation, args, places, sizes)
   if done then
     return count, plain.answer
-  elseif not entered then
+  elseif not store.entered then
     return 0
   end
   local begun, replies = writes.has_begun(), plain.answer
