@@ -39,7 +39,7 @@ FILES = (
     "rules/stages", "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish",
     "ops/pop", "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag",
     "ops/recover", "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
-    "ops/plain_complete", "ops/plain", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
+    "ops/plain_complete", "ops/plain", "ops/bare", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
 )  # fmt: skip
 """The engine."""
 
@@ -81,7 +81,7 @@ HOT = (
     "writes.end_", "epochs.remember", "epochs.token_of", "config.owns", "keys.lease_member_of", "keys.member_of",
     "keys.ready_member_of", "keys.pending", "arguments.has_own_key", "plain_records.since",
     "store.calm", "store.own", "store.known_counters", "store.known_seq", "store.entered", "store.tail", "store.suffix",
-    "store.id_of",
+    "store.id_of", "queues.known", "workers.known", "register.moment",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

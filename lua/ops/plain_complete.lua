@@ -128,52 +128,14 @@ local function result_of(args, at, pops)
   return result and #result <= SHORT and result or nil, waits
 end
 
--- Complete a job without options, in a row of plain operations; what its record said is given, and the list of its duration.
-local function complete_bare(now, moment, jid, key, text, seq, lease, stages, name, tries, retries, worker, token, grant, popped_at, at, pending)
-  local id, ran = store.id_of(seq), store.text(plain_records.since(now, popped_at))
-  local counters = id .. store.tail
-  redis.call('MSET', key, plain_records.complete_bare(
-    id, stages, name, tries, retries, token, popped_at, moment, text, at), keys.counters, counters)
-  plain.answer = 'complete'
-  local said = moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
-  local held, member, duration = keys.lease_member_of(lease, jid), keys.member_of(id, jid), ran .. stats.behind(now)
-  local locks_key, worker_key = queues.locks_key(name), keys.worker(worker)
-  local one = seq % store.TRIM > 0 and redis.pcall('XADD', keys.events, id .. store.suffix, 'e', said)
-    or store.append_trimming(seq, id, said)
-  local two = redis.pcall('RPUSH', pending, duration)
-  local three = redis.pcall('ZREM', locks_key, held)
-  local four = redis.pcall('HDEL', worker_key, 'j' .. jid, 'r' .. grant)
-  local five = redis.pcall('ZADD', keys.completed, moment, member)
-  if type(one) == 'table' or type(two) == 'table' or type(three) == 'table' or type(four) == 'table' or type(five) == 'table' then
-    writes.stop_late(seq, said, {one, two, three, four, five}, {
-      {'RPUSH', pending, duration}, {'ZREM', locks_key, held},
-      {'HDEL', worker_key, 'j' .. jid, 'r' .. grant}, {'ZADD', keys.completed, moment, member}})
-  end
-  store.end_row(seq, counters)
-end
-
 -- Complete a job.
 function plain_complete.complete(now, moment, args, simulated)
-  local jid, token, result = args[3], args[4], ''
-  if args[5] then
-    result = result_of(args, 5, false)
-  end
+  local jid, token, result = args[3], args[4], result_of(args, 5, false)
   if not result or not arguments.has_own_key(jid) then
     return nil
   end
   local key = keys.job(jid)
   local quiet, text = store.open_plain(simulated, key)
-  if store.calm and text and result == '' then
-    local lease, stages_, name_, tries_, retries_, worker_, held_, grant_, popped, at_ = plain_records.read_bare_running(text)
-    local seq_ = store.seq + 1
-    if stages_ and held_ == token and config.is_bare(name_) and completed.keeps_all(now, seq_) then
-      local pending = stats.room('run', now, name_)
-      if pending then
-        return complete_bare(now, moment, jid, key, text, seq_, lease, stages_, name_, tries_, retries_, worker_, held_, grant_, popped, at_, pending)
-      end
-    end
-  end
-  store.begin_plain()
   if not quiet or not is_plain(now, jid, token, text) then
     return nil
   end
@@ -235,7 +197,6 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   end
   local key = keys.job(jid)
   local quiet, text, state = store.open_plain(simulated, key, queues.state_key(wanted))
-  store.begin_plain()
   local queue, expires = queues.begin(wanted, state), now + config.heartbeat(wanted)
   if not quiet or not plain_pop.is_plain(now, queue, wanted, expires) or not is_plain(now, jid, args[4], text)
     or worker ~= taker or not workers.is_new(taker, request) then

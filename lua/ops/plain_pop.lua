@@ -78,6 +78,7 @@ end
 -- Enter the lease into the lists.
 function plain_pop.enter(queue, worker, request, jid, id)
   writes.last('ZADD', queue.locks_key, ends, keys.lease_member_of(id, jid))
+  workers.know_request(worker, request)
   writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
   if held == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
@@ -216,6 +217,7 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
   store.tell_all(said)
   stats.waited_all(now, name, waits)
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
+  workers.forget_requests(worker)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
   return written, ids
 end
@@ -248,65 +250,24 @@ function plain_pop.is_plain(now, queue, name, expires)
     and not (store.config and config.owns(name))
 end
 
--- Lease the first job of a queue to a worker, in a row of plain operations, if it is a job without options, and its duration
--- can be appended to a list. 
-local function pop_bare(now, moment, args, queue, worker, request, expires, waits, simulated, pending)
-  local work_key = queue.work_key
-  local popped = redis.pcall('ZPOPMIN', work_key)
-  if popped.err then
-    writes.stop_early(work_key, popped)
-  elseif not popped[1] then
-    store.begin_plain()
-    queues.begin(queue.name, queue.text)
-    workers.know(worker)
-    return give_nothing(now, moment, args, queue, worker, request, waits, simulated)
-  end
-  local jid = keys.ready_jid_of(popped[1])
-  local key = keys.job(jid)
-  local text = redis.pcall('GET', key)
-  if text and text.err then
-    writes.stop_early(key, text, work_key, popped)
-  end
-  local stages, tries, ready_at, at = plain_records.read_bare_waiting(text or '')
-  if not stages then
-    store.begin_plain()
-    queues.begin(queue.name, queue.text)
-    writes.note_popped(work_key, popped)
-    workers.know(worker)
-    return lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
-  end
-  local seq, ends, name = store.seq + 1, store.text(expires), queue.name
-  local id = store.id_of(seq)
-  local counters, waited = id .. store.tail, store.text(plain_records.since(now, ready_at))
-  text = plain_records.running_bare(
-    id, stages, name, tries, worker, epochs.token_of(id), request, moment, ends, text, at)
-  local done = redis.pcall('MSET', key, text, keys.counters, counters)
-  if done.err then
-    writes.stop_early(keys.counters, done, work_key, popped)
-  end
-  plain.answer = replies.job(jid, 'running', text)
-  local said, member = moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited, keys.lease_member_of(id, jid)
-  local one = seq % store.TRIM > 0 and redis.pcall('XADD', keys.events, id .. store.suffix, 'e', said)
-    or store.append_trimming(seq, id, said)
-  local two = redis.pcall('RPUSH', pending, waited)
-  local three = redis.pcall('ZADD', queue.locks_key, ends, member)
-  local four = redis.pcall('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
-  if type(one) == 'table' or type(two) == 'table' or type(three) == 'table' or type(four) == 'table' then
-    writes.stop_late(seq, said, {one, two, three, four}, {
-      {'RPUSH', pending, waited}, {'ZADD', queue.locks_key, ends, member},
-      {'HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid}})
-  end
-  store.end_row(seq, counters)
+-- Whether pops leave a queue to the verb.
+function plain_pop.leaves(queue)
+  return shy > 0 and queue.work_key == shy_key
+end
+
+-- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue.
+function plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
+  store.begin_plain()
+  queues.begin(queue.name, queue.text)
+  writes.note_popped(queue.work_key, popped)
+  workers.is_new(worker, request)
+  lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
 end
 
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.
 local function open(now, name, simulated)
-  local queue = queues.kept(name)
-  local quiet, state = store.open_plain(simulated, queue.state_key)
-  if queue.text ~= state or not store.calm then
-    queues.begin(name, state)
-  end
-  local expires = now + config.heartbeat(name)
+  local quiet, state = store.open_plain(simulated, queues.state_key(name))
+  local queue, expires = queues.begin(name, state), now + config.heartbeat(name)
   if quiet and plain_pop.is_plain(now, queue, name, expires) then
     return queue, expires
   end
@@ -323,18 +284,7 @@ function plain_pop.pop(now, moment, args, simulated)
     return nil
   end
   local queue, expires = open(now, name, simulated)
-  if not queue then
-    return nil
-  end
-  if count == 1 and store.calm and workers.is_recent(now, worker) and config.is_bare(name) then
-    local pending = stats.room('wait', now, name)
-    if pending and redis.pcall('HGET', keys.worker(worker), 'r' .. request) == false then
-      return pop_bare(now, moment, args, queue, worker, request, expires, waits, simulated, pending)
-    end
-  end
-  store.begin_plain()
-  queues.begin(name, queue.text)
-  if not workers.is_new(worker, request) then
+  if not queue or not workers.is_new(worker, request) then
     return nil
   end
   local popped = writes.pop_first(queue.work_key, count > 1 and store.text(count))

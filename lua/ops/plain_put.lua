@@ -94,41 +94,15 @@ local function recorded(operation, moment, args, seq, reply, simulated)
   return reply
 end
 
--- Put a new job that says nothing more, in a row of plain operations.
-local function put_bare(moment, args, queue, key)
-  local name, jid, klass, seq = args[3], args[4], args[5], store.seq + 1
-  local id = store.id_of(seq)
-  local said, member = moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting', keys.ready_member_of(moment, id, jid)
-  local counters = id .. store.tail
-  redis.call('MSET', key, plain_records.waiting(
-    id, name, moment, klass, args[2], args[6], '', '0', RETRIES), keys.counters, counters)
-  plain.answer = jid
-  local one = seq % store.TRIM > 0 and redis.pcall('XADD', keys.events, id .. store.suffix, 'e', said)
-    or store.append_trimming(seq, id, said)
-  local two = redis.pcall('ZADD', queue.work_key, '0', member)
-  if type(one) == 'table' or type(two) == 'table' then
-    writes.stop_late(seq, said, {one, two}, {{'ZADD', queue.work_key, '0', member}})
-  end
-  store.end_row(seq, counters)
-end
-
 -- Put a new job into a listed queue.
 function plain_put.put(now, moment, args, simulated)
-  local request, name, jid, klass, data, said = args[2], args[3], args[4], args[5], args[6], BARE
-  if args[7] then
-    said = said_by(args)
-  end
+  local request, name, jid, klass, data, said = args[2], args[3], args[4], args[5], args[6], said_by(args)
   if not said or not is_known(request, name, jid, klass, data) then
     return nil
   end
-  local key, queue = keys.job(jid), queues.kept(name)
-  local quiet, found, state = store.open_plain(simulated, key, queue.state_key)
-  if store.calm and said == BARE and not found and queue.text == state and queue.idle == '0' and queue.first_seen ~= ''
-    and config.is_bare(name) then
-    return put_bare(moment, args, queue, key)
-  end
-  store.begin_plain()
-  queues.begin(name, state)
+  local key = keys.job(jid)
+  local quiet, found, state = store.open_plain(simulated, key, queues.state_key(name))
+  local queue = queues.begin(name, state)
   if not quiet or found or queue.first_seen == '' or said.unique and not is_free(now, said.unique, request) then
     return nil
   end
@@ -166,7 +140,6 @@ function plain_put.request_add(now, moment, args, simulated)
   end
   local key, request_key = keys.job(jid), keys.request(id)
   local quiet, found, state, text = store.open_plain(simulated, key, queues.state_key(name), request_key)
-  store.begin_plain()
   local queue = queues.begin(name, state)
   local grown, of, priority = requests.grown(text)
   if not quiet or found or of ~= name or not is_listed_unfair(queue) or not takes(now, id, jid, request) then

@@ -8,17 +8,14 @@ local OF_QUEUE = {'heartbeat', 'fair'} -- the options that a queue may have for 
 
 local known_text, known -- the text that was decoded last, and the options that it sets
 local beats, owners = {}, {} -- queue -> how long a lease lasts, and whether it has a throttle of its own, by that text
-local bare = {} -- queue -> whether config.is_bare, by that text
 
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
 function config.keep(namespace)
   namespace.config_text, namespace.options, namespace.beats, namespace.owners = known_text, known, beats, owners
-  namespace.bare = bare
 end
 
 function config.recall(namespace)
   known_text, known, beats, owners = namespace.config_text, namespace.options, namespace.beats, namespace.owners
-  bare = namespace.bare
 end
 
 -- Find an option by name, or refuse.
@@ -43,7 +40,7 @@ end
 -- Decode the options that are set.
 local function decode()
   known, known_text = config.all(), store.config
-  beats, owners, bare = {}, {}, {}
+  beats, owners = {}, {}
 end
 
 -- The value that is set for an option, or nil.
@@ -79,22 +76,6 @@ function config.heartbeat(queue)
     beats[queue] = beat
   end
   return beat
-end
-
--- Whether the options leave the plain jobs of a queue as they are: nothing is recorded, its fair keys take no turns, and it
--- has no throttle of its own.
-function config.is_bare(queue)
-  if not store.config then
-    return true
-  elseif store.config ~= known_text then
-    decode()
-  end
-  local is = bare[queue]
-  if is == nil then
-    is = known['journal'] ~= 1 and not config.is_fair(queue) and not config.owns(queue)
-    bare[queue] = is
-  end
-  return is
 end
 
 -- Whether the fair keys of a queue take turns (state/turns.lua).

@@ -6,12 +6,13 @@ local MOVING = 2 -- the units for moving a plain job without options
 
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
+plain_records.NEXT = NEXT
 
 -- Records without a rare part, or with nothing in it but tags and options (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
-local BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
-local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+plain_records.BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+plain_records.BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local UNTAGGED = '^0\t0\t\t'
@@ -112,7 +113,13 @@ function plain_records.complete(id, stages, more, name, tries, retries, token, p
     .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
--- The same two without a rare part.
+-- ---- the same three without a rare part, with the priority and the retries of a put that says nothing of them
+
+function plain_records.waiting_bare(id, name, moment, klass, request, data)
+  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
+end
+
 function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, text, at)
   return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t' .. token
     .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at)
@@ -169,13 +176,6 @@ function plain_records.read_waiting(text)
   end
 end
 
--- The same for a record without a rare part: the number of its stages after one more, when it is ready with its retries and
--- without, and where the rest begins.
-function plain_records.read_bare_waiting(text)
-  local stages, tries, ready_at, at = string.match(text, BARE_WAITING)
-  return stages and NEXT[stages], tries, ready_at, at
-end
-
 -- The units for moving a job with a short history, whose rare part has this length; nil, if it has tags.
 function plain_records.units(text, more)
   if more == '0' then
@@ -196,12 +196,6 @@ function plain_records.read_running(text)
   if held then
     return seq, stages, more, name, tries, retries, worker, token, grant, popped_at, at, held, of
   end
-end
-
--- The same for a record without a rare part, but for its length.
-function plain_records.read_bare_running(text)
-  local seq, stages, name, tries, retries, worker, token, grant, popped_at, at = string.match(text, BARE_RUNNING)
-  return seq, stages and NEXT[stages], name, tries, retries, worker, token, grant, popped_at, at
 end
 
 -- The units for deleting a complete job that has nothing which its deletion must look at; nil for another one.

@@ -25,7 +25,6 @@ local FOLD = 128
 local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
-local LISTS = 200 -- the most lists of durations of which the length is kept
 local CHUNK = 1000 -- how many fields of a hash are read at once
 
 -- The histogram bin of a duration in milliseconds.
@@ -399,26 +398,13 @@ local function tagged_one(kind, day, queue, record, more, text)
   end
 end
 
--- How many durations each list has that plain operations have appended to, in which row; and how many lists these are.
-local sizes, sizes_row, many = {}, 0, 0
-
-local function know(key, size)
-  if sizes_row ~= store.row or many == LISTS then
-    sizes, sizes_row, many = {}, store.row, 0
-  end
-  if not sizes[key] then
-    many = many + 1
-  end
-  sizes[key] = size
-end
-
 -- Count how long a popped job waited, and how long a completed one ran, whose duration is text; nothing is buffered. With
 -- the job's record and the length of its rare part.
 function stats.waited_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
   local key = keys.pending('wait', day, queue)
   local size = writes.append(key, text)
-  know(key, size)
+  queues.know_pending(queue, 'wait', day, key, size)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
@@ -431,23 +417,12 @@ function stats.ran_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
   local key = keys.pending('run', day, queue)
   local size = writes.append(key, text .. behind(now))
-  know(key, size)
+  queues.know_pending(queue, 'run', day, key, size)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
   if more ~= '0' and plain_records.has_tags(record, more) then
     tagged_one('run', day, queue, record, more, text)
-  end
-end
-
--- The list of durations to which one more can be appended with nothing to follow, and the count of one more there; nil, if
--- more is to be done, or it is not known how many are in it. (The caller is in a row, so nobody else appends.)
-function stats.room(kind, now, queue)
-  local key = keys.pending(kind, now - now % DAY_MS, queue)
-  local size = sizes_row == store.row and sizes[key]
-  if size and size < FOLD - 1 then
-    sizes[key] = size + 1
-    return key
   end
 end
 
@@ -480,7 +455,7 @@ function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
   local key = keys.pending('wait', day, queue)
   local size = writes.append(key, nil, durations)
-  know(key, size)
+  queues.know_pending(queue, 'wait', day, key, size)
   appended('wait', day, queue, size, #durations)
 end
 
@@ -491,7 +466,7 @@ function stats.ran_all(now, queue, durations)
   end
   local key = keys.pending('run', day, queue)
   local size = writes.append(key, nil, durations)
-  know(key, size)
+  queues.know_pending(queue, 'run', day, key, size)
   appended('run', day, queue, size, #durations)
 end
 

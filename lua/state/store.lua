@@ -60,7 +60,7 @@ function store.begin(now, text, many)
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
   end
-  store.calm, store.row = false, store.row + 1
+  store.calm, store.own, store.row = false, false, store.row + 1
   store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
@@ -123,7 +123,7 @@ end
 
 store.known_counters, store.known_seq = nil, 0 -- the counters decoded or written last, as text, and their sequence
 local known_epoch, known_bounds_text -- their epoch and bounds
-local suffix_for, suffix = '0', '' -- an epoch, and what it adds to the id of an event; the server adds `-0`
+local suffix_for, suffix = '0', '-0' -- an epoch, and what it adds to the id of an event
 local known_text, known_bounds -- the bounds decoded last
 
 store.NONE = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
@@ -136,7 +136,7 @@ end
 local function follow_epoch()
   if store.epoch ~= suffix_for then
     suffix_for = store.epoch
-    suffix = suffix_for == '0' and '' or '-' .. suffix_for
+    suffix = '-' .. suffix_for
   end
 end
 
@@ -241,7 +241,7 @@ local shared = false -- whether several operations share the call: then nobody e
 
 -- Say whether the operations that follow share a call.
 function store.share(on)
-  shared, store.calm = on, false
+  shared, store.calm, store.own = on, false, false
 end
 
 -- Read like `read` for a plain operation. While no option is set, the options are a key that does not exist, and do what the
@@ -285,7 +285,7 @@ function store.open_plain(simulated, one, two, three)
   else
     found = read_plain(one, two, three)
   end
-  store.calm, store.row = false, store.row + 1
+  store.calm, store.own, store.row = false, false, store.row + 1
   store.begin_plain()
   meet(found)
   return is_quiet(simulated), found[3], found[4], three and found[5]
@@ -593,9 +593,9 @@ end
 function store.append_trimming(seq, id, said)
   local first = seq - (store.config and config.value('max-events') or DEFAULT_EVENTS) + 1
   if first > 1 then
-    return redis.pcall('XADD', keys.events, 'MINID', '~', string.format('%d', first), id .. store.suffix, 'e', said)
+    return redis.pcall('XADD', keys.events, 'MINID', '~', string.format('%d', first), id, 'e', said)
   end
-  return redis.pcall('XADD', keys.events, id .. store.suffix, 'e', said)
+  return redis.pcall('XADD', keys.events, id, 'e', said)
 end
 
 -- Put off the event that was kept aside, because it is not alone.
@@ -801,5 +801,5 @@ end
 
 -- Forget what is known of the counters: they may not have been written.
 function store.unknown()
-  store.known_counters, store.calm = nil, false
+  store.known_counters, store.calm, store.own = nil, false, false
 end

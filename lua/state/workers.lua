@@ -15,8 +15,9 @@ local PRECISION_MS = 1000
 local SWEEP = 10
 local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
+local KEPT = 200 -- the most workers of which anything is kept
+local MANY = 1000 -- the fields of a hash that is not read for what it says of a worker's requests
 
-local met, met_row, met_at = false, 0, false -- the key of the worker that popped last, in which row, and when it was seen
 
 -- Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
 -- passed, and the next call continues after them, until all have been examined.
@@ -51,7 +52,9 @@ function workers.seen(now, name, exact)
   if recent and not exact then
     return
   end
-  met = false
+  if workers.known[name] then
+    workers.known[name].met, workers.known[name].row = 0, 0
+  end
   store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
   if not recent then
@@ -103,28 +106,71 @@ function workers.granted(name, request)
   return jids
 end
 
+-- ---- what is known of a worker in a row of plain operations
+--
+-- From its second pop in the row on, all requests are known that may have been granted anything, as the fields of its hash.
+-- Those of jobs that have ended since may be among them: then the hash is asked.
+
+-- What is kept of a worker by its name: the row, when it was seen last, and its requests, if they are known.
+workers.known = {}
+local many = 0 -- how many workers these are
+
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function workers.keep(namespace)
+  namespace.workers, namespace.many_workers = workers.known, many
+end
+
+function workers.recall(namespace)
+  workers.known, many = namespace.workers, namespace.many_workers
+end
+
+local function create(name)
+  if many == KEPT then
+    workers.known, many = {}, 0
+  end
+  local taker = {key = keys.worker(name), met = 0, row = 0, seen_at = 0, granted = {}, count = 0}
+  workers.known[name], many = taker, many + 1
+  return taker
+end
+
+-- Know all requests of a worker that may have been granted anything, unless they are many.
+local function know_granted(taker)
+  local fields = writes.fetch('HLEN', taker.key) < MANY and writes.fetch('HKEYS', taker.key) or NONE
+  if fields[1] then
+    local granted_ = {}
+    for i = 1, #fields do
+      granted_[fields[i]] = true
+    end
+    taker.row, taker.granted, taker.count = store.row, granted_, 0
+  end
+end
+
 -- Whether a request was granted nothing yet, for a plain operation. When the worker was seen is known from its last pop in
 -- the same row.
 function workers.is_new(name, request)
-  local key, granted_ = keys.worker(name), nil
-  if met == key and met_row == store.row then
-    granted_ = writes.fetch('HGET', key, 'r' .. request)
+  local taker, field, granted_ = workers.known[name] or create(name), 'r' .. request, nil
+  if taker.met == store.row then
+    granted_ = writes.fetch('HGET', taker.key, field)
+    if taker.row ~= store.row then
+      know_granted(taker)
+    end
   else
-    local found = writes.fetch('HMGET', key, '', 'r' .. request)
-    met, met_row, met_at, granted_ = key, store.row, found[1] and tonumber(found[1]), found[2]
+    local found = writes.fetch('HMGET', taker.key, '', field)
+    taker.met, taker.seen_at, granted_ = store.row, tonumber(found[1] or 0), found[2]
   end
-  store.seen, store.seen_at = name, met_at
+  store.seen, store.seen_at = name, taker.seen_at
   return not granted_
 end
 
--- Whether a worker has popped in this row, and was seen within the last second.
-function workers.is_recent(now, name)
-  return met == keys.worker(name) and met_row == store.row and met_at and met_at <= now and now < met_at + PRECISION_MS
+-- Know that a request of a worker is granted something; or that several are, which are not kept.
+function workers.know_request(name, request)
+  workers.known[name].granted['r' .. request] = true
 end
 
--- Let the next steps know when a worker was seen that has popped in this row.
-function workers.know(name)
-  store.seen, store.seen_at = name, met_at
+function workers.forget_requests(name)
+  if workers.known[name] then
+    workers.known[name].row = 0
+  end
 end
 
 -- How many of these requests come before the first that was granted anything.

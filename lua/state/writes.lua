@@ -26,7 +26,7 @@ local done = false -- how many places of `later` are written; less the events le
 local LONG = 24 * PLACES -- more writes are found by their keys
 local PACK = 100 -- the most events of an entry of the stream
 local events, event_texts = 0, {} -- the events of the step; the last one has the sequence of the store
-local suffix = '' -- what the ids of their entries have behind the sequence
+local suffix = '-0' -- what the ids of their entries have behind the sequence
 local trim_to, trim_at = false, 0 -- the first event that must stay, as text, if one of them trims the stream; which one
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
@@ -591,24 +591,28 @@ function writes.stop_early(key, reply, work_key, popped)
   error(reply.err, 0)
 end
 
--- Stop after the texts were written: of the event and the other last writes, each with its command, some have failed, as
--- their replies say.
-function writes.stop_late(seq, said, replies, commands)
+-- Check the replies to the event and the other last writes, each with its command, after the texts were written; stop if
+-- one of them has failed.
+function writes.check_late(seq, said, replies, commands)
+  local failed = false
+  for i = 1, #replies do
+    failed = failed or type(replies[i]) == 'table' and replies[i].err
+  end
+  if not failed then
+    return
+  end
   store.begin_plain()
-  store.seq = seq
-  texts, done, fault = true, 0, false
+  store.seq, texts, done = seq, true, 0
   if type(replies[1]) == 'table' then
     writes.put_off_event(store.suffix, said)
-    fault, done = replies[1].err, -1
+    done = -1
   end
-  for i = 2, #replies do
-    local reply, words = replies[i], commands[i - 1]
-    if type(reply) == 'table' then
-      fault = fault or reply.err
+  for i, words in ipairs(commands) do
+    if type(replies[i + 1]) == 'table' then
       writes.put_off_many(words[1], words[2], {unpack(words, 3)}, #words - 2)
     end
   end
-  error(fault, 0)
+  error(failed, 0)
 end
 
 -- ---- after an error

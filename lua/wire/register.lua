@@ -18,7 +18,7 @@ local last, last_text -- the last millisecond of the server's clock, shared by m
 local shares, shared = false, false -- whether this call has several operations, and has read the clock
 
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
-local function moment(operation, text)
+function register.moment(operation, text)
   if text == '' and shared then
     return last, last_text
   elseif text == '' then
@@ -170,7 +170,8 @@ end
 
 -- Try an operation in the plain case.
 local function try(operation, args, simulated, way)
-  local now, text = moment(operation, args[1] or '')
+  local now, text = register.moment(operation, args[1] or '')
+  store.begin_plain()
   way(now, text, args, simulated)
   if not plain.answer and store.entered then
     writes.take_back()
@@ -179,7 +180,7 @@ local function try(operation, args, simulated, way)
 end
 
 local function execute(operation, args, simulated)
-  local now, text = moment(operation, args[1] or '')
+  local now, text = register.moment(operation, args[1] or '')
   local spec = catalogue.operations[operation]
   local op = spec.decode(operation, args, 3, #args)
   request = request_of(operation, spec, args[2])
@@ -242,7 +243,14 @@ function register.call(operation, prefix, args, real)
     keys.begin(prefix)
   end
   refusals.raised, store.entered, plain.answer = false, false, false
-  local simulated, way, done, fault = not real and (args[1] or '') ~= '', plain.ways[operation], true, nil
+  local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil
+  if way then
+    done, fault = pcall(way, args, simulated)
+    if done and plain.answer then
+      return plain.answer
+    end
+  end
+  way = done and plain.ways[operation]
   if way then
     done, fault = pcall(try, operation, args, simulated, way)
     if done and plain.answer then
@@ -271,7 +279,7 @@ end
 
 local function try_group(operation, args, places, sizes)
   local text = args[places[1]]
-  local now, said = moment(operation, text)
+  local now, said = register.moment(operation, text)
   store.begin_plain()
   return plain.groups[operation](now, said, args, places, sizes, text ~= '')
 end
