@@ -1,75 +1,75 @@
--- Put, pop and complete of one job without any option, in a row of plain operations.
+-- Put, pop, complete, and complete and pop, of jobs without options, in a row of plain operations.
 --
 -- These are by far the most calls, and in a row all that they depend on is known but the job: the counters and the options
--- are those that the last operation left, the state of the queue was decoded, the worker was seen, and its requests are
--- known. So each function here compares, reads the job, and calls the commands of the step, and nothing else. It leaves
--- plain.answer as those of ops/plain.lua do, which do the operation where anything is otherwise: then it has changed nothing.
+-- are those that the last operation has left, the state of the queue was decoded, and the requests of the worker are known.
+-- So each function here compares what it reads with that, and calls the commands of the step. It gives the reply as it is
+-- written for the wire, or nothing where anything is otherwise: then it has changed nothing, and ops/plain.lua or the verb
+-- does the operation.
 --
 -- A step is whole or not at all here too (state/writes.lua), but nothing is noted on the way: what a failed command makes
--- necessary is made from what the function still has in hand. tests/property/test_plain.py compares the keys.
+-- necessary is made of what the function has at hand. The replies of the last writes are compared with what they are if
+-- all goes well, because that costs less than asking for their type. tests/property/test_plain.py compares the keys.
 
 local bare = {}
 
 local INLINE = 1024 -- the most bytes of data within a record
-local FOLD = 127 -- the most durations that are pending after one more, if none is folded
+local FOLD = 127 -- the durations that are pending when one more makes them be folded
+local TRIM = store.TRIM
+local SEEN_MS = 1000 -- for so long it is not written again that a worker was seen
+local KEPT = 256 -- the most decoded records of leased jobs
 
-
--- Append the event of a step, as its id and its text; give the server's reply.
-local function append(seq, id, said)
-  return seq % store.TRIM > 0 and redis.pcall('XADD', keys.events, id, 'e', said) or store.append_trimming(seq, id, said)
-end
+-- What the records of leased jobs say, by their text: the sequence of the lease, the number of stages after one more, the
+-- queue, when the job was ready with its retries, the worker, the token, the field of the grant, when the job was popped,
+-- and the rest of the record in two parts.
+local leased, count = {}, 0
 
 -- Put a new job.
 function bare.put(args, simulated)
   local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
   local queue = queues.known[name]
-  if not queue or not data or args[7] or #data > INLINE or not arguments.names[klass] or not arguments.is_id(jid, 128)
-    or request ~= '' and not arguments.is_id(request, 64) or queue.idle ~= '0' or queue.first_seen == ''
-    or not ((simulated and store.calm or store.own) and queue.options == store.config and queue.is_bare) then
-    return
+  if not queue or queue.put_row ~= store.row or not data or args[7] or #data > INLINE or not arguments.names[klass]
+    or not (string.find(jid, '^%w+$') and #jid <= 128 or arguments.is_id(jid, 128))
+    or not (string.find(request, '^%w*$') and #request <= 64 or arguments.is_id(request, 64)) or not (simulated and store.calm or store.own) then
+    return nil
   end
   local _, moment = register.moment('put', args[1])
   local key = keys.job(jid)
   local found = redis.call('MGET', keys.counters, keys.config, key, queue.state_key)
   if found[1] ~= store.known_counters or found[2] ~= store.config or found[3] or found[4] ~= queue.text then
-    return
+    return nil
   end
 
   local seq = store.seq + 1
   local id = store.id_of(seq)
   local counters, event = id .. store.tail, id .. store.suffix
   redis.call('MSET', key, plain_records.waiting_bare(id, name, moment, klass, request, data), keys.counters, counters)
-  plain.answer = jid
   local said = moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
   local member = keys.ready_member_of(moment, id, jid)
-  local one = append(seq, event, said)
+  local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
   local two = redis.pcall('ZADD', queue.work_key, '0', member)
   if one ~= event or two ~= 1 then
-    writes.check_late(seq, said, {one, two}, {{'ZADD', queue.work_key, '0', member}})
+    writes.check_late(jid, seq, {said}, {one, two}, {{'ZADD', queue.work_key, '0', member}})
   end
   store.end_row(seq, counters)
+  return jid
 end
 
--- Lease the first job of a queue to a worker.
-function bare.pop(args, simulated)
-  local request, name, worker = args[2], args[3], args[4]
-  local queue, taker = queues.known[name], workers.known[worker]
-  if not queue or not taker or args[5] or not arguments.is_id(request, 64) or queue.paused ~= '0' or queue.admits_at
-    or taker.row ~= store.row or queue.row ~= store.row or queue.waits >= FOLD
-    or not ((simulated and store.calm or store.own) and queue.options == store.config and queue.is_bare) then
-    return
-  end
-  local now, moment = register.moment('pop', args[1])
-  local expires, grant, granted = now + queue.lease_ms, 'r' .. request, taker.granted
-  if queue.due <= now or queue.due > expires or taker.seen_at > now or now >= taker.seen_at + 1000 or now >= queue.day_end
-    or now < queue.day or plain_pop.leaves(queue) or granted[grant] then
-    return
-  end
-  local found = store.config and redis.call('MGET', keys.counters, keys.config, queue.state_key, keys.guard)
-    or redis.call('MGET', keys.counters, keys.config, queue.state_key)
-  if found[1] ~= store.known_counters or found[2] ~= store.config or found[3] ~= queue.text then
-    return
-  end
+-- Whether a queue has nothing but leases and ready jobs, a lease until `expires` would not be the first to end, and one more
+-- duration can be appended to those that are pending today.
+local function is_open(now, queue, expires)
+  return queue.pop_row == store.row and queue.due > now and queue.due <= expires and queue.waits < FOLD
+    and now < queue.day_end and now >= queue.day
+end
+
+-- Whether the requests of a worker are known, this one is granted nothing yet, and the worker was seen lately.
+local function is_known(now, taker, grant)
+  return taker.row == store.row and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
+end
+
+-- Take the first job off a queue; give what was taken, the id of the job and its key, and what its record says: the number
+-- of its stages after one more, when it is ready with its retries, the retries that are left, when it is ready, and the
+-- rest. If it is not bare, there are no stages.
+local function take(queue)
   local work_key = queue.work_key
   local popped = redis.pcall('ZPOPMIN', work_key)
   local member = popped[1]
@@ -79,83 +79,126 @@ function bare.pop(args, simulated)
   local jid = keys.ready_jid_of(member)
   local key = keys.job(jid)
   local text = redis.pcall('GET', key)
-  if text and text.err then
-    writes.stop_early(key, text, work_key, popped)
+  if not text or text.err then
+    return text and writes.stop_early(key, text, work_key, popped) or popped
   end
-  local stages, tries, ready_at, at = string.match(text or '', plain_records.BARE_WAITING)
-  stages = stages and plain_records.NEXT[stages]
+  local stages, tries, ready_at, retries, left, at = string.match(text, plain_records.BARE_WAITING)
+  if stages then
+    return popped, jid, key, plain_records.NEXT[stages], tries, left, ready_at, string.sub(text, at), retries
+  end
+  return popped
+end
+
+-- Keep what the record of a leased job says.
+local function keep(record, of)
+  if count == KEPT then
+    leased, count = {}, 0
+  end
+  leased[record], count = of, count + 1
+end
+
+-- Lease the first job of a queue to a worker.
+function bare.pop(args, simulated)
+  local request, name, worker = args[2], args[3], args[4]
+  local queue, taker = queues.known[name], workers.known[worker]
+  if not queue or not taker or args[5] or not (simulated and store.calm or store.own)
+    or not (string.find(request, '^%w+$') and #request <= 64 or arguments.is_id(request, 64)) then
+    return nil
+  end
+  local now, moment = register.moment('pop', args[1])
+  local expires, grant = now + queue.lease_ms, 'r' .. request
+  if not is_open(now, queue, expires) or not is_known(now, taker, grant) then
+    return nil
+  end
+  local found = store.config and redis.call('MGET', keys.counters, keys.config, queue.state_key, keys.guard)
+    or redis.call('MGET', keys.counters, keys.config, queue.state_key)
+  if found[1] ~= store.known_counters or found[2] ~= store.config or found[3] ~= queue.text then
+    return nil
+  end
+  local popped, jid, key, stages, tries, left, ready_at, rest, retries = take(queue)
   if not stages then
-    return plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
+    return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
   end
 
   local seq, waited = store.seq + 1, now - ready_at
   local id, ends = store.id_of(seq), store.text(expires)
   waited = store.text(waited > 0 and waited or 0)
   local counters, event, token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
-  local record = plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, text, at)
+  local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
+  local record = plain_records.running_bare(id, stages, name, tries, left, worker, token, request, moment, ends, rest, line)
   local done = redis.pcall('MSET', key, record, keys.counters, counters)
   if done.err then
-    writes.stop_early(keys.counters, done, work_key, popped)
+    writes.stop_early(keys.counters, done, queue.work_key, popped)
   end
-  plain.answer = replies.job(jid, 'running', record)
   local said = moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited
-  local lease, field, pending, waits = keys.lease_member_of(id, jid), 'j' .. jid, queue.waits_key, queue.waits + 1
-  local one = append(seq, event, said)
-  local two = redis.pcall('RPUSH', pending, waited)
+  local lease, field, waits = keys.lease_member_of(id, jid), 'j' .. jid, queue.waits + 1
+  local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
+  local two = redis.pcall('RPUSH', queue.waits_key, waited)
   local three = redis.pcall('ZADD', queue.locks_key, ends, lease)
   local four = redis.pcall('HSET', taker.key, field, id, grant, jid)
   if one ~= event or two ~= waits or three ~= 1 or four ~= 2 then
-    writes.check_late(seq, said, {one, two, three, four}, {
-      {'RPUSH', pending, waited}, {'ZADD', queue.locks_key, ends, lease}, {'HSET', taker.key, field, id, grant, jid}})
+    writes.check_late(replies.job(jid, 'running', record), seq, {said}, {one, two, three, four}, {
+      {'RPUSH', queue.waits_key, waited}, {'ZADD', queue.locks_key, ends, lease},
+      {'HSET', taker.key, field, id, grant, jid}})
   end
-  queue.waits, granted[grant] = waits, true
+  queue.waits, taker.granted[grant] = waits, true
+  keep(record, {id, plain_records.NEXT[stages], name, tries, worker, token, grant, moment, rest, line, retries})
   store.end_row(seq, counters)
+  return replies.job(jid, 'running', record)
+end
+
+-- What the record of a job says that a completion with this token ends as event `seq`, and nothing else has to be done: its
+-- queue, and what is kept of the record. Nil otherwise.
+local function held(now, text, token, seq)
+  local of = leased[text] or plain_records.read_bare_running(text)
+  local queue = of and queues.known[of[3]]
+  if queue and of[2] and of[6] == token and queue.pop_row == store.row and queue.runs < FOLD and now < queue.day_end
+    and now >= queue.day and workers.known[of[5]] and completed.keeps_all(now, seq) then
+    return queue, of
+  end
 end
 
 -- Complete a job.
 function bare.complete(args, simulated)
   local jid, token = args[3], args[4]
   if args[5] or not arguments.has_own_key(jid) or not (simulated and store.calm or store.own) then
-    return
+    return nil
   end
   local now, moment = register.moment('complete', args[1])
   local key = keys.job(jid)
   local found = store.config and redis.call('MGET', keys.counters, keys.config, key, keys.guard)
     or redis.call('MGET', keys.counters, keys.config, key)
-  local text = found[3]
+  local text, seq = found[3], store.seq + 1
   if found[1] ~= store.known_counters or found[2] ~= store.config or not text then
-    return
+    return nil
   end
-  local lease, stages, name, tries, retries, worker, held, grant, popped_at, at = string.match(text, plain_records.BARE_RUNNING)
-  stages = stages and plain_records.NEXT[stages]
-  local queue, taker, seq = queues.known[name], workers.known[worker], store.seq + 1
-  if not stages or held ~= token or not queue or not taker or queue.row ~= store.row or queue.runs >= FOLD or now >= queue.day_end
-    or now < queue.day or queue.options ~= store.config or not queue.is_bare or not completed.keeps_all(now, seq) then
-    return
+  local queue, of = held(now, text, token, seq)
+  if not queue then
+    return nil
   end
 
-  local id, ran = store.id_of(seq), now - popped_at
+  local id, ran, name, worker, grant, popped_at = store.id_of(seq), nil, of[3], of[5], of[7], of[8]
+  ran = now - popped_at
   ran = store.text(ran > 0 and ran or 0)
   local counters, event = id .. store.tail, id .. store.suffix
   redis.call('MSET', key, plain_records.complete_bare(
-    id, stages, name, tries, retries, token, popped_at, moment, text, at), keys.counters, counters)
-  plain.answer = 'complete'
+    id, of[2], name, of[4], of[11], token, popped_at, moment, of[9], of[10]), keys.counters, counters)
   local said = moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
-  local member, ended, duration, pending = keys.lease_member_of(lease, jid), keys.member_of(id, jid), ran .. stats.behind(now), queue.runs_key
-  local field, runs = 'j' .. jid, queue.runs + 1
-  grant = 'r' .. grant
-  local one = append(seq, event, said)
-  local two = redis.pcall('RPUSH', pending, duration)
-  local three = redis.pcall('ZREM', queue.locks_key, member)
+  local lease, ended, duration = keys.lease_member_of(of[1], jid), keys.member_of(id, jid), ran .. stats.behind(now)
+  local taker, field, runs = workers.known[worker], 'j' .. jid, queue.runs + 1
+  local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
+  local two = redis.pcall('RPUSH', queue.runs_key, duration)
+  local three = redis.pcall('ZREM', queue.locks_key, lease)
   local four = redis.pcall('HDEL', taker.key, field, grant)
   local five = redis.pcall('ZADD', keys.completed, moment, ended)
   if one ~= event or two ~= runs or three ~= 1 or four ~= 2 or five ~= 1 then
-    writes.check_late(seq, said, {one, two, three, four, five}, {
-      {'RPUSH', pending, duration}, {'ZREM', queue.locks_key, member}, {'HDEL', taker.key, field, grant},
+    writes.check_late('complete', seq, {said}, {one, two, three, four, five}, {
+      {'RPUSH', queue.runs_key, duration}, {'ZREM', queue.locks_key, lease}, {'HDEL', taker.key, field, grant},
       {'ZADD', keys.completed, moment, ended}})
   end
-  queue.runs, taker.granted[grant] = runs, nil
+  queue.runs, taker.granted[grant], leased[text] = runs, nil, nil
   store.end_row(seq, counters)
+  return 'complete'
 end
 
 bare.ways = {put = bare.put, pop = bare.pop, complete = bare.complete}

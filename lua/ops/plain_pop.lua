@@ -24,9 +24,10 @@ local function count_of(args, at, last)
 end
 
 -- Leave a queue to the verb for a while, whose first job is not plain.
-local function leave(work_key, popped)
-  shy_key, shy = work_key, SHY
-  writes.put_back(work_key, popped)
+local function leave(queue, popped)
+  shy_key, shy = queue.work_key, SHY
+  queues.unmark(queue)
+  writes.put_back(queue.work_key, popped)
 end
 
 -- When the lease of a job with these lengths ends, as text, if leases of the queue end at a moment; false, if it would be
@@ -50,7 +51,7 @@ function plain_pop.take(now, queue, popped, expires)
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
   if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
-    return leave(queue.work_key, popped)
+    return leave(queue, popped)
   end
   if turn then
     priority = popped[2]
@@ -153,7 +154,7 @@ local function take_many(now, queue, popped, expires)
     local one = read_one(now, queue, expires, texts[i])
     units = one and units + one[7]
     if not units or units > budget.UNITS then
-      return leave(queue.work_key, popped)
+      return leave(queue, popped)
     end
     all[i] = one
   end
@@ -244,15 +245,11 @@ end
 function plain_pop.is_plain(now, queue, name, expires)
   if shy > 0 and queue.work_key == shy_key then
     shy = shy - 1
+    queues.unmark(queue)
     return false
   end
   return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
     and not (store.config and config.owns(name))
-end
-
--- Whether pops leave a queue to the verb.
-function plain_pop.leaves(queue)
-  return shy > 0 and queue.work_key == shy_key
 end
 
 -- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue.
@@ -262,6 +259,7 @@ function plain_pop.go_on(now, moment, args, queue, worker, request, expires, sim
   writes.note_popped(queue.work_key, popped)
   workers.is_new(worker, request)
   lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
+  return plain.answer or nil
 end
 
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.

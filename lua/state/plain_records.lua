@@ -11,8 +11,8 @@ plain_records.NEXT = NEXT
 -- Records without a rare part, or with nothing in it but tags and options (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
-plain_records.BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
-plain_records.BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+plain_records.BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t((%d+)\t(%d+))\t(%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t%d+)\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local UNTAGGED = '^0\t0\t\t'
@@ -120,16 +120,24 @@ function plain_records.waiting_bare(id, name, moment, klass, request, data)
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
 end
 
-function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, text, at)
-  return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t' .. token
-    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. string.sub(text, at)
-    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
+function plain_records.running_bare(id, stages, name, tries, left, worker, token, request, moment, ends, rest, line)
+  return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. left .. '\t' .. worker .. '\t' .. token
+    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. rest .. line
 end
 
-function plain_records.complete_bare(id, stages, name, tries, retries, token, popped_at, moment, text, at)
+function plain_records.complete_bare(id, stages, name, tries, retries, token, popped_at, moment, rest, line)
   return 'complete\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t' .. token
-    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. string.sub(text, at)
+    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest .. line
     .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
+end
+
+-- Read the record of a leased job, as ops/bare.lua keeps it; nil, if it has a rare part.
+function plain_records.read_bare_running(text)
+  local seq, stages, name, tries, worker, token, grant, popped_at, at = string.match(text, BARE_RUNNING)
+  if seq then
+    local retries = string.match(tries, '%d+$')
+    return {seq, NEXT[stages], name, tries, worker, token, 'r' .. grant, popped_at, string.sub(text, at), '', retries}
+  end
 end
 
 -- ---- the same for several jobs of one queue, without a rare part: first the parts that their records share

@@ -28,7 +28,7 @@ local NOTHING = '\t0\t0\t99999999999999'
 -- holds it is called `queue`: as with a job's record, the bundle replaces its fields by list indexes.
 queues.fields = {
   'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'admits_at', 'state_key', 'work_key',
-  'locks_key', 'scheduled_key', 'options', 'lease_ms', 'is_bare', 'row', 'day', 'day_end', 'waits_key', 'waits', 'runs_key',
+  'locks_key', 'scheduled_key', 'row', 'lease_ms', 'is_bare', 'put_row', 'pop_row', 'day', 'day_end', 'waits_key', 'waits', 'runs_key',
   'runs',
 }
 
@@ -59,7 +59,7 @@ local function create(name)
   end
   local queue = {
     name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, false, keys.queue(name, '-state'), keys.queue(name, '-work'),
-    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'), 0, 0, false, 0, 0, 0, false, 0, false, 0,
+    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'), 0, 0, false, 0, 0, 0, 0, false, 0, false, 0,
   }
   queues.known[name], count = queue, count + 1
   return queue
@@ -87,11 +87,22 @@ function queues.locks_key(name)
   return queue.locks_key
 end
 
--- Know what the options say of a queue, by their text: how long a lease lasts, and whether nothing else is done for a job,
+-- Begin a row: know what the options say of a queue, how long a lease lasts, and whether nothing else is done for a job,
 -- because nothing is recorded, its fair keys take no turns, and it has no throttle of its own (ops/bare.lua).
 local function learn(queue)
-  queue.options, queue.lease_ms = store.config, config.heartbeat(queue.name)
+  queue.row, queue.lease_ms, queue.waits, queue.runs = store.row, config.heartbeat(queue.name), UNKNOWN, UNKNOWN
   queue.is_bare = not (journal.is_on() or config.is_fair(queue.name) or config.owns(queue.name))
+end
+
+-- Mark the row in which the state of a queue leaves puts and pops bare (ops/bare.lua).
+local function mark(queue)
+  queue.put_row = queue.is_bare and queue.first_seen ~= '' and queue.idle == '0' and store.row or 0
+  queue.pop_row = queue.is_bare and queue.paused == '0' and not queue.admits_at and store.row or 0
+end
+
+-- Leave pops from a queue to ops/plain.lua until its next call has read the queue.
+function queues.unmark(queue)
+  queue.pop_row = 0
 end
 
 -- Know how many durations of a day are pending in a list of a queue, until the row ends.
@@ -100,8 +111,8 @@ function queues.know_pending(name, kind, day, key, size)
   if not queue then
     return
   end
-  if queue.row ~= store.row or queue.day ~= day then
-    queue.row, queue.day, queue.day_end, queue.waits, queue.runs = store.row, day, day + DAY_MS, UNKNOWN, UNKNOWN
+  if queue.day ~= day then
+    queue.day, queue.day_end, queue.waits, queue.runs = day, day + DAY_MS, UNKNOWN, UNKNOWN
   end
   if kind == 'wait' then
     queue.waits_key, queue.waits = key, size
@@ -118,9 +129,10 @@ function queues.begin(name, text)
     if queue.text ~= text then
       meet(queue, text)
     end
-    if queue.options ~= store.config then
+    if queue.row ~= store.row then
       learn(queue)
     end
+    mark(queue)
     queue.step = step
     return queue
   end
@@ -147,6 +159,7 @@ function queues.prefetch(names)
 end
 
 local function write(queue)
+  queue.put_row, queue.pop_row = 0, 0
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
   if queue.recur < NEVER or queue.expires < NEVER or queue.admits_at then
     queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')

@@ -591,24 +591,25 @@ function writes.stop_early(key, reply, work_key, popped)
   error(reply.err, 0)
 end
 
--- Check the replies to the event and the other last writes, each with its command, after the texts were written; stop if
--- one of them has failed.
-function writes.check_late(seq, said, replies, commands)
+-- Check the replies to the entry of the events and to the other last writes, each with its command, after the texts were
+-- written: if one of them has failed, stop, and leave the reply of the operation in plain.answer.
+function writes.check_late(answer, seq, said, replies_, commands)
   local failed = false
-  for i = 1, #replies do
-    failed = failed or type(replies[i]) == 'table' and replies[i].err
+  for i = 1, #replies_ do
+    failed = failed or type(replies_[i]) == 'table' and replies_[i].err
   end
   if not failed then
     return
   end
+  plain.answer = answer
   store.begin_plain()
   store.seq, texts, done = seq, true, 0
-  if type(replies[1]) == 'table' then
-    writes.put_off_event(store.suffix, said)
-    done = -1
+  if type(replies_[1]) == 'table' then
+    writes.put_off_events(store.suffix, said, #said)
+    done = -#said
   end
   for i, words in ipairs(commands) do
-    if type(replies[i + 1]) == 'table' then
+    if type(replies_[i + 1]) == 'table' then
       writes.put_off_many(words[1], words[2], {unpack(words, 3)}, #words - 2)
     end
   end

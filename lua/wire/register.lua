@@ -246,8 +246,8 @@ function register.call(operation, prefix, args, real)
   local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil
   if way then
     done, fault = pcall(way, args, simulated)
-    if done and plain.answer then
-      return plain.answer
+    if done and fault then
+      return fault
     end
   end
   way = done and plain.ways[operation]
