@@ -97,11 +97,16 @@ local function keep(record, of)
   leased[record], count = of, count + 1
 end
 
+-- Whether an operation says nothing from a place on but that it waits, which matters only if there is no job.
+local function only_waits(args, at)
+  return args[at] == 'wait' and (args[at + 1] == '1' or args[at + 1] == '0') and not args[at + 2]
+end
+
 -- Lease the first job of a queue to a worker.
 function bare.pop(args, simulated)
   local request, name, worker = args[2], args[3], args[4]
   local queue, taker = queues.known[name], workers.known[worker]
-  if not queue or not taker or args[5] or not (simulated and store.calm or store.own)
+  if not queue or not taker or args[5] and not only_waits(args, 5) or not (simulated and store.calm or store.own)
     or not (string.find(request, '^%w+$') and #request <= 64 or arguments.is_id(request, 64)) then
     return nil
   end
@@ -201,4 +206,77 @@ function bare.complete(args, simulated)
   return 'complete'
 end
 
-bare.ways = {put = bare.put, pop = bare.pop, complete = bare.complete}
+
+-- Complete a job, and lease the first job of a queue to its worker. It is one step, so its events are one entry.
+function bare.complete_and_pop(args, simulated)
+  local request, jid, token, wanted, worker = args[2], args[3], args[4], args[5], args[6]
+  local queue, taker = queues.known[wanted], workers.known[worker]
+  if not queue or not taker or args[7] and not only_waits(args, 7) or not (simulated and store.calm or store.own)
+    or not arguments.has_own_key(jid)
+    or not (string.find(request, '^%w+$') and #request <= 64 or arguments.is_id(request, 64)) then
+    return nil
+  end
+  local now, moment = register.moment('complete_and_pop', args[1])
+  local expires, grant = now + queue.lease_ms, 'r' .. request
+  if not is_open(now, queue, expires) or not is_known(now, taker, grant) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local found = store.config and redis.call('MGET', keys.counters, keys.config, key, queue.state_key, keys.guard)
+    or redis.call('MGET', keys.counters, keys.config, key, queue.state_key)
+  local text, first, seq = found[3], store.seq + 1, store.seq + 2
+  if found[1] ~= store.known_counters or found[2] ~= store.config or not text or found[4] ~= queue.text then
+    return nil
+  end
+  local left_queue, of = held(now, text, token, first)
+  if not left_queue or of[5] ~= worker then
+    return nil
+  end
+  local popped, next_jid, next_key, stages, tries, left, ready_at, rest, retries = take(queue)
+  if not stages then
+    return popped and plain_complete.go_on(now, moment, args, queue, expires, key, text, simulated, popped)
+  end
+
+  local before, id, ends, waited, ran = store.id_of(first), store.id_of(seq), store.text(expires), now - ready_at, now - of[8]
+  waited, ran = store.text(waited > 0 and waited or 0), store.text(ran > 0 and ran or 0)
+  local counters, event, next_token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
+  local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. next_token .. '\n'
+  local record = plain_records.running_bare(
+    id, stages, wanted, tries, left, worker, next_token, request, moment, ends, rest, line)
+  local done = redis.pcall('MSET', next_key, record, key, plain_records.complete_bare(
+    before, of[2], of[3], of[4], of[11], token, of[8], moment, of[9], of[10]), keys.counters, counters)
+  if done.err then
+    writes.stop_early(keys.counters, done, queue.work_key, popped)
+  end
+  local one_said = moment .. '\tcompleted\t' .. jid .. '\t' .. of[3] .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
+  local two_said = moment .. '\tpopped\t' .. next_jid .. '\t' .. wanted .. '\t' .. worker .. '\t' .. waited
+  local ended_lease, ended, duration = keys.lease_member_of(of[1], jid), keys.member_of(before, jid), ran .. stats.behind(now)
+  local lease, field, next_field, runs, waits = keys.lease_member_of(id, next_jid), 'j' .. jid, 'j' .. next_jid, left_queue.runs + 1, queue.waits + 1
+  local said, behind = one_said .. '\n' .. two_said, seq % TRIM
+  local one = behind > 1 and redis.pcall('XADD', keys.events, event, 'e', said)
+    or store.append_trimming(seq - behind, event, said)
+  local two = redis.pcall('RPUSH', left_queue.runs_key, duration)
+  local three = redis.pcall('RPUSH', queue.waits_key, waited)
+  local four = redis.pcall('ZREM', left_queue.locks_key, ended_lease)
+  local five = redis.pcall('HDEL', taker.key, field, of[7])
+  local six = redis.pcall('ZADD', keys.completed, moment, ended)
+  local seven = redis.pcall('ZADD', queue.locks_key, ends, lease)
+  local eight = redis.pcall('HSET', taker.key, next_field, id, grant, next_jid)
+  if one ~= event or two ~= runs or three ~= waits or four ~= 1 or five ~= 2 or six ~= 1 or seven ~= 1 or eight ~= 2 then
+    writes.check_late('complete\n' .. replies.job(next_jid, 'running', record), seq, {one_said, two_said},
+      {one, two, three, four, five, six, seven, eight}, {
+        {'RPUSH', left_queue.runs_key, duration}, {'RPUSH', queue.waits_key, waited},
+        {'ZREM', left_queue.locks_key, ended_lease}, {'HDEL', taker.key, field, of[7]},
+        {'ZADD', keys.completed, moment, ended}, {'ZADD', queue.locks_key, ends, lease},
+        {'HSET', taker.key, next_field, id, grant, next_jid}})
+  end
+  left_queue.runs, taker.granted[of[7]], leased[text] = runs, nil, nil
+  queue.waits, taker.granted[grant] = waits, true
+  keep(record, {id, plain_records.NEXT[stages], wanted, tries, worker, next_token, grant, moment, rest, line, retries})
+  store.end_row(seq, counters)
+  return 'complete\n' .. replies.job(next_jid, 'running', record)
+end
+
+bare.ways = {
+  put = bare.put, pop = bare.pop, complete = bare.complete, complete_and_pop = bare.complete_and_pop,
+}

@@ -189,6 +189,28 @@ local function complete_both(now, moment, args, queue, key, text, result, waits,
   store.end_plain(simulated)
 end
 
+-- Complete a job, and lease to its worker what was taken off a queue, which may be nothing.
+local function fetch_next(now, moment, args, queue, expires, key, text, result, waits, simulated, popped)
+  if not popped[1] then
+    return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
+  end
+  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
+  if next_jid then
+    complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
+  end
+end
+
+-- Go on with such an operation in a row (ops/bare.lua), after the first job was taken off the queue.
+function plain_complete.go_on(now, moment, args, queue, expires, key, text, simulated, popped)
+  store.begin_plain()
+  queues.begin(queue.name, queue.text)
+  writes.note_popped(queue.work_key, popped)
+  if is_plain(now, args[3], args[4], text) and workers.is_new(args[6], args[2]) then
+    fetch_next(now, moment, args, queue, expires, key, text, '', false, simulated, popped)
+  end
+  return plain.answer or nil
+end
+
 -- Complete a job, and lease the first job of a queue to its worker.
 function plain_complete.complete_and_pop(now, moment, args, simulated)
   local request, jid, wanted, taker, result, waits = args[2], args[3], args[5], args[6], result_of(args, 7, true)
@@ -202,14 +224,8 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
     or worker ~= taker or not workers.is_new(taker, request) then
     return nil
   end
-  local popped = writes.pop_first(queue.work_key)
-  if not popped[1] then
-    return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
-  end
-  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
-  if next_jid then
-    complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
-  end
+  fetch_next(
+    now, moment, args, queue, expires, key, text, result, waits, simulated, writes.pop_first(queue.work_key))
 end
 
 -- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or
