@@ -16,12 +16,6 @@ local INLINE = 1024 -- the most bytes of data within a record
 local FOLD = 127 -- the durations that are pending when one more makes them be folded
 local TRIM = store.TRIM
 local SEEN_MS = 1000 -- for so long it is not written again that a worker was seen
-local KEPT = 256 -- the most decoded records of leased jobs
-
--- What the records of leased jobs say, by their text: the sequence of the lease, the number of stages after one more, the
--- queue, when the job was ready with its retries, the worker, the token, the field of the grant, when the job was popped,
--- and the rest of the record in two parts.
-local leased, count = {}, 0
 
 -- Put a new job.
 function bare.put(args, simulated)
@@ -66,9 +60,8 @@ local function is_known(now, taker, grant)
   return taker.row == store.row and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
 end
 
--- Take the first job off a queue; give what was taken, the id of the job and its key, and what its record says: the number
--- of its stages after one more, when it is ready with its retries, the retries that are left, when it is ready, and the
--- rest. If it is not bare, there are no stages.
+-- Take the first job off a queue; give what was taken, and of the job its id, its key, its record, and what that says
+-- (plain_records.bare_waiting), which is nothing if it is not bare.
 local function take(queue)
   local work_key = queue.work_key
   local popped = redis.pcall('ZPOPMIN', work_key)
@@ -82,19 +75,7 @@ local function take(queue)
   if not text or text.err then
     return text and writes.stop_early(key, text, work_key, popped) or popped
   end
-  local stages, tries, ready_at, retries, left, at = string.match(text, plain_records.BARE_WAITING)
-  if stages then
-    return popped, jid, key, plain_records.NEXT[stages], tries, left, ready_at, string.sub(text, at), retries
-  end
-  return popped
-end
-
--- Keep what the record of a leased job says.
-local function keep(record, of)
-  if count == KEPT then
-    leased, count = {}, 0
-  end
-  leased[record], count = of, count + 1
+  return popped, jid, key, text, plain_records.bare_waiting(text)
 end
 
 -- Whether an operation says nothing from a place on but that it waits, which matters only if there is no job.
@@ -120,7 +101,7 @@ function bare.pop(args, simulated)
   if found[1] ~= store.known_counters or found[2] ~= store.config or found[3] ~= queue.text then
     return nil
   end
-  local popped, jid, key, stages, tries, left, ready_at, rest, retries = take(queue)
+  local popped, jid, key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
     return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
   end
@@ -128,9 +109,9 @@ function bare.pop(args, simulated)
   local seq, waited = store.seq + 1, now - ready_at
   local id, ends = store.id_of(seq), store.text(expires)
   waited = store.text(waited > 0 and waited or 0)
-  local counters, event, token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
+  local counters, event, token, rest = id .. store.tail, id .. store.suffix, epochs.token_of(id), string.sub(text, at)
   local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
-  local record = plain_records.running_bare(id, stages, name, tries, left, worker, token, request, moment, ends, rest, line)
+  local record = plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest, line)
   local done = redis.pcall('MSET', key, record, keys.counters, counters)
   if done.err then
     writes.stop_early(keys.counters, done, queue.work_key, popped)
@@ -147,7 +128,7 @@ function bare.pop(args, simulated)
       {'HSET', taker.key, field, id, grant, jid}})
   end
   queue.waits, taker.granted[grant] = waits, true
-  keep(record, {id, plain_records.NEXT[stages], name, tries, worker, token, grant, moment, rest, line, retries})
+  plain_records.keep(record, {id, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, line, retries})
   store.end_row(seq, counters)
   return replies.job(jid, 'running', record)
 end
@@ -155,7 +136,7 @@ end
 -- What the record of a job says that a completion with this token ends as event `seq`, and nothing else has to be done: its
 -- queue, and what is kept of the record. Nil otherwise.
 local function held(now, text, token, seq)
-  local of = leased[text] or plain_records.read_bare_running(text)
+  local of = plain_records.leased(text)
   local queue = of and queues.known[of[3]]
   if queue and of[2] and of[6] == token and queue.pop_row == store.row and queue.runs < FOLD and now < queue.day_end
     and now >= queue.day and workers.known[of[5]] and completed.keeps_all(now, seq) then
@@ -201,7 +182,8 @@ function bare.complete(args, simulated)
       {'RPUSH', queue.runs_key, duration}, {'ZREM', queue.locks_key, lease}, {'HDEL', taker.key, field, grant},
       {'ZADD', keys.completed, moment, ended}})
   end
-  queue.runs, taker.granted[grant], leased[text] = runs, nil, nil
+  queue.runs, taker.granted[grant] = runs, nil
+  plain_records.forget(text)
   store.end_row(seq, counters)
   return 'complete'
 end
@@ -232,17 +214,17 @@ function bare.complete_and_pop(args, simulated)
   if not left_queue or of[5] ~= worker then
     return nil
   end
-  local popped, next_jid, next_key, stages, tries, left, ready_at, rest, retries = take(queue)
+  local popped, next_jid, next_key, next_text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
     return popped and plain_complete.go_on(now, moment, args, queue, expires, key, text, simulated, popped)
   end
 
   local before, id, ends, waited, ran = store.id_of(first), store.id_of(seq), store.text(expires), now - ready_at, now - of[8]
   waited, ran = store.text(waited > 0 and waited or 0), store.text(ran > 0 and ran or 0)
-  local counters, event, next_token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
+  local counters, event, next_token, rest = id .. store.tail, id .. store.suffix, epochs.token_of(id), string.sub(next_text, at)
   local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. next_token .. '\n'
   local record = plain_records.running_bare(
-    id, stages, wanted, tries, left, worker, next_token, request, moment, ends, rest, line)
+    id, stages, wanted, tries, worker, next_token, request, moment, ends, rest, line)
   local done = redis.pcall('MSET', next_key, record, key, plain_records.complete_bare(
     before, of[2], of[3], of[4], of[11], token, of[8], moment, of[9], of[10]), keys.counters, counters)
   if done.err then
@@ -270,9 +252,10 @@ function bare.complete_and_pop(args, simulated)
         {'ZADD', keys.completed, moment, ended}, {'ZADD', queue.locks_key, ends, lease},
         {'HSET', taker.key, next_field, id, grant, next_jid}})
   end
-  left_queue.runs, taker.granted[of[7]], leased[text] = runs, nil, nil
+  left_queue.runs, taker.granted[of[7]] = runs, nil
+  plain_records.forget(text)
   queue.waits, taker.granted[grant] = waits, true
-  keep(record, {id, plain_records.NEXT[stages], wanted, tries, worker, next_token, grant, moment, rest, line, retries})
+  plain_records.keep(record, {id, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, line, retries})
   store.end_row(seq, counters)
   return 'complete\n' .. replies.job(next_jid, 'running', record)
 end

@@ -129,12 +129,13 @@ end
 -- What the record of one of several waiting jobs says, and, if it has options, when its lease ends; then the units for
 -- moving it. Nil, if it is not plain, holds anything, or has a turn or tags.
 local function read_one(now, queue, expires, text)
+  local bare_stages, bare_tries, both, ready_at, retries, from = plain_records.bare_waiting(text or '')
+  if bare_stages then
+    return {bare_stages, '0', bare_tries, ready_at, from, false, plain_records.MOVING, both, retries}
+  end
   local stages_, more_, tries_, ready, rest, holds, _, turn_, _, own, longest = plain_records.read_waiting(text)
   local units = holds == '' and not turn_ and plain_records.units(text, more_)
-  if not units or more_ == '0' then
-    return units and {stages_, more_, tries_, ready, rest, false, units}
-  end
-  local ends_ = end_of_lease(now, queue, expires, own, longest)
+  local ends_ = units and end_of_lease(now, queue, expires, own, longest)
   return ends_ and {stages_, more_, tries_, ready, rest, ends_, units}
 end
 
@@ -193,6 +194,16 @@ local function record_of(one, id, name, worker, request, moment, text)
     id, one[1], one[2], name, one[3], worker, token, request, moment, one[6], text, one[5]))
 end
 
+-- The record of one of several leased jobs, which has no options, of these parts; what it says is kept.
+local function running_one(one, id, name, worker, request, moment, before, by, times, last, text)
+  local token, rest = epochs.token_of(id), string.sub(text, one[5])
+  local line = last .. token .. '\n'
+  local record = plain_records.running_all(id, one[1], before, one[3], by, token, request, times, rest, line)
+  plain_records.keep(
+    record, {id, plain_records.NEXT[one[1]], name, one[8], worker, token, 'r' .. request, moment, rest, line, one[9]})
+  return record
+end
+
 -- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events.
 -- The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
@@ -212,8 +223,7 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
     said[i] = head .. jid .. facts .. waits[i]
     locks[at - 1], locks[at] = one[6] or ends, keys.lease_member_of(id, jid)
     written[at - 1], written[at] = job_keys[i], one[6] and record_of(one, id, name, worker, request, moment, texts[i])
-      or plain_records.running_all(
-        id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
+      or running_one(one, id, name, worker, request, moment, before, by, times, last, texts[i])
   end
   store.tell_all(said)
   stats.waited_all(now, name, waits)
