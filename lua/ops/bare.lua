@@ -44,7 +44,10 @@ function bare.put(args, simulated)
   if one ~= event or two ~= 1 then
     writes.check_late(jid, seq, {said}, {one, two}, {{'ZADD', queue.work_key, '0', member}})
   end
-  store.end_row(seq, counters)
+  store.seq, store.known_seq, store.known_counters = seq, seq, counters
+  if store.own then
+    store.own[store.epoch] = seq
+  end
   return jid
 end
 
@@ -129,7 +132,10 @@ function bare.pop(args, simulated)
   end
   queue.waits, taker.granted[grant] = waits, true
   plain_records.keep(record, {id, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, line, retries})
-  store.end_row(seq, counters)
+  store.seq, store.known_seq, store.known_counters = seq, seq, counters
+  if store.own then
+    store.own[store.epoch] = seq
+  end
   return replies.job(jid, 'running', record)
 end
 
@@ -139,7 +145,8 @@ local function held(now, text, token, seq)
   local of = plain_records.leased(text)
   local queue = of and queues.known[of[3]]
   if queue and of[2] and of[6] == token and queue.pop_row == store.row and queue.runs < FOLD and now < queue.day_end
-    and now >= queue.day and workers.known[of[5]] and completed.keeps_all(now, seq) then
+    and now >= queue.day and workers.known[of[5]] and seq < completed.last_seq and now < completed.last
+    and now >= completed.first then
     return queue, of
   end
 end
@@ -184,7 +191,10 @@ function bare.complete(args, simulated)
   end
   queue.runs, taker.granted[grant] = runs, nil
   plain_records.forget(text)
-  store.end_row(seq, counters)
+  store.seq, store.known_seq, store.known_counters = seq, seq, counters
+  if store.own then
+    store.own[store.epoch] = seq
+  end
   return 'complete'
 end
 
@@ -256,7 +266,10 @@ function bare.complete_and_pop(args, simulated)
   plain_records.forget(text)
   queue.waits, taker.granted[grant] = waits, true
   plain_records.keep(record, {id, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, line, retries})
-  store.end_row(seq, counters)
+  store.seq, store.known_seq, store.known_counters = seq, seq, counters
+  if store.own then
+    store.own[store.epoch] = seq
+  end
   return 'complete\n' .. replies.job(next_jid, 'running', record)
 end
 

@@ -140,16 +140,17 @@ local function follow_epoch()
   end
 end
 
--- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
+-- What stands behind a sequence in the counters, and in the id of an event; and of which epoch, bounds and options.
 store.tail, store.suffix = false, false
-local tail_epoch, tail_bounds = false, false
+local tail_epoch, tail_bounds, tail_config = false, false, false
 
--- See to it that these are those of the present epoch and bounds.
+-- See to it that these are those of now.
 local function follow_bounds()
-  if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
+  if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch or store.config ~= tail_config then
     follow_epoch()
-    tail_bounds, tail_epoch, store.suffix = store.bounds_text, store.epoch, suffix
+    tail_bounds, tail_epoch, tail_config, store.suffix = store.bounds_text, store.epoch, store.config, suffix
     store.tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
+    completed.learn()
   end
 end
 
@@ -773,14 +774,6 @@ end
 local function write_entries()
   for i = 1, #entries do
     writes.last_many('XADD', keys.journal, entries[i])
-  end
-end
-
--- End the step of a plain operation in a row that has written one event with its texts (ops/plain.lua).
-function store.end_row(seq, counters)
-  store.seq, store.known_seq, store.known_counters = seq, seq, counters
-  if store.own then
-    store.own[store.epoch] = seq
   end
 end
 
