@@ -1,19 +1,19 @@
 -- Put, pop, complete, and complete and pop, of jobs without options, in a row of plain operations.
 --
--- These are by far the most calls, and in a row all that they depend on is known but the job: the counters and the options
--- are those that the last operation has left, the state of the queue was decoded, and the requests of the worker are known.
--- So each function here compares what it reads with that, and calls the commands of the step. It gives the reply as it is
--- written for the wire, or nothing where anything is otherwise: then it has changed nothing, and ops/plain.lua or the verb
--- does the operation.
+-- These are by far the most calls, and in a row (state/store.lua) all that they depend on is known but the job: the counters
+-- and the options are those that the last operation has left, the state of the queue is decoded, and the requests of the
+-- worker are known. So each function here compares what it reads with what is known, and calls the commands of the step. It
+-- gives the reply as it is written for the wire, or nothing where anything is otherwise: then it has changed nothing, and
+-- ops/plain.lua or the verb does the operation. tests/property/test_plain.py compares the keys.
 --
--- A step is whole or not at all here too (state/writes.lua), but nothing is noted on the way: what a failed command makes
--- necessary is made of what the function has at hand. The replies of the last writes are compared with what they are if
--- all goes well, because that costs less than asking for their type. tests/property/test_plain.py compares the keys.
+-- A step is whole or not at all here too (state/writes.lua), but nothing is noted on the way: only if a command fails is
+-- it told what was done. What the last writes reply is compared with what they reply if all goes well, because that costs
+-- less than to look for an error. Each stage is one function, because a call of a function costs as much as five lines.
 
 local bare = {}
 
 local INLINE = 1024 -- the most bytes of data within a record
-local FOLD = 127 -- the durations that are pending when one more makes them be folded
+local PENDING = 127 -- as many durations are not folded before the next one
 local TRIM = store.TRIM
 local SEEN_MS = 1000 -- for so long it is not written again that a worker was seen
 
@@ -21,9 +21,9 @@ local SEEN_MS = 1000 -- for so long it is not written again that a worker was se
 function bare.put(args, simulated)
   local request, name, jid, klass, data = args[2], args[3], args[4], args[5], args[6]
   local queue = queues.known[name]
-  if not queue or queue.put_row ~= store.row or not data or args[7] or #data > INLINE or not arguments.names[klass]
-    or not (string.find(jid, '^%w+$') and #jid <= 128 or arguments.is_id(jid, 128))
-    or not (string.find(request, '^%w*$') and #request <= 64 or arguments.is_id(request, 64)) or not (simulated and store.calm or store.own) then
+  if not queue or queue.put_row ~= store.row or not (simulated and store.calm or store.own) or not data or args[7]
+    or #data > INLINE or not arguments.names[klass] or not arguments.is_id(jid, 128)
+    or request ~= '' and not arguments.is_id(request, 64) then
     return nil
   end
   local _, moment = register.moment('put', args[1])
@@ -35,10 +35,9 @@ function bare.put(args, simulated)
 
   local seq = store.seq + 1
   local id = store.id_of(seq)
-  local counters, event = id .. store.tail, id .. store.suffix
-  redis.call('MSET', key, plain_records.waiting_bare(id, name, moment, klass, request, data), keys.counters, counters)
+  local counters, event, member = id .. store.tail, id .. store.suffix, keys.ready_member_of(moment, id, jid)
   local said = moment .. '\tput\t' .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
-  local member = keys.ready_member_of(moment, id, jid)
+  redis.call('MSET', key, plain_records.waiting_bare(id, name, moment, klass, request, data), keys.counters, counters)
   local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
   local two = redis.pcall('ZADD', queue.work_key, '0', member)
   if one ~= event or two ~= 1 then
@@ -52,15 +51,20 @@ function bare.put(args, simulated)
 end
 
 -- Whether a queue has nothing but leases and ready jobs, a lease until `expires` would not be the first to end, and one more
--- duration can be appended to those that are pending today.
+-- duration is appended to those of today without anything that follows.
 local function is_open(now, queue, expires)
-  return queue.pop_row == store.row and queue.due > now and queue.due <= expires and queue.waits < FOLD
+  return queue.pop_row == store.row and queue.due > now and queue.due <= expires and queue.pending_waits < PENDING
     and now < queue.day_end and now >= queue.day
 end
 
--- Whether the requests of a worker are known, this one is granted nothing yet, and the worker was seen lately.
+-- Whether the requests of a worker are known, this one was granted nothing yet, and the worker was seen lately.
 local function is_known(now, taker, grant)
-  return taker.row == store.row and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
+  return taker.row == store.row and taker.room > 0 and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
+end
+
+-- Whether an operation says nothing from a place on but that it waits, which matters only if there is no job.
+local function only_waits(args, at)
+  return args[at] == 'wait' and (args[at + 1] == '1' or args[at + 1] == '0') and not args[at + 2]
 end
 
 -- Take the first job off a queue; give what was taken, and of the job its id, its key, its record, and what that says
@@ -81,17 +85,12 @@ local function take(queue)
   return popped, jid, key, text, plain_records.bare_waiting(text)
 end
 
--- Whether an operation says nothing from a place on but that it waits, which matters only if there is no job.
-local function only_waits(args, at)
-  return args[at] == 'wait' and (args[at + 1] == '1' or args[at + 1] == '0') and not args[at + 2]
-end
-
 -- Lease the first job of a queue to a worker.
 function bare.pop(args, simulated)
   local request, name, worker = args[2], args[3], args[4]
   local queue, taker = queues.known[name], workers.known[worker]
-  if not queue or not taker or args[5] and not only_waits(args, 5) or not (simulated and store.calm or store.own)
-    or not (string.find(request, '^%w+$') and #request <= 64 or arguments.is_id(request, 64)) then
+  if not queue or not taker or not (simulated and store.calm or store.own) or args[5] and not only_waits(args, 5)
+    or not arguments.is_id(request, 64) then
     return nil
   end
   local now, moment = register.moment('pop', args[1])
@@ -109,18 +108,18 @@ function bare.pop(args, simulated)
     return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
   end
 
-  local seq, waited = store.seq + 1, now - ready_at
-  local id, ends = store.id_of(seq), store.text(expires)
+  local seq, waited, ends, rest = store.seq + 1, now - ready_at, store.text(expires), string.sub(text, at)
+  local id = store.id_of(seq)
   waited = store.text(waited > 0 and waited or 0)
-  local counters, event, token, rest = id .. store.tail, id .. store.suffix, epochs.token_of(id), string.sub(text, at)
-  local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
+  local counters, event, token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
+  local line, said = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n',
+    moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited
   local record = plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest, line)
+  local lease, field, waits = keys.lease_member_of(id, jid), 'j' .. jid, queue.pending_waits + 1
   local done = redis.pcall('MSET', key, record, keys.counters, counters)
   if done.err then
     writes.stop_early(keys.counters, done, queue.work_key, popped)
   end
-  local said = moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited
-  local lease, field, waits = keys.lease_member_of(id, jid), 'j' .. jid, queue.waits + 1
   local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
   local two = redis.pcall('RPUSH', queue.waits_key, waited)
   local three = redis.pcall('ZADD', queue.locks_key, ends, lease)
@@ -128,10 +127,12 @@ function bare.pop(args, simulated)
   if one ~= event or two ~= waits or three ~= 1 or four ~= 2 then
     writes.check_late(replies.job(jid, 'running', record), seq, {said}, {one, two, three, four}, {
       {'RPUSH', queue.waits_key, waited}, {'ZADD', queue.locks_key, ends, lease},
-      {'HSET', taker.key, field, id, grant, jid}})
+      {'HSET', taker.key, field, id, grant, jid},
+    })
   end
-  queue.waits, taker.granted[grant] = waits, true
-  plain_records.keep(record, {id, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, line, retries})
+  queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
+  plain_records.keep(
+    record, {id, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, line, retries})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq
@@ -139,12 +140,12 @@ function bare.pop(args, simulated)
   return replies.job(jid, 'running', record)
 end
 
--- What the record of a job says that a completion with this token ends as event `seq`, and nothing else has to be done: its
--- queue, and what is kept of the record. Nil otherwise.
+-- What the record of a job says (plain_records.leased), which a completion with this token ends as event `seq`, and its
+-- queue; nothing, if more is to be done.
 local function held(now, text, token, seq)
   local of = plain_records.leased(text)
   local queue = of and queues.known[of[3]]
-  if queue and of[2] and of[6] == token and queue.pop_row == store.row and queue.runs < FOLD and now < queue.day_end
+  if queue and of[6] == token and queue.row == store.row and queue.is_bare and queue.pending_runs < PENDING and now < queue.day_end
     and now >= queue.day and workers.known[of[5]] and seq < completed.last_seq and now < completed.last
     and now >= completed.first then
     return queue, of
@@ -154,7 +155,7 @@ end
 -- Complete a job.
 function bare.complete(args, simulated)
   local jid, token = args[3], args[4]
-  if args[5] or not arguments.has_own_key(jid) or not (simulated and store.calm or store.own) then
+  if args[5] or not (simulated and store.calm or store.own) or not arguments.has_own_key(jid) then
     return nil
   end
   local now, moment = register.moment('complete', args[1])
@@ -170,15 +171,13 @@ function bare.complete(args, simulated)
     return nil
   end
 
-  local id, ran, name, worker, grant, popped_at = store.id_of(seq), nil, of[3], of[5], of[7], of[8]
-  ran = now - popped_at
+  local id, ran, name, worker, grant, popped_at = store.id_of(seq), now - of[8], of[3], of[5], of[7], of[8]
   ran = store.text(ran > 0 and ran or 0)
-  local counters, event = id .. store.tail, id .. store.suffix
+  local counters, event, duration, runs = id .. store.tail, id .. store.suffix, ran .. stats.behind(now), queue.pending_runs + 1
+  local said = moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
+  local lease, ended, taker, field = keys.lease_member_of(of[1], jid), keys.member_of(id, jid), workers.known[worker], 'j' .. jid
   redis.call('MSET', key, plain_records.complete_bare(
     id, of[2], name, of[4], of[11], token, popped_at, moment, of[9], of[10]), keys.counters, counters)
-  local said = moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
-  local lease, ended, duration = keys.lease_member_of(of[1], jid), keys.member_of(id, jid), ran .. stats.behind(now)
-  local taker, field, runs = workers.known[worker], 'j' .. jid, queue.runs + 1
   local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
   local two = redis.pcall('RPUSH', queue.runs_key, duration)
   local three = redis.pcall('ZREM', queue.locks_key, lease)
@@ -187,9 +186,10 @@ function bare.complete(args, simulated)
   if one ~= event or two ~= runs or three ~= 1 or four ~= 2 or five ~= 1 then
     writes.check_late('complete', seq, {said}, {one, two, three, four, five}, {
       {'RPUSH', queue.runs_key, duration}, {'ZREM', queue.locks_key, lease}, {'HDEL', taker.key, field, grant},
-      {'ZADD', keys.completed, moment, ended}})
+      {'ZADD', keys.completed, moment, ended},
+    })
   end
-  queue.runs, taker.granted[grant] = runs, nil
+  queue.pending_runs, taker.granted[grant] = runs, nil
   plain_records.forget(text)
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
@@ -198,14 +198,12 @@ function bare.complete(args, simulated)
   return 'complete'
 end
 
-
--- Complete a job, and lease the first job of a queue to its worker. It is one step, so its events are one entry.
+-- Complete a job, and lease the first job of a queue to its worker. It is one step: its two events are one entry.
 function bare.complete_and_pop(args, simulated)
   local request, jid, token, wanted, worker = args[2], args[3], args[4], args[5], args[6]
   local queue, taker = queues.known[wanted], workers.known[worker]
-  if not queue or not taker or args[7] and not only_waits(args, 7) or not (simulated and store.calm or store.own)
-    or not arguments.has_own_key(jid)
-    or not (string.find(request, '^%w+$') and #request <= 64 or arguments.is_id(request, 64)) then
+  if not queue or not taker or not (simulated and store.calm or store.own) or args[7] and not only_waits(args, 7)
+    or not arguments.has_own_key(jid) or not arguments.is_id(request, 64) then
     return nil
   end
   local now, moment = register.moment('complete_and_pop', args[1])
@@ -216,56 +214,60 @@ function bare.complete_and_pop(args, simulated)
   local key = keys.job(jid)
   local found = store.config and redis.call('MGET', keys.counters, keys.config, key, queue.state_key, keys.guard)
     or redis.call('MGET', keys.counters, keys.config, key, queue.state_key)
-  local text, first, seq = found[3], store.seq + 1, store.seq + 2
-  if found[1] ~= store.known_counters or found[2] ~= store.config or not text or found[4] ~= queue.text then
+  local ended_text, seq = found[3], store.seq + 2
+  if found[1] ~= store.known_counters or found[2] ~= store.config or not ended_text or found[4] ~= queue.text then
     return nil
   end
-  local left_queue, of = held(now, text, token, first)
-  if not left_queue or of[5] ~= worker then
+  local ended_queue, of = held(now, ended_text, token, seq - 1)
+  if not ended_queue or of[5] ~= worker then
     return nil
   end
-  local popped, next_jid, next_key, next_text, stages, tries, both, ready_at, retries, at = take(queue)
+  local popped, next_jid, next_key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
-    return popped and plain_complete.go_on(now, moment, args, queue, expires, key, text, simulated, popped)
+    return popped and plain_complete.go_on(now, moment, args, queue, expires, key, ended_text, simulated, popped)
   end
 
-  local before, id, ends, waited, ran = store.id_of(first), store.id_of(seq), store.text(expires), now - ready_at, now - of[8]
+  local first, id, ends, rest = store.id_of(seq - 1), store.id_of(seq), store.text(expires), string.sub(text, at)
+  local waited, ran, behind = now - ready_at, now - of[8], seq % TRIM
   waited, ran = store.text(waited > 0 and waited or 0), store.text(ran > 0 and ran or 0)
-  local counters, event, next_token, rest = id .. store.tail, id .. store.suffix, epochs.token_of(id), string.sub(next_text, at)
+  local counters, event, next_token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
   local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. next_token .. '\n'
   local record = plain_records.running_bare(
     id, stages, wanted, tries, worker, next_token, request, moment, ends, rest, line)
+  local ended_said = moment .. '\tcompleted\t' .. jid .. '\t' .. of[3] .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
+  local next_said = moment .. '\tpopped\t' .. next_jid .. '\t' .. wanted .. '\t' .. worker .. '\t' .. waited
+  local said, duration, runs, waits = ended_said .. '\n' .. next_said, ran .. stats.behind(now), ended_queue.pending_runs + 1, queue.pending_waits + 1
+  local ended_lease, ended, ended_field = keys.lease_member_of(of[1], jid), keys.member_of(first, jid), 'j' .. jid
+  local lease, field = keys.lease_member_of(id, next_jid), 'j' .. next_jid
   local done = redis.pcall('MSET', next_key, record, key, plain_records.complete_bare(
-    before, of[2], of[3], of[4], of[11], token, of[8], moment, of[9], of[10]), keys.counters, counters)
+    first, of[2], of[3], of[4], of[11], token, of[8], moment, of[9], of[10]), keys.counters, counters)
   if done.err then
     writes.stop_early(keys.counters, done, queue.work_key, popped)
   end
-  local one_said = moment .. '\tcompleted\t' .. jid .. '\t' .. of[3] .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
-  local two_said = moment .. '\tpopped\t' .. next_jid .. '\t' .. wanted .. '\t' .. worker .. '\t' .. waited
-  local ended_lease, ended, duration = keys.lease_member_of(of[1], jid), keys.member_of(before, jid), ran .. stats.behind(now)
-  local lease, field, next_field, runs, waits = keys.lease_member_of(id, next_jid), 'j' .. jid, 'j' .. next_jid, left_queue.runs + 1, queue.waits + 1
-  local said, behind = one_said .. '\n' .. two_said, seq % TRIM
   local one = behind > 1 and redis.pcall('XADD', keys.events, event, 'e', said)
     or store.append_trimming(seq - behind, event, said)
-  local two = redis.pcall('RPUSH', left_queue.runs_key, duration)
+  local two = redis.pcall('RPUSH', ended_queue.runs_key, duration)
   local three = redis.pcall('RPUSH', queue.waits_key, waited)
-  local four = redis.pcall('ZREM', left_queue.locks_key, ended_lease)
-  local five = redis.pcall('HDEL', taker.key, field, of[7])
+  local four = redis.pcall('ZREM', ended_queue.locks_key, ended_lease)
+  local five = redis.pcall('HDEL', taker.key, ended_field, of[7])
   local six = redis.pcall('ZADD', keys.completed, moment, ended)
   local seven = redis.pcall('ZADD', queue.locks_key, ends, lease)
-  local eight = redis.pcall('HSET', taker.key, next_field, id, grant, next_jid)
+  local eight = redis.pcall('HSET', taker.key, field, id, grant, next_jid)
   if one ~= event or two ~= runs or three ~= waits or four ~= 1 or five ~= 2 or six ~= 1 or seven ~= 1 or eight ~= 2 then
-    writes.check_late('complete\n' .. replies.job(next_jid, 'running', record), seq, {one_said, two_said},
+    writes.check_late(
+      'complete\n' .. replies.job(next_jid, 'running', record), seq, {ended_said, next_said},
       {one, two, three, four, five, six, seven, eight}, {
-        {'RPUSH', left_queue.runs_key, duration}, {'RPUSH', queue.waits_key, waited},
-        {'ZREM', left_queue.locks_key, ended_lease}, {'HDEL', taker.key, field, of[7]},
+        {'RPUSH', ended_queue.runs_key, duration}, {'RPUSH', queue.waits_key, waited},
+        {'ZREM', ended_queue.locks_key, ended_lease}, {'HDEL', taker.key, ended_field, of[7]},
         {'ZADD', keys.completed, moment, ended}, {'ZADD', queue.locks_key, ends, lease},
-        {'HSET', taker.key, next_field, id, grant, next_jid}})
+        {'HSET', taker.key, field, id, grant, next_jid},
+      })
   end
-  left_queue.runs, taker.granted[of[7]] = runs, nil
-  plain_records.forget(text)
-  queue.waits, taker.granted[grant] = waits, true
-  plain_records.keep(record, {id, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, line, retries})
+  ended_queue.pending_runs, taker.granted[of[7]] = runs, nil
+  queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
+  plain_records.forget(ended_text)
+  plain_records.keep(
+    record, {id, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, line, retries})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq

@@ -145,8 +145,7 @@ function plain_records.keep(record, of)
   leased[record], count = of, count + 1
 end
 
--- What the record of a leased job says that has no rare part and a short history; nil for another one. What is kept of it
--- is kept no longer.
+-- What the record of a leased job says that has no rare part and a short history; nil for another one.
 function plain_records.leased(text)
   local of = leased[text]
   if of then
@@ -160,7 +159,9 @@ end
 
 -- Forget what is kept of a record, because it was replaced.
 function plain_records.forget(text)
-  leased[text] = nil
+  if leased[text] then
+    leased[text], count = nil, count - 1
+  end
 end
 
 -- What the record of a waiting job says that has no rare part and a short history: the number of its stages after one more,

@@ -28,8 +28,8 @@ local NOTHING = '\t0\t0\t99999999999999'
 -- holds it is called `queue`: as with a job's record, the bundle replaces its fields by list indexes.
 queues.fields = {
   'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'admits_at', 'state_key', 'work_key',
-  'locks_key', 'scheduled_key', 'row', 'lease_ms', 'is_bare', 'put_row', 'pop_row', 'day', 'day_end', 'waits_key', 'waits', 'runs_key',
-  'runs',
+  'locks_key', 'scheduled_key', 'row', 'lease_ms', 'is_bare', 'put_row', 'pop_row', 'day', 'day_end', 'waits_key',
+  'pending_waits', 'runs_key', 'pending_runs',
 }
 
 local MOST = 2000 -- the most cached queues of all namespaces
@@ -90,7 +90,7 @@ end
 -- Begin a row: know what the options say of a queue, how long a lease lasts, and whether nothing else is done for a job,
 -- because nothing is recorded, its fair keys take no turns, and it has no throttle of its own (ops/bare.lua).
 local function learn(queue)
-  queue.row, queue.lease_ms, queue.waits, queue.runs = store.row, config.heartbeat(queue.name), UNKNOWN, UNKNOWN
+  queue.row, queue.lease_ms, queue.pending_waits, queue.pending_runs = store.row, config.heartbeat(queue.name), UNKNOWN, UNKNOWN
   queue.is_bare = not (journal.is_on() or config.is_fair(queue.name) or config.owns(queue.name))
 end
 
@@ -107,17 +107,17 @@ end
 
 -- Know how many durations of a day are pending in a list of a queue, until the row ends.
 function queues.know_pending(name, kind, day, key, size)
-  local queue = queues.known[name]
-  if not queue then
-    return
+  local queue = queues.known[name] or create(name)
+  if queue.row ~= store.row then
+    learn(queue)
   end
   if queue.day ~= day then
-    queue.day, queue.day_end, queue.waits, queue.runs = day, day + DAY_MS, UNKNOWN, UNKNOWN
+    queue.day, queue.day_end, queue.pending_waits, queue.pending_runs = day, day + DAY_MS, UNKNOWN, UNKNOWN
   end
   if kind == 'wait' then
-    queue.waits_key, queue.waits = key, size
+    queue.waits_key, queue.pending_waits = key, size
   else
-    queue.runs_key, queue.runs = key, size
+    queue.runs_key, queue.pending_runs = key, size
   end
 end
 

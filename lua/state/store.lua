@@ -276,9 +276,6 @@ function store.open_plain(simulated, one, two, three)
       end
       return true, redis.call('GET', one)
     end
-    if known > KNOWN then
-      store.numbers, known = {[0] = '0'}, 0
-    end
     found = read_plain(one, two, three)
     if found[1] == store.known_counters and found[2] == calm_config then
       return true, found[3], found[4], three and found[5]

@@ -15,7 +15,7 @@ local PRECISION_MS = 1000
 local SWEEP = 10
 local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
-local KEPT = 200 -- the most workers of which anything is kept
+local KEPT = 100 -- the most workers of which anything is kept
 local MANY = 1000 -- the fields of a hash that is not read for what it says of a worker's requests
 
 
@@ -53,7 +53,7 @@ function workers.seen(now, name, exact)
     return
   end
   if workers.known[name] then
-    workers.known[name].met, workers.known[name].row = 0, 0
+    workers.known[name].seen_at = now
   end
   store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
@@ -106,13 +106,12 @@ function workers.granted(name, request)
   return jids
 end
 
--- ---- what is known of a worker in a row of plain operations
+-- ---- what is known of a worker in a row of plain operations (state/store.lua)
 --
--- From its second pop in the row on, all requests are known that may have been granted anything, as the fields of its hash.
--- Those of jobs that have ended since may be among them: then the hash is asked.
+-- When it was seen is known from its first pop in the row on. From its second one on all of its requests are known that may
+-- have been granted anything: a request that is not among them is new. Those of ended jobs may be among them.
 
--- What is kept of a worker by its name: the row, when it was seen last, and its requests, if they are known.
-workers.known = {}
+workers.known = {} -- name -> its key, when it was seen, known in which row; its requests, known in which row, and room for more
 local many = 0 -- how many workers these are
 
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
@@ -128,45 +127,44 @@ local function create(name)
   if many == KEPT then
     workers.known, many = {}, 0
   end
-  local taker = {key = keys.worker(name), met = 0, row = 0, seen_at = 0, granted = {}, count = 0}
+  local taker = {key = keys.worker(name), seen_at = 0, met = 0, granted = {}, row = 0, room = 0}
   workers.known[name], many = taker, many + 1
   return taker
 end
 
 -- Know all requests of a worker that may have been granted anything, unless they are many.
-local function know_granted(taker)
-  local fields = writes.fetch('HLEN', taker.key) < MANY and writes.fetch('HKEYS', taker.key) or NONE
-  if fields[1] then
-    local granted_ = {}
+local function know_requests(taker)
+  if writes.fetch('HLEN', taker.key) < MANY then
+    local fields, granted = writes.fetch('HKEYS', taker.key), {}
     for i = 1, #fields do
-      granted_[fields[i]] = true
+      granted[fields[i]] = true
     end
-    taker.row, taker.granted, taker.count = store.row, granted_, 0
+    taker.granted, taker.row, taker.room = granted, store.row, MANY
   end
 end
 
--- Whether a request was granted nothing yet, for a plain operation. When the worker was seen is known from its last pop in
--- the same row.
+-- Whether a request was granted nothing yet, for a plain operation.
 function workers.is_new(name, request)
-  local taker, field, granted_ = workers.known[name] or create(name), 'r' .. request, nil
+  local taker, field, reply = workers.known[name] or create(name), 'r' .. request, nil
   if taker.met == store.row then
-    granted_ = writes.fetch('HGET', taker.key, field)
-    if taker.row ~= store.row then
-      know_granted(taker)
+    reply = writes.fetch('HGET', taker.key, field)
+    if taker.row ~= store.row or taker.room <= 0 then
+      know_requests(taker)
     end
   else
     local found = writes.fetch('HMGET', taker.key, '', field)
-    taker.met, taker.seen_at, granted_ = store.row, tonumber(found[1] or 0), found[2]
+    taker.met, taker.seen_at, reply = store.row, tonumber(found[1] or 0), found[2]
   end
   store.seen, store.seen_at = name, taker.seen_at
-  return not granted_
+  return not reply
 end
 
--- Know that a request of a worker is granted something; or that several are, which are not kept.
+-- Know that a request of a worker is granted something.
 function workers.know_request(name, request)
   workers.known[name].granted['r' .. request] = true
 end
 
+-- Forget which requests of a worker are granted anything, because several are.
 function workers.forget_requests(name)
   if workers.known[name] then
     workers.known[name].row = 0

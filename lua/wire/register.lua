@@ -234,23 +234,9 @@ local function as_reply(fault)
   return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
 end
 
--- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
--- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
--- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
--- a verb gives as a list.
-function register.call(operation, prefix, args, real)
-  if prefix ~= keys.prefix then
-    keys.begin(prefix)
-  end
-  refusals.raised, store.entered, plain.answer = false, false, false
-  local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil
-  if way then
-    done, fault = pcall(way, args, simulated)
-    if done and fault then
-      return fault
-    end
-  end
-  way = done and plain.ways[operation]
+-- Execute an operation that is not done in a row, or failed there; give the reply for the wire.
+local function go_on(operation, args, simulated, real, done, fault)
+  local way = done and plain.ways[operation]
   if way then
     done, fault = pcall(try, operation, args, simulated, way)
     if done and plain.answer then
@@ -274,7 +260,24 @@ function register.call(operation, prefix, args, real)
   if answer then
     return real == nil and replies.packed(operation, answer) or answer
   end
-  return plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
+  return plain.answer or register.call(operation, keys.prefix, args, real) -- only the epoch was begun, and that was completed
+end
+
+-- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
+-- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
+-- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
+-- a verb gives as a list.
+function register.call(operation, prefix, args, real)
+  keys.begin(prefix)
+  refusals.raised, store.entered, plain.answer = false, false, false
+  local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil
+  if way then
+    done, fault = pcall(way, args, simulated)
+    if done and fault then
+      return fault
+    end
+  end
+  return go_on(operation, args, simulated, real, done, fault)
 end
 
 local function try_group(operation, args, places, sizes)
