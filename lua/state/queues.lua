@@ -35,7 +35,7 @@ queues.fields = {
 local MOST = 2000 -- the most cached queues of all namespaces
 
 queues.known = {} -- name -> its cached state
-local count = 0 -- how many of all namespaces were made
+local count = 0 -- how many of them were made, in all namespaces
 local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
 -- Forget the cached states of this namespace.

@@ -12,6 +12,7 @@
 local workers = {}
 
 local PRECISION_MS = 1000
+local NEVER = 99999999999999 -- when a worker that is not listed was seen: later than any moment
 local SWEEP = 10
 local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
@@ -127,7 +128,7 @@ local function create(name)
   if many == KEPT then
     workers.known, many = {}, 0
   end
-  local taker = {key = keys.worker(name), seen_at = 0, met = 0, granted = {}, row = 0, room = 0}
+  local taker = {key = keys.worker(name), seen_at = NEVER, met = 0, granted = {}, row = 0, room = 0}
   workers.known[name], many = taker, many + 1
   return taker
 end
@@ -153,7 +154,7 @@ function workers.is_new(name, request)
     end
   else
     local found = writes.fetch('HMGET', taker.key, '', field)
-    taker.met, taker.seen_at, reply = store.row, tonumber(found[1] or 0), found[2]
+    taker.met, taker.seen_at, reply = store.row, tonumber(found[1] or NEVER), found[2]
   end
   store.seen, store.seen_at = name, taker.seen_at
   return not reply
