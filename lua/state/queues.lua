@@ -59,7 +59,7 @@ local function create(name)
   end
   local queue = {
     name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, false, keys.queue(name, '-state'), keys.queue(name, '-work'),
-    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'), 0, 0, false, 0, 0, 0, 0, false, 0, false, 0,
+    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'), 0, 0, false, 0, 0, -1, 0, false, 0, false, 0,
   }
   queues.known[name], count = queue, count + 1
   return queue
