@@ -71,6 +71,7 @@ local function meet(queue, text)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
     queue.recur, queue.expires, queue.admits_at =
       tonumber(recur) or NEVER, tonumber(expires) or NEVER, tonumber(admits_at) or false
+    queue.put_row, queue.pop_row = 0, 0
   end
   queue.step = step
 end

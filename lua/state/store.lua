@@ -36,7 +36,8 @@ local calm_config
 store.own = false -- what the epochs remember of this server's steps, if they remember the last plain one
 
 -- The number of the row of plain operations that the present one is part of: nobody else has written since the first of
--- them. So what one of them has read, and all of them keep up to date, need not be read again. A verb is a row of its own.
+-- them. So what one of them has read, and all of them keep up to date, need not be read again. A verb that writes is a row of
+-- its own; one that reads leaves the row as it is.
 store.row = 0
 
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
@@ -54,13 +55,19 @@ function store.begin_plain()
   writes.begin()
 end
 
+local function end_row()
+  store.calm, store.own, store.row = false, false, store.row + 1
+end
+
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
   store.begin_plain()
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
   end
-  store.calm, store.own, store.row = false, false, store.row + 1
+  if not store.reads then
+    end_row()
+  end
   store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
@@ -180,6 +187,9 @@ end
 -- Decode the counters and the options, which were read.
 local function meet(found)
   store.counters, store.config = found[1], found[2]
+  if store.calm and (store.counters ~= store.known_counters or store.config ~= calm_config) then
+    end_row()
+  end
   if store.counters ~= store.known_counters or not store.counters then
     store.known_counters = store.counters
     local mark
@@ -283,7 +293,7 @@ function store.open_plain(simulated, one, two, three)
   else
     found = read_plain(one, two, three)
   end
-  store.calm, store.own, store.row = false, false, store.row + 1
+  end_row()
   store.begin_plain()
   meet(found)
   return is_quiet(simulated), found[3], found[4], three and found[5]
