@@ -110,6 +110,7 @@ IN_LUA_ALONE = {
     "requests.flush": "a request is written once, however often an operation changes it",
     "workers.keep": "what was decoded is kept for each namespace",
     "workers.recall": "what was decoded is kept for each namespace",
+    "workers.know_seen": "what a row of plain operations knows of a worker",
     "workers.know_request": "what a row of plain operations knows of a worker",
     "workers.forget_requests": "what a row of plain operations knows of a worker",
     "workers.is_new": "a plain pop looks at its own request alone",

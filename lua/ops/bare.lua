@@ -105,7 +105,7 @@ function bare.pop(args, simulated)
   end
   local popped, jid, key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
-    return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
+    return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   end
 
   local seq, waited, ends, rest = store.seq + 1, now - ready_at, store.text(expires), string.sub(text, at)
@@ -168,7 +168,7 @@ function bare.complete(args, simulated)
   end
   local queue, of = held(now, text, token, seq)
   if not queue then
-    return nil
+    return plain_complete.go_on(now, moment, args, key, text, simulated)
   end
 
   local id, ran, name, worker, grant, popped_at = store.id_of(seq), now - of[8], of[3], of[5], of[7], of[8]
@@ -224,7 +224,8 @@ function bare.complete_and_pop(args, simulated)
   end
   local popped, next_jid, next_key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
-    return popped and plain_complete.go_on(now, moment, args, queue, expires, key, ended_text, simulated, popped)
+    return popped and plain_complete.go_on_both(
+      now, moment, args, queue, expires, key, ended_text, simulated, popped, text)
   end
 
   local first, id, ends, rest = store.id_of(seq - 1), store.id_of(seq), store.text(expires), string.sub(text, at)

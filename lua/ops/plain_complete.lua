@@ -128,19 +128,13 @@ local function result_of(args, at, pops)
   return result and #result <= SHORT and result or nil, waits
 end
 
--- Complete a job.
-function plain_complete.complete(now, moment, args, simulated)
-  local jid, token, result = args[3], args[4], result_of(args, 5, false)
-  if not result or not arguments.has_own_key(jid) then
-    return nil
-  end
-  local key = keys.job(jid)
-  local quiet, text = store.open_plain(simulated, key)
-  if not quiet or not is_plain(now, jid, token, text) then
+-- Complete a job whose record was read, if it is plain.
+local function complete_read(now, moment, args, key, text, result, simulated)
+  local jid, id = args[3], nil
+  if not is_plain(now, jid, args[4], text) then
     return nil
   end
 
-  local id
   text, id = complete_one(now, moment, jid, text, result)
   if store.config and plain_journal.is_on(simulated) then
     plain_journal.enter('complete', moment, '', args, 1, #args, store.seq_text(), plain_journal.COMPLETE, 0, 0)
@@ -149,6 +143,26 @@ function plain_complete.complete(now, moment, args, simulated)
   store.write_plain(key, text)
   let_go(moment, id, jid)
   store.end_plain(simulated)
+end
+
+-- Complete a job.
+function plain_complete.complete(now, moment, args, simulated)
+  local jid, result = args[3], result_of(args, 5, false)
+  if not result or not arguments.has_own_key(jid) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, text = store.open_plain(simulated, key)
+  if quiet then
+    complete_read(now, moment, args, key, text, result, simulated)
+  end
+end
+
+-- Go on with a completion in a row (ops/bare.lua), after the record was read.
+function plain_complete.go_on(now, moment, args, key, text, simulated)
+  store.begin_plain()
+  complete_read(now, moment, args, key, text, '', simulated)
+  return plain.answer or nil
 end
 
 -- Whether the names of a completion that pops are known, and it has a request.
@@ -190,24 +204,25 @@ local function complete_both(now, moment, args, queue, key, text, result, waits,
 end
 
 -- Complete a job, and lease to its worker what was taken off a queue, which may be nothing.
-local function fetch_next(now, moment, args, queue, expires, key, text, result, waits, simulated, popped)
+local function fetch_next(now, moment, args, queue, expires, key, text, result, waits, simulated, popped, known)
   if not popped[1] then
     return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
   end
-  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
+  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires, known)
   if next_jid then
     complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
   end
 end
 
--- Go on with such an operation in a row (ops/bare.lua), after the first job was taken off the queue.
-function plain_complete.go_on(now, moment, args, queue, expires, key, text, simulated, popped)
+-- Go on with such an operation in a row (ops/bare.lua), which has found that the completion is plain, after the first job was
+-- taken off the queue, and perhaps its record read.
+function plain_complete.go_on_both(now, moment, args, queue, expires, key, text, simulated, popped, known)
   store.begin_plain()
   queues.begin(queue.name, queue.text)
   writes.note_popped(queue.work_key, popped)
-  if is_plain(now, args[3], args[4], text) and workers.is_new(args[6], args[2]) then
-    fetch_next(now, moment, args, queue, expires, key, text, '', false, simulated, popped)
-  end
+  workers.know_seen(args[6])
+  is_plain(now, args[3], args[4], text)
+  fetch_next(now, moment, args, queue, expires, key, text, '', false, simulated, popped, known)
   return plain.answer or nil
 end
 

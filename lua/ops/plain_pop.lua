@@ -41,12 +41,12 @@ end
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
 local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
 
--- Take the job that was popped off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it
--- is not plain.
-function plain_pop.take(now, queue, popped, expires)
+-- Take the job that was popped off a queue, whose leases end at a moment, and whose record may be known; give its id, its
+-- key and its record, or nil if it is not plain.
+function plain_pop.take(now, queue, popped, expires, text)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
-  local text = writes.fetch('GET', key)
+  text = text or writes.fetch('GET', key)
   local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
@@ -108,8 +108,8 @@ local function give_nothing(now, moment, args, queue, worker, request, waits, si
 end
 
 -- Lease the job that was popped off a queue to a worker.
-local function lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
-  local jid, key, text = plain_pop.take(now, queue, popped, expires)
+local function lease_one(now, moment, args, queue, worker, request, expires, simulated, popped, known)
+  local jid, key, text = plain_pop.take(now, queue, popped, expires, known)
   if not jid then
     return nil
   end
@@ -262,13 +262,13 @@ function plain_pop.is_plain(now, queue, name, expires)
     and not (store.config and config.owns(name))
 end
 
--- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue.
-function plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped)
+-- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue, and perhaps its record read.
+function plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   store.begin_plain()
   queues.begin(queue.name, queue.text)
   writes.note_popped(queue.work_key, popped)
-  workers.is_new(worker, request)
-  lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
+  workers.know_seen(worker)
+  lease_one(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   return plain.answer or nil
 end
 

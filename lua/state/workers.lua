@@ -160,6 +160,11 @@ function workers.is_new(name, request)
   return not reply
 end
 
+-- Let the step know when a worker was seen, of which this is known.
+function workers.know_seen(name)
+  store.seen, store.seen_at = name, workers.known[name].seen_at
+end
+
 -- Know that a request of a worker is granted something.
 function workers.know_request(name, request)
   workers.known[name].granted['r' .. request] = true
