@@ -50,16 +50,16 @@ function bare.put(args, simulated)
   return jid
 end
 
--- Whether a queue has nothing but leases and ready jobs, a lease until `expires` would not be the first to end, and one more
+-- Whether nothing of a queue is due, a lease until `expires` would not be the first to end, and one more
 -- duration is appended to those of today without anything that follows.
 local function is_open(now, queue, expires)
-  return queue.pop_row == store.row and queue.due > now and queue.due <= expires and queue.pending_waits < PENDING
-    and now < queue.day_end and now >= queue.day
+  return queue.due > now and queue.due <= expires and queue.pending_waits < PENDING and now < queue.day_end
+    and now >= queue.day
 end
 
--- Whether the requests of a worker are known, this one was granted nothing yet, and the worker was seen lately.
+-- Whether a request of a worker was granted nothing yet, and the worker was seen lately.
 local function is_known(now, taker, grant)
-  return taker.row == store.row and taker.room > 0 and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
+  return taker.room > 0 and taker.seen_at <= now and now < taker.seen_at + SEEN_MS and not taker.granted[grant]
 end
 
 -- Whether an operation says nothing from a place on but that it waits, which matters only if there is no job.
@@ -74,7 +74,7 @@ local function take(queue)
   local popped = redis.pcall('ZPOPMIN', work_key)
   local member = popped[1]
   if not member then
-    return popped.err and writes.stop_early(work_key, popped)
+    return popped.err and writes.stop_early(work_key, popped) or popped
   end
   local jid = keys.ready_jid_of(member)
   local key = keys.job(jid)
@@ -89,7 +89,8 @@ end
 function bare.pop(args, simulated)
   local request, name, worker = args[2], args[3], args[4]
   local queue, taker = queues.known[name], workers.known[worker]
-  if not queue or not taker or not (simulated and store.calm or store.own) or args[5] and not only_waits(args, 5)
+  if not queue or queue.pop_row ~= store.row or not taker or taker.row ~= store.row
+    or not (simulated and store.calm or store.own) or args[5] and not only_waits(args, 5)
     or not arguments.is_id(request, 64) then
     return nil
   end
@@ -105,7 +106,7 @@ function bare.pop(args, simulated)
   end
   local popped, jid, key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
-    return popped and plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
+    return plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   end
 
   local seq, waited, ends, rest = store.seq + 1, now - ready_at, store.text(expires), string.sub(text, at)
@@ -202,7 +203,8 @@ end
 function bare.complete_and_pop(args, simulated)
   local request, jid, token, wanted, worker = args[2], args[3], args[4], args[5], args[6]
   local queue, taker = queues.known[wanted], workers.known[worker]
-  if not queue or not taker or not (simulated and store.calm or store.own) or args[7] and not only_waits(args, 7)
+  if not queue or queue.pop_row ~= store.row or not taker or taker.row ~= store.row
+    or not (simulated and store.calm or store.own) or args[7] and not only_waits(args, 7)
     or not arguments.has_own_key(jid) or not arguments.is_id(request, 64) then
     return nil
   end
@@ -224,7 +226,7 @@ function bare.complete_and_pop(args, simulated)
   end
   local popped, next_jid, next_key, text, stages, tries, both, ready_at, retries, at = take(queue)
   if not stages then
-    return popped and plain_complete.go_on_both(
+    return plain_complete.go_on_both(
       now, moment, args, queue, expires, key, ended_text, simulated, popped, text)
   end
 

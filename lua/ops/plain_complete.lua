@@ -215,14 +215,14 @@ local function fetch_next(now, moment, args, queue, expires, key, text, result, 
 end
 
 -- Go on with such an operation in a row (ops/bare.lua), which has found that the completion is plain, after the first job was
--- taken off the queue, and perhaps its record read.
+-- taken off the queue, if there is one, and perhaps its record read.
 function plain_complete.go_on_both(now, moment, args, queue, expires, key, text, simulated, popped, known)
   store.begin_plain()
   queues.begin(queue.name, queue.text)
   writes.note_popped(queue.work_key, popped)
   workers.know_seen(args[6])
   is_plain(now, args[3], args[4], text)
-  fetch_next(now, moment, args, queue, expires, key, text, '', false, simulated, popped, known)
+  fetch_next(now, moment, args, queue, expires, key, text, '', args[8] == '1', simulated, popped, known)
   return plain.answer or nil
 end
 

@@ -262,12 +262,17 @@ function plain_pop.is_plain(now, queue, name, expires)
     and not (store.config and config.owns(name))
 end
 
--- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue, and perhaps its record read.
+-- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue, if there is one, and
+-- perhaps its record read.
 function plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   store.begin_plain()
   queues.begin(queue.name, queue.text)
   writes.note_popped(queue.work_key, popped)
   workers.know_seen(worker)
+  if not popped[1] then
+    give_nothing(now, moment, args, queue, worker, request, args[6] == '1', simulated)
+    return plain.answer
+  end
   lease_one(now, moment, args, queue, worker, request, expires, simulated, popped, text)
   return plain.answer or nil
 end
