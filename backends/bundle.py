@@ -39,7 +39,7 @@ FILES = (
     "rules/stages", "rules/deletion", "rules/suspension", "ops/throttle", "ops/put", "ops/recur", "ops/publish",
     "ops/pop", "ops/depend", "ops/finish", "ops/lease", "ops/change", "ops/remove", "ops/request", "ops/tag",
     "ops/recover", "ops/read", "ops/administer", "ops/annotate", "ops/deduplicate", "ops/plain_put", "ops/plain_pop",
-    "ops/plain_complete", "ops/plain", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
+    "ops/plain_complete", "ops/plain", "ops/bare", "wire/replies", "wire/verbs", "wire/register", "wire/calls",
 )  # fmt: skip
 """The engine."""
 
@@ -52,13 +52,14 @@ DIALECTS = (
 the whole script."""
 
 SELDOM = frozenset(DIALECTS) | {
-    "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion",
-    "rules/explanation", "rules/failure", "rules/request_cancellation",
-    "rules/propagation", "rules/recurrence", "rules/request_end", "rules/selection", "rules/stages", "rules/suspension",
-    "ops/administer", "ops/annotate", "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish",
-    "ops/recover", "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
-    "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules",
-    "state/subjects", "state/subscriptions", "state/tracking", "state/turns",
+    "rules/admission", "rules/backoff", "rules/cleanup", "rules/deduplication", "rules/deletion", "rules/explanation",
+    "rules/failure", "rules/request_cancellation", "rules/propagation", "rules/recurrence", "rules/request_end",
+    "rules/selection", "rules/runs", "rules/stages", "rules/suspension", "ops/administer", "ops/annotate",
+    "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/read", "ops/recover", "ops/recur",
+    "ops/remove", "rules/concurrency", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
+    "state/dependencies", "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention",
+    "state/schedules", "state/families", "state/parked", "state/results", "state/subjects", "state/subscriptions",
+    "state/tracking", "state/ttl", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 
@@ -69,17 +70,18 @@ LIBRARIES = (
 
 HOT = (
     "redis.call", "redis.pcall", "string.find", "string.match", "string.sub", "string.format", "store.numbers",
-    "store.seq", "store.began", "store.config", "store.counters", "store.bounds_text", "store.many", "store.texts",
-    "store.gone", "store.durations", "store.trims", "store.left", "store.tracks", "store.begin", "store.open",
-    "store.emit", "store.text", "store.add", "store.remove", "store.save", "writes.put_off", "writes.fetch",
-    "writes.put_off_event", "store.set_field", "store.last", "store.bounds", "store.flush", "keys.prefix",
-    "keys.counters", "keys.config", "keys.events", "keys.begin", "keys.job", "keys.member", "keys.worker",
-    "records.get", "records.encode", "queues.begin", "queues.of", "queues.state_key", "jobs.lift", "config.value",
-    "catalogue.operations", "arguments.names", "arguments.is_id", "refusals.raised", "plain.answer",
-    "string.byte", "store.begin_plain", "store.open_plain", "store.tell", "store.next_ids", "store.write_plain",
-    "store.end_plain", "store.epoch", "store.row", "writes.begin", "writes.append", "writes.pop_first", "writes.last",
-    "writes.end_", "epochs.remember", "epochs.token_of", "config.owns", "keys.lease_member_of", "keys.member_of",
-    "keys.ready_member_of", "keys.pending", "arguments.has_own_key", "plain_records.since",
+    "store.seq", "store.config", "store.bounds_text", "store.many", "store.texts", "store.gone", "store.durations",
+    "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text", "store.add",
+    "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event", "store.set_field",
+    "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config", "keys.events",
+    "keys.begin", "keys.job", "keys.member", "keys.worker", "records.get", "records.encode", "queues.begin",
+    "queues.of", "queues.state_key", "jobs.lift", "config.value", "catalogue.operations", "arguments.names",
+    "arguments.is_id", "refusals.raised", "plain.answer", "string.byte", "store.begin_plain", "store.open_plain",
+    "store.tell", "store.next_ids", "store.write_plain", "store.end_plain", "store.epoch", "store.row",
+    "writes.begin", "writes.append", "writes.pop_first", "writes.last", "epochs.token_of", "config.owns",
+    "keys.lease_member_of", "keys.member_of", "keys.ready_member_of", "keys.pending", "arguments.has_own_key",
+    "plain_records.since", "store.calm", "store.own", "store.known_counters", "store.known_seq", "store.tail",
+    "store.suffix", "store.id_of", "queues.known", "workers.known", "register.moment",
 )  # fmt: skip
 """The functions and values that are used most: each is a local of its own instead of a field of a table."""
 

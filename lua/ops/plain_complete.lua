@@ -128,19 +128,13 @@ local function result_of(args, at, pops)
   return result and #result <= SHORT and result or nil, waits
 end
 
--- Complete a job.
-function plain_complete.complete(now, moment, args, simulated)
-  local jid, token, result = args[3], args[4], result_of(args, 5, false)
-  if not result or not arguments.has_own_key(jid) then
-    return nil
-  end
-  local key = keys.job(jid)
-  local quiet, text = store.open_plain(simulated, key)
-  if not quiet or not is_plain(now, jid, token, text) then
+-- Complete a job whose record was read, if it is plain.
+local function complete_read(now, moment, args, key, text, result, simulated)
+  local jid, id = args[3], nil
+  if not is_plain(now, jid, args[4], text) then
     return nil
   end
 
-  local id
   text, id = complete_one(now, moment, jid, text, result)
   if store.config and plain_journal.is_on(simulated) then
     plain_journal.enter('complete', moment, '', args, 1, #args, store.seq_text(), plain_journal.COMPLETE, 0, 0)
@@ -149,6 +143,26 @@ function plain_complete.complete(now, moment, args, simulated)
   store.write_plain(key, text)
   let_go(moment, id, jid)
   store.end_plain(simulated)
+end
+
+-- Complete a job.
+function plain_complete.complete(now, moment, args, simulated)
+  local jid, result = args[3], result_of(args, 5, false)
+  if not result or not arguments.has_own_key(jid) then
+    return nil
+  end
+  local key = keys.job(jid)
+  local quiet, text = store.open_plain(simulated, key)
+  if quiet then
+    complete_read(now, moment, args, key, text, result, simulated)
+  end
+end
+
+-- Go on with a completion in a row (ops/bare.lua), after the record was read.
+function plain_complete.go_on(now, moment, args, key, text, simulated)
+  store.begin_plain()
+  complete_read(now, moment, args, key, text, '', simulated)
+  return plain.answer or nil
 end
 
 -- Whether the names of a completion that pops are known, and it has a request.
@@ -189,6 +203,29 @@ local function complete_both(now, moment, args, queue, key, text, result, waits,
   store.end_plain(simulated)
 end
 
+-- Complete a job, and lease to its worker what was taken off a queue, which may be nothing.
+local function fetch_next(now, moment, args, queue, expires, key, text, result, waits, simulated, popped, known)
+  if not popped[1] then
+    return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
+  end
+  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires, known)
+  if next_jid then
+    complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
+  end
+end
+
+-- Go on with such an operation in a row (ops/bare.lua), which has found that the completion is plain, after the first job was
+-- taken off the queue, if there is one, and perhaps its record read.
+function plain_complete.go_on_both(now, moment, args, queue, expires, key, text, simulated, popped, known)
+  store.begin_plain()
+  queues.begin(queue.name, queue.text)
+  writes.note_popped(queue.work_key, popped)
+  workers.know_seen(args[6])
+  is_plain(now, args[3], args[4], text)
+  fetch_next(now, moment, args, queue, expires, key, text, '', args[8] == '1', simulated, popped, known)
+  return plain.answer or nil
+end
+
 -- Complete a job, and lease the first job of a queue to its worker.
 function plain_complete.complete_and_pop(now, moment, args, simulated)
   local request, jid, wanted, taker, result, waits = args[2], args[3], args[5], args[6], result_of(args, 7, true)
@@ -202,14 +239,8 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
     or worker ~= taker or not workers.is_new(taker, request) then
     return nil
   end
-  local popped = writes.pop_first(queue.work_key)
-  if not popped[1] then
-    return complete_both(now, moment, args, queue, key, text, result, waits, simulated)
-  end
-  local next_jid, next_key, next_text = plain_pop.take(now, queue, popped, expires)
-  if next_jid then
-    complete_both(now, moment, args, queue, key, text, result, false, simulated, next_jid, next_key, next_text)
-  end
+  fetch_next(
+    now, moment, args, queue, expires, key, text, result, waits, simulated, writes.pop_first(queue.work_key))
 end
 
 -- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or
@@ -236,18 +267,32 @@ local function leases(args, wanted)
   return args[3] == 'jobs' and count <= catalogue.most and jids, tokens, results_
 end
 
+-- What the record of a leased job with options says, as plain_records.leased, and behind that the length of its rare part and
+-- where the rest begins; and the units for moving it. Nil, if it holds anything or has tags.
+local function with_options(text)
+  local lease, stages_, more_, name_, tries_, retries_, worker_, token, grant_, popped_at_, at_, held_ = plain_records.read_running(text)
+  local units = held_ == '' and plain_records.units(text, more_)
+  if units then
+    return {lease, stages_, name_, tries_, worker_, token, 'r' .. grant_, popped_at_, false, false, retries_, more_, at_}, units
+  end
+  return nil, nil
+end
+
 -- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none, or
 -- holds anything or has tags; give their queue, their worker, and the units for moving them.
 local function held_together(found, tokens)
   local all, name, worker, sum = {}, nil, nil, 0
   for i = 1, #tokens do
     local text = found[i + 3]
-    local one = {plain_records.read_running(text)}
-    local units = one[12] == '' and plain_records.units(text, one[3])
-    name, worker = name or one[4], worker or one[7]
-    if not units or one[8] ~= tokens[i] or one[4] ~= name or one[7] ~= worker then
+    local one = plain_records.leased(text or '')
+    local units = plain_records.MOVING
+    if not one then
+      one, units = with_options(text)
+    end
+    if not units or one[6] ~= tokens[i] or one[3] ~= (name or one[3]) or one[5] ~= (worker or one[5]) then
       break
     end
+    name, worker = one[3], one[5]
     all[i], sum = one, sum + units
   end
   return all, name, worker, sum
@@ -259,12 +304,22 @@ local function fields_of(jids, all, count)
   for i = 1, count do
     size = size + 1
     fields[size] = 'j' .. jids[i]
-    if all[i][9] ~= last then
-      last, size = all[i][9], size + 1
-      fields[size] = 'r' .. last
+    if all[i][7] ~= last then
+      last, size = all[i][7], size + 1
+      fields[size] = last
     end
   end
   return fields, size
+end
+
+-- The record of one of several jobs that are completed, which has options or a result.
+local function complete_one_of(id, one, moment, text, result)
+  local more_, at_ = one[12], one[13]
+  if not more_ then
+    more_, at_ = '0', 1 + #text - #one[9] - #one[10]
+  end
+  return plain_records.complete(
+    id, one[2], more_, one[3], one[4], one[11], one[6], one[8], moment, text, at_, result)
 end
 
 -- Complete the first `count` jobs; give the outcomes, the keys and texts of the records, and the ids of the events.
@@ -274,18 +329,18 @@ local function complete_all(now, moment, name, worker, count, jids, wanted, foun
   local before, at_end, stage = plain_records.complete_parts(name, moment)
   for i = 1, count do
     local jid, one, id, at = jids[i], all[i], ids[i], 2 * i
-    runs[i] = store.text(plain_records.since(now, one[10]))
+    runs[i] = store.text(plain_records.since(now, one[8]))
     locks[i] = keys.lease_member_of(one[1], jid)
-    said[i] = head .. jid .. facts .. one[8] .. '\t' .. runs[i]
+    said[i] = head .. jid .. facts .. one[6] .. '\t' .. runs[i]
     ended[at - 1], ended[at] = moment, keys.member_of(id, jid)
     texts[at - 1] = wanted[i + 3]
-    if given[i] == '' and one[3] == '0' then
+    if given[i] == '' and one[9] then
       texts[at] = plain_records.complete_all(
-        id, one[2], before, one[5], one[6], one[8], one[10], at_end, found[i + 3], one[11], stage)
+        id, one[2], before, one[4], one[11], one[6], one[8], at_end, one[9], one[10], stage)
     else
-      texts[at] = plain_records.complete(
-        id, one[2], one[3], name, one[5], one[6], one[8], one[10], moment, found[i + 3], one[11], given[i])
+      texts[at] = complete_one_of(id, one, moment, found[i + 3], given[i])
     end
+    plain_records.forget(found[i + 3])
     outcomes[i] = 'complete'
   end
   local fields, size = fields_of(jids, all, count)

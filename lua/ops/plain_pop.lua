@@ -24,9 +24,10 @@ local function count_of(args, at, last)
 end
 
 -- Leave a queue to the verb for a while, whose first job is not plain.
-local function leave(work_key, popped)
-  shy_key, shy = work_key, SHY
-  writes.put_back(work_key, popped)
+local function leave(queue, popped)
+  shy_key, shy = queue.work_key, SHY
+  queues.unmark(queue)
+  writes.put_back(queue.work_key, popped)
 end
 
 -- When the lease of a job with these lengths ends, as text, if leases of the queue end at a moment; false, if it would be
@@ -40,17 +41,17 @@ end
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
 local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
 
--- Take the job that was popped off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it
--- is not plain.
-function plain_pop.take(now, queue, popped, expires)
+-- Take the job that was popped off a queue, whose leases end at a moment, and whose record may be known; give its id, its
+-- key and its record, or nil if it is not plain.
+function plain_pop.take(now, queue, popped, expires, text)
   local jid = keys.ready_jid_of(popped[1])
   local key = keys.job(jid)
-  local text = writes.fetch('GET', key)
+  text = text or writes.fetch('GET', key)
   local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
   if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
-    return leave(queue.work_key, popped)
+    return leave(queue, popped)
   end
   if turn then
     priority = popped[2]
@@ -78,6 +79,7 @@ end
 -- Enter the lease into the lists.
 function plain_pop.enter(queue, worker, request, jid, id)
   writes.last('ZADD', queue.locks_key, ends, keys.lease_member_of(id, jid))
+  workers.know_request(worker, request)
   writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
   if held == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
@@ -106,8 +108,8 @@ local function give_nothing(now, moment, args, queue, worker, request, waits, si
 end
 
 -- Lease the job that was popped off a queue to a worker.
-local function lease_one(now, moment, args, queue, worker, request, expires, simulated, popped)
-  local jid, key, text = plain_pop.take(now, queue, popped, expires)
+local function lease_one(now, moment, args, queue, worker, request, expires, simulated, popped, known)
+  local jid, key, text = plain_pop.take(now, queue, popped, expires, known)
   if not jid then
     return nil
   end
@@ -127,12 +129,13 @@ end
 -- What the record of one of several waiting jobs says, and, if it has options, when its lease ends; then the units for
 -- moving it. Nil, if it is not plain, holds anything, or has a turn or tags.
 local function read_one(now, queue, expires, text)
+  local bare_stages, bare_tries, both, ready_at, retries, from = plain_records.bare_waiting(text or '')
+  if bare_stages then
+    return {bare_stages, '0', bare_tries, ready_at, from, false, plain_records.MOVING, both, retries}
+  end
   local stages_, more_, tries_, ready, rest, holds, _, turn_, _, own, longest = plain_records.read_waiting(text)
   local units = holds == '' and not turn_ and plain_records.units(text, more_)
-  if not units or more_ == '0' then
-    return units and {stages_, more_, tries_, ready, rest, false, units}
-  end
-  local ends_ = end_of_lease(now, queue, expires, own, longest)
+  local ends_ = units and end_of_lease(now, queue, expires, own, longest)
   return ends_ and {stages_, more_, tries_, ready, rest, ends_, units}
 end
 
@@ -152,7 +155,7 @@ local function take_many(now, queue, popped, expires)
     local one = read_one(now, queue, expires, texts[i])
     units = one and units + one[7]
     if not units or units > budget.UNITS then
-      return leave(queue.work_key, popped)
+      return leave(queue, popped)
     end
     all[i] = one
   end
@@ -191,6 +194,16 @@ local function record_of(one, id, name, worker, request, moment, text)
     id, one[1], one[2], name, one[3], worker, token, request, moment, one[6], text, one[5]))
 end
 
+-- The record of one of several leased jobs, which has no options, of these parts; what it says is kept.
+local function running_one(one, id, name, worker, request, moment, before, by, times, last, text)
+  local token, rest = epochs.token_of(id), string.sub(text, one[5])
+  local line = last .. token .. '\n'
+  local record = plain_records.running_all(id, one[1], before, one[3], by, token, request, times, rest, line)
+  plain_records.keep(
+    record, {id, plain_records.NEXT[one[1]], name, one[8], worker, token, 'r' .. request, moment, rest, line, one[9]})
+  return record
+end
+
 -- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events.
 -- The requests are a list, or one for all.
 local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
@@ -210,12 +223,12 @@ local function lease_all(now, moment, queue, worker, requests, expires, jids, jo
     said[i] = head .. jid .. facts .. waits[i]
     locks[at - 1], locks[at] = one[6] or ends, keys.lease_member_of(id, jid)
     written[at - 1], written[at] = job_keys[i], one[6] and record_of(one, id, name, worker, request, moment, texts[i])
-      or plain_records.running_all(
-        id, one[1], before, one[3], by, epochs.token_of(id), request, times, texts[i], one[5], last)
+      or running_one(one, id, name, worker, request, moment, before, by, times, last, texts[i])
   end
   store.tell_all(said)
   stats.waited_all(now, name, waits)
   writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
+  workers.forget_requests(worker)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
   return written, ids
 end
@@ -242,10 +255,26 @@ end
 function plain_pop.is_plain(now, queue, name, expires)
   if shy > 0 and queue.work_key == shy_key then
     shy = shy - 1
+    queues.unmark(queue)
     return false
   end
   return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
     and not (store.config and config.owns(name))
+end
+
+-- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue, if there is one, and
+-- perhaps its record read.
+function plain_pop.go_on(now, moment, args, queue, worker, request, expires, simulated, popped, text)
+  store.begin_plain()
+  queues.begin(queue.name, queue.text)
+  writes.note_popped(queue.work_key, popped)
+  workers.know_seen(worker)
+  if not popped[1] then
+    give_nothing(now, moment, args, queue, worker, request, args[6] == '1', simulated)
+    return plain.answer
+  end
+  lease_one(now, moment, args, queue, worker, request, expires, simulated, popped, text)
+  return plain.answer or nil
 end
 
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.

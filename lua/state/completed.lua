@@ -97,6 +97,16 @@ local function is_early(now, age, bounds)
   return now < bounds.sweep_at and now + age >= bounds.sweep_at and (bounds.keeping == 0 or now + 1 < bounds.keeping)
 end
 
+-- Completions before this event and this moment, and not before that one, delete nothing, by the present bounds.
+completed.last_seq, completed.last, completed.first = 0, 0, 0
+
+-- Know these, after the bounds or the options have changed.
+function completed.learn()
+  local bounds = store.bounds()
+  completed.last_seq, completed.first = bounds.sweep_seq, bounds.sweep_at - config.value('jobs-history')
+  completed.last = bounds.keeping > 0 and math.min(bounds.sweep_at, bounds.keeping - 1) or bounds.sweep_at
+end
+
 -- How many jobs may complete before a completion has to check.
 function completed.room(now)
   local bounds = store.bounds()

@@ -206,18 +206,18 @@ function epochs.next_(now)
   return epoch
 end
 
--- Remember what this step has written; say whether it is remembered. A call that brought its own moment goes on with what
--- is remembered, and does not begin it.
+-- Remember what this step has written; give the sequences of all epochs that are remembered, or false if this one is not. A
+-- call that brought its own moment goes on with what is remembered, and does not begin it.
 function epochs.remember(real)
   local own, epoch = mine[keys.counters], store.epoch
   if own and own.last[epoch] == store.began then
     own.last[epoch] = store.seq
-    return true
+    return own.last
   elseif real and keeps and store.seq ~= store.began then
     own = own_of(keys.counters)
     own.last[epoch], own.count = store.seq, own.count + 1
     own.newest = math.max(own.newest, tonumber(epoch))
-    return true
+    return own.last
   end
   return false
 end

@@ -129,7 +129,8 @@ end
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
   'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
-  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
+  'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'own', 'suffix_for', 'suffix',
+  'workers', 'many_workers',
 }
 
 local kept, number = {}, 0 -- prefix -> what is kept; how many
@@ -147,7 +148,7 @@ local function create(prefix)
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
     {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
-    false, false, false, false, false, false, false, false, false, false,
+    false, false, false, false, false, false, false, false, '0', '-0', {}, 0,
   }
   kept[prefix], number = made, number + 1
   return made
@@ -157,6 +158,7 @@ local function leave()
   namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day =
     worker, worker_key, pending, count, pending_day
   queues.keep(namespace)
+  workers.keep(namespace)
   config.keep(namespace)
   epochs.keep(namespace)
   store.keep(namespace)
@@ -169,6 +171,7 @@ local function enter()
   worker, worker_key, pending, count, pending_day =
     namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day
   queues.recall(namespace)
+  workers.recall(namespace)
   config.recall(namespace)
   epochs.recall(namespace)
   store.recall(namespace)

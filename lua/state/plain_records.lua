@@ -2,14 +2,18 @@
 
 local plain_records = {}
 
-local MOVING = 2 -- the units for moving a plain job without options
+local KEPT = 512 -- the most decoded records of leased jobs
+plain_records.MOVING = 2 -- the units for moving a plain job without options
 
 -- The number of stages after one more. A longer history may have to be trimmed.
 local NEXT = {['1'] = '2', ['2'] = '3', ['3'] = '4'}
+plain_records.NEXT = NEXT
 
 -- Records without a rare part, or with nothing in it but tags and options (state/records.lua).
 local WAITING = '^waiting\t%d+\t(%d)\t(%d+)\t%C+\t((%d+)\t%d+\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
 local RUNNING = '^running\t(%d+)\t(%d)\t(%d+)\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
+local BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t(((%d+)\t(%d+))\t%d+)\t\t%d+\t\t%d+\t0\t0\t()'
+local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
 local UNTAGGED = '^0\t0\t\t'
@@ -110,6 +114,64 @@ function plain_records.complete(id, stages, more, name, tries, retries, token, p
     .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n' .. rare
 end
 
+-- ---- the same three without a rare part, with the priority and the retries of a put that says nothing of them
+
+function plain_records.waiting_bare(id, name, moment, klass, request, data)
+  return 'waiting\t' .. id .. '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t' .. klass .. '\t0\t' .. moment
+    .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
+end
+
+function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest, line)
+  return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t' .. token
+    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. rest .. line
+end
+
+function plain_records.complete_bare(id, stages, name, tries, retries, token, popped_at, moment, rest, line)
+  return 'complete\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t' .. token
+    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest .. line
+    .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
+end
+
+-- What the records of leased jobs say, by their text: the sequence of the lease, the number of stages after one more, the
+-- queue, when the job was ready with its retries, the worker, the token, the field of the grant in the hash of the worker,
+-- when the job was popped, the rest of the record in two parts, and the retries.
+local leased, count = {}, 0
+
+-- Keep what the record of a leased job without a rare part says.
+function plain_records.keep(record, of)
+  if count == KEPT then
+    leased, count = {}, 0
+  end
+  leased[record], count = of, count + 1
+end
+
+-- What the record of a leased job says that has no rare part and a short history; nil for another one.
+function plain_records.leased(text)
+  local of = leased[text]
+  if of then
+    return of
+  end
+  local seq, stages, name, tries, retries, worker, token, grant, popped_at, at = string.match(text, BARE_RUNNING)
+  if seq and NEXT[stages] then
+    return {seq, NEXT[stages], name, tries, worker, token, 'r' .. grant, popped_at, string.sub(text, at), '', retries}
+  end
+end
+
+-- Forget what is kept of a record, because it was replaced.
+function plain_records.forget(text)
+  if leased[text] then
+    leased[text], count = nil, count - 1
+  end
+end
+
+-- What the record of a waiting job says that has no rare part and a short history: the number of its stages after one more,
+-- when it is ready with its retries and how many are left, the first two of these together and alone, and where the rest
+-- begins. Nil for another one.
+function plain_records.bare_waiting(text)
+  local stages, tries, two, ready_at, retries, at = string.match(text, BARE_WAITING)
+  return stages and NEXT[stages], tries, two, ready_at, retries, at
+end
+
 -- ---- the same for several jobs of one queue, without a rare part: first the parts that their records share
 
 function plain_records.waiting_parts(name, moment)
@@ -126,18 +188,18 @@ function plain_records.running_parts(name, worker, moment, ends)
     'popped\t' .. moment .. '\t' .. worker .. '\t'
 end
 
-function plain_records.running_all(id, stages, before, tries, by, token, request, times, text, at, last)
+function plain_records.running_all(id, stages, before, tries, by, token, request, times, rest, line)
   return 'running\t' .. id .. '\t' .. stages .. before .. tries .. by .. token .. '\t' .. request .. times
-    .. string.sub(text, at) .. last .. token .. '\n'
+    .. rest .. line
 end
 
 function plain_records.complete_parts(name, moment)
   return '\t0\t' .. name .. '\t', '\t0\t' .. moment .. '\t', 'completed\t' .. moment .. '\t'
 end
 
-function plain_records.complete_all(id, stages, before, tries, retries, token, popped_at, ended, text, at, last)
+function plain_records.complete_all(id, stages, before, tries, retries, token, popped_at, ended, rest, line, last)
   return 'complete\t' .. id .. '\t' .. stages .. before .. tries .. '\t' .. retries .. '\t\t' .. token .. '\t\t' .. popped_at
-    .. ended .. string.sub(text, at) .. last .. token .. '\tcomplete\n'
+    .. ended .. rest .. line .. last .. token .. '\tcomplete\n'
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
@@ -157,10 +219,10 @@ end
 -- The units for moving a job with a short history, whose rare part has this length; nil, if it has tags.
 function plain_records.units(text, more)
   if more == '0' then
-    return MOVING
+    return plain_records.MOVING
   end
   local tags_, options_ = string.match(text, FEW, -more)
-  return tags_ == '' and MOVING + plain_options.count(options_) or nil
+  return tags_ == '' and plain_records.MOVING + plain_options.count(options_) or nil
 end
 
 -- Read the record of a job that is leased, likewise.
@@ -182,7 +244,7 @@ function plain_records.units_of_ended(text)
   if not stages then
     return nil
   end
-  local units = NEXT[stages] and MOVING or MOVING + 2
+  local units = NEXT[stages] and plain_records.MOVING or plain_records.MOVING + 2
   if more == '0' then
     return units
   end

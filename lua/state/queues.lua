@@ -14,6 +14,8 @@ local queues = {}
 local FIRST = '-inf' -- the position of a stalled job among the locks: before every expired lease
 local IDLE_MOST = 1000
 local NEVER = 99999999999999
+local DAY_MS = 86400000
+local UNKNOWN = 1000000 -- more durations than are ever pending
 
 queues.NO_TIME = 99999999999998 -- the due time of something that is not due: later than any moment
 
@@ -26,38 +28,40 @@ local NOTHING = '\t0\t0\t99999999999999'
 -- holds it is called `queue`: as with a job's record, the bundle replaces its fields by list indexes.
 queues.fields = {
   'name', 'step', 'text', 'first_seen', 'paused', 'idle', 'due', 'recur', 'expires', 'admits_at', 'state_key', 'work_key',
-  'locks_key', 'scheduled_key',
+  'locks_key', 'scheduled_key', 'row', 'lease_ms', 'is_bare', 'put_row', 'pop_row', 'day', 'day_end', 'waits_key',
+  'pending_waits', 'runs_key', 'pending_runs',
 }
 
 local MOST = 2000 -- the most cached queues of all namespaces
 
-local known, count = {}, 0 -- name -> its cached state; how many of all namespaces were made
+queues.known = {} -- name -> its cached state
+local count = 0 -- how many of them were made, in all namespaces
 local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
 -- Forget the cached states of this namespace.
 function queues.unknown()
-  known = {}
+  queues.known = {}
 end
 
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
 function queues.keep(namespace)
-  namespace.queues = known
+  namespace.queues = queues.known
 end
 
 function queues.recall(namespace)
-  known = namespace.queues
+  queues.known = namespace.queues
 end
 
 local function create(name)
   if count == MOST then
     keys.forget_others()
-    known, count = {}, 0
+    queues.known, count = {}, 0
   end
   local queue = {
     name, 0, false, '', '0', '0', NEVER, NEVER, NEVER, false, keys.queue(name, '-state'), keys.queue(name, '-work'),
-    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'),
+    keys.queue(name, '-locks'), keys.queue(name, '-scheduled'), 0, 0, false, 0, 0, -1, 0, false, 0, false, 0,
   }
-  known[name], count = queue, count + 1
+  queues.known[name], count = queue, count + 1
   return queue
 end
 
@@ -67,30 +71,69 @@ local function meet(queue, text)
     queue.text, queue.first_seen, queue.paused, queue.idle, queue.due = text, first_seen, paused, idle, tonumber(due)
     queue.recur, queue.expires, queue.admits_at =
       tonumber(recur) or NEVER, tonumber(expires) or NEVER, tonumber(admits_at) or false
+    queue.put_row, queue.pop_row = 0, 0
   end
   queue.step = step
 end
 
 -- The key of a queue's state.
 function queues.state_key(name)
-  local queue = known[name] or create(name)
+  local queue = queues.known[name] or create(name)
   return queue.state_key
 end
 
 -- The key of a queue's leases.
 function queues.locks_key(name)
-  local queue = known[name] or create(name)
+  local queue = queues.known[name] or create(name)
   return queue.locks_key
+end
+
+-- Begin a row: know what the options say of a queue, how long a lease lasts, and whether nothing else is done for a job,
+-- because nothing is recorded, its fair keys take no turns, and it has no throttle of its own (ops/bare.lua).
+local function learn(queue)
+  queue.row, queue.lease_ms, queue.pending_waits, queue.pending_runs = store.row, config.heartbeat(queue.name), UNKNOWN, UNKNOWN
+  queue.is_bare = not (journal.is_on() or config.is_fair(queue.name) or config.owns(queue.name))
+end
+
+-- Mark the row in which the state of a queue leaves puts and pops bare (ops/bare.lua).
+local function mark(queue)
+  queue.put_row = queue.is_bare and queue.first_seen ~= '' and queue.idle == '0' and store.row or 0
+  queue.pop_row = queue.is_bare and queue.paused == '0' and not queue.admits_at and store.row or 0
+end
+
+-- Leave pops from a queue to ops/plain.lua until its next call has read the queue.
+function queues.unmark(queue)
+  queue.pop_row = 0
+end
+
+-- Know how many durations of a day are pending in a list of a queue, until the row ends.
+function queues.know_pending(name, kind, day, key, size)
+  local queue = queues.known[name] or create(name)
+  if queue.row ~= store.row then
+    learn(queue)
+  end
+  if queue.day ~= day then
+    queue.day, queue.day_end, queue.pending_waits, queue.pending_runs = day, day + DAY_MS, UNKNOWN, UNKNOWN
+  end
+  if kind == 'wait' then
+    queue.waits_key, queue.pending_waits = key, size
+  else
+    queue.runs_key, queue.pending_runs = key, size
+  end
 end
 
 -- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
   step = step + 1
   if name then
-    local queue = known[name] or create(name)
+    local queue = queues.known[name] or create(name)
     if queue.text ~= text then
       meet(queue, text)
     end
+    if queue.row ~= store.row then
+      learn(queue)
+    end
+    mark(queue)
     queue.step = step
     return queue
   end
@@ -98,7 +141,7 @@ end
 
 -- A queue to read; an empty one if it is unknown.
 function queues.of(name)
-  local queue = known[name] or create(name)
+  local queue = queues.known[name] or create(name)
   if queue.step ~= step then
     meet(queue, store.read(queue.state_key))
   end
@@ -112,11 +155,12 @@ function queues.prefetch(names)
     wanted[i] = queues.state_key(name)
   end
   for i, text in ipairs(store.read_all(wanted)) do
-    meet(known[names[i]] or create(names[i]), text)
+    meet(queues.known[names[i]] or create(names[i]), text)
   end
 end
 
 local function write(queue)
+  queue.put_row, queue.pop_row = 0, 0
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
   if queue.recur < NEVER or queue.expires < NEVER or queue.admits_at then
     queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')
@@ -307,7 +351,7 @@ end
 
 -- Remove a lease.
 function queues.unlock(job)
-  local queue = known[job.queue] or create(job.queue)
+  local queue = queues.known[job.queue] or create(job.queue)
   store.remove(queue.locks_key, keys.lease_member(job.seq, job.jid))
 end
 

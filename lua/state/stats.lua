@@ -402,7 +402,9 @@ end
 -- the job's record and the length of its rare part.
 function stats.waited_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('wait', day, queue), text)
+  local key = keys.pending('wait', day, queue)
+  local size = writes.append(key, text)
+  queues.know_pending(queue, 'wait', day, key, size)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
@@ -413,7 +415,9 @@ end
 
 function stats.ran_one(now, queue, text, record, more)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('run', day, queue), text .. behind(now))
+  local key = keys.pending('run', day, queue)
+  local size = writes.append(key, text .. behind(now))
+  queues.know_pending(queue, 'run', day, key, size)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
@@ -421,6 +425,9 @@ function stats.ran_one(now, queue, text, record, more)
     tagged_one('run', day, queue, record, more, text)
   end
 end
+
+-- What stands behind the duration of a run.
+stats.behind = behind
 
 -- Append the buffered durations, and write the counts of the step.
 function stats.flush()
@@ -446,7 +453,9 @@ end
 -- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text.
 function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
-  local size = writes.append(keys.pending('wait', day, queue), nil, durations)
+  local key = keys.pending('wait', day, queue)
+  local size = writes.append(key, nil, durations)
+  queues.know_pending(queue, 'wait', day, key, size)
   appended('wait', day, queue, size, #durations)
 end
 
@@ -455,7 +464,9 @@ function stats.ran_all(now, queue, durations)
   for i = 1, #durations do
     durations[i] = durations[i] .. minute
   end
-  local size = writes.append(keys.pending('run', day, queue), nil, durations)
+  local key = keys.pending('run', day, queue)
+  local size = writes.append(key, nil, durations)
+  queues.know_pending(queue, 'run', day, key, size)
   appended('run', day, queue, size, #durations)
 end
 

@@ -16,7 +16,7 @@
 local store = {}
 
 local DEFAULT_EVENTS = 10000
-local TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
+store.TRIM = 16 -- every 16th event checks the number of events: the check costs a fifth of an event
 local KNOWN = 500 -- how many texts of numbers are cached
 
 -- Numbers are expensive here: reading one from text, or writing one, costs as much as making a table. So the moment
@@ -29,12 +29,15 @@ local told, told_id = false, false -- the last event of a plain operation, and i
 local entries, entered = false, false -- the journal's entries of a plain operation, and the number of the last one as text
 local entered_heavy = false -- the number of the last heavy one
 
--- The counters and the options that the last plain operation has left, if no other one has begun since; and whether a
--- call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
-local calm, calm_config, calm_own
+-- Whether the last operation was plain, so that the known counters are those that it left; the options that it left; and
+-- whether a call with the server's clock may go on with them. While they are the same, all that was decoded from them holds.
+store.calm = false
+local calm_config
+store.own = false -- what the epochs remember of this server's steps, if they remember the last plain one
 
 -- The number of the row of plain operations that the present one is part of: nobody else has written since the first of
--- them. So what one of them has read, and all of them keep up to date, need not be read again. A verb is a row of its own.
+-- them. So what one of them has read, and all of them keep up to date, need not be read again. A verb that writes is a row of
+-- its own; one that reads leaves the row as it is.
 store.row = 0
 
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
@@ -42,6 +45,8 @@ function store.begin_plain()
   if known > KNOWN then
     store.numbers, known = {[0] = '0'}, 0
   end
+  store.entered = true
+  store.counters, store.began = store.known_counters, store.seq
   store.many = false -- whether writes are buffered
   store.trims = false -- whether the next event must trim the stream
   store.texts = false -- key -> text, or false if there is none
@@ -50,13 +55,19 @@ function store.begin_plain()
   writes.begin()
 end
 
+local function end_row()
+  store.calm, store.own, store.row = false, false, store.row + 1
+end
+
 -- (False and not nil: a key whose value is nil is lost to Lua's tables, which are rebuilt when it comes back.)
 function store.begin(now, text, many)
   store.begin_plain()
   if not store.numbers[now] then
     store.numbers[now], known = text, known + 1
   end
-  calm, store.row = nil, store.row + 1
+  if not store.reads then
+    end_row()
+  end
   store.many = many
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
@@ -117,8 +128,9 @@ end
 
 -- ---- counters: `<sequence of the last event> <epoch> <bounds>`
 
-local known_counters, known_seq, known_epoch, known_bounds_text -- the counters decoded last
-local suffix_for, suffix = '0', '' -- an epoch, and what it adds to the id of an event; the server adds `-0`
+store.known_counters, store.known_seq = nil, 0 -- the counters decoded or written last, as text, and their sequence
+local known_epoch, known_bounds_text -- their epoch and bounds
+local suffix_for, suffix = '0', '-0' -- an epoch, and what it adds to the id of an event
 local known_text, known_bounds -- the bounds decoded last
 
 store.NONE = '0\t0\t0\t1\t0\t0\t0\t0' -- the counters of an empty namespace
@@ -128,44 +140,71 @@ local function refuse_counters()
   writes.fail(keys.counters, 'its text is not that of counters of this version')
 end
 
+local function follow_epoch()
+  if store.epoch ~= suffix_for then
+    suffix_for = store.epoch
+    suffix = '-' .. suffix_for
+  end
+end
+
+-- What stands behind a sequence in the counters, and in the id of an event; and of which epoch, bounds and options.
+store.tail, store.suffix = false, false
+local tail_epoch, tail_bounds, tail_config = false, false, false
+
+-- See to it that these are those of now.
+local function follow_bounds()
+  if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch or store.config ~= tail_config then
+    follow_epoch()
+    tail_bounds, tail_epoch, tail_config, store.suffix = store.bounds_text, store.epoch, store.config, suffix
+    store.tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
+    completed.learn()
+  end
+end
+
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
 function store.keep(namespace)
   namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending =
-    known_counters, known_seq, known_epoch, known_bounds_text, store.pending
+    store.known_counters, store.known_seq, known_epoch, known_bounds_text, store.pending
   namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left =
     known_text, known_bounds, store.tracks, store.left
-  namespace.calm, namespace.calm_config, namespace.calm_own = calm, calm_config, calm_own
+  namespace.calm, namespace.calm_config, namespace.own = store.calm, calm_config, store.own
   namespace.suffix_for, namespace.suffix = suffix_for, suffix
 end
 
 function store.recall(namespace)
-  known_counters, known_seq, known_epoch, known_bounds_text, store.pending =
+  store.known_counters, store.known_seq, known_epoch, known_bounds_text, store.pending =
     namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending
   known_text, known_bounds, store.tracks, store.left =
     namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left
-  calm, calm_config, calm_own = namespace.calm, namespace.calm_config, namespace.calm_own
+  store.calm, calm_config, store.own = namespace.calm, namespace.calm_config, namespace.own
   suffix_for, suffix = namespace.suffix_for, namespace.suffix
-  store.seq, store.epoch, store.bounds_text, store.config = known_seq, known_epoch, known_bounds_text, calm_config
+  store.seq, store.epoch, store.bounds_text, store.config = store.known_seq, known_epoch, known_bounds_text, calm_config
+  if store.calm then
+    follow_bounds()
+  end
 end
 
 -- Decode the counters and the options, which were read.
 local function meet(found)
   store.counters, store.config = found[1], found[2]
-  if store.counters ~= known_counters or not store.counters then
-    known_counters = store.counters
+  if store.calm and (store.counters ~= store.known_counters or store.config ~= calm_config) then
+    end_row()
+  end
+  if store.counters ~= store.known_counters or not store.counters then
+    store.known_counters = store.counters
     local mark
-    mark, known_seq, known_epoch, known_bounds_text =
-      string.match(known_counters or store.NONE, '^(!?)(%d+)\t(%d+)\t(.*)$')
+    mark, store.known_seq, known_epoch, known_bounds_text =
+      string.match(store.known_counters or store.NONE, '^(!?)(%d+)\t(%d+)\t(.*)$')
     if not known_bounds_text then
       refuse_counters()
     end
     store.pending = mark == '!' -- whether writes of earlier steps are kept (state/intent.lua)
-    known_seq = tonumber(known_seq)
-    if not known_counters then
-      known_seq, known_epoch = writes.top() -- they are lost if there is a stream
+    store.known_seq = tonumber(store.known_seq)
+    if not store.known_counters then
+      store.known_seq, known_epoch = writes.top() -- they are lost if there is a stream
     end
   end
-  store.seq, store.began, store.epoch, store.bounds_text = known_seq, known_seq, known_epoch, known_bounds_text
+  store.seq, store.began, store.epoch, store.bounds_text = store.known_seq, store.known_seq, known_epoch, known_bounds_text
   if known_bounds_text ~= known_text then
     store.bounds()
   end
@@ -213,7 +252,7 @@ local shared = false -- whether several operations share the call: then nobody e
 
 -- Say whether the operations that follow share a call.
 function store.share(on)
-  shared, calm = on, nil
+  shared, store.calm, store.own = on, false, false
 end
 
 -- Read like `read` for a plain operation. While no option is set, the options are a key that does not exist, and do what the
@@ -236,30 +275,36 @@ local function read_plain(one, two, three)
 end
 
 -- Read like store.open for a plain operation, up to three texts; first say whether it has nothing to do but its own task.
+-- If the row goes on, store.calm stays true.
 function store.open_plain(simulated, one, two, three)
-  local goes_on = calm and (simulated or calm_own)
-  if goes_on and shared then
-    store.counters, store.began = calm, store.seq
-    if two then
-      local found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)
-      return true, found[1], found[2], found[3]
+  local found
+  if store.calm and (simulated or store.own) then
+    if shared then
+      if two then
+        found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)
+        return true, found[1], found[2], found[3]
+      end
+      return true, redis.call('GET', one)
     end
-    return true, redis.call('GET', one)
+    found = read_plain(one, two, three)
+    if found[1] == store.known_counters and found[2] == calm_config then
+      return true, found[3], found[4], three and found[5]
+    end
+  else
+    found = read_plain(one, two, three)
   end
-  local found = read_plain(one, two, three)
-  if goes_on and found[1] == calm and found[2] == calm_config then
-    store.counters, store.began = calm, store.seq
-    return true, found[3], found[4], three and found[5]
-  end
-  calm, store.row = nil, store.row + 1
+  end_row()
+  store.begin_plain()
   meet(found)
   return is_quiet(simulated), found[3], found[4], three and found[5]
 end
 
 -- The same for many texts, as store.open_all.
 function store.open_all_plain(simulated, wanted)
+  store.begin_plain()
+  local before = store.calm and store.known_counters
   local found = store.open_all(wanted)
-  if found[1] ~= calm or found[2] ~= calm_config or not (simulated or calm_own) then
+  if found[1] ~= before or found[2] ~= calm_config or not (simulated or store.own) then
     store.row = store.row + 1
   end
   return is_quiet(simulated), found
@@ -315,10 +360,10 @@ function store.counters_text()
 end
 
 local function flush_counters()
-  if store.seq ~= known_seq or store.bounds_text ~= known_bounds_text then
-    known_counters = (store.pending and '!' or '') .. store.counters_text()
-    known_seq, known_epoch, known_bounds_text = store.seq, store.epoch, store.bounds_text
-    store.save(keys.counters, known_counters)
+  if store.seq ~= store.known_seq or store.bounds_text ~= known_bounds_text then
+    store.known_counters = (store.pending and '!' or '') .. store.counters_text()
+    store.known_seq, known_epoch, known_bounds_text = store.seq, store.epoch, store.bounds_text
+    store.save(keys.counters, store.known_counters)
   end
 end
 
@@ -487,13 +532,6 @@ local function more(a, b, c, d, e, f)
   return '\t' .. a .. '\t' .. b .. '\t' .. c .. '\t' .. d .. '\t' .. e .. (f and '\t' .. f or '')
 end
 
-local function follow_epoch()
-  if store.epoch ~= suffix_for then
-    suffix_for = store.epoch
-    suffix = suffix_for == '0' and '' or '-' .. suffix_for
-  end
-end
-
 -- Let an event of the step trim the stream.
 local function trim_events(seq, at)
   local first = seq - (store.config and config.value('max-events') or DEFAULT_EVENTS) + 1
@@ -504,7 +542,7 @@ end
 
 local function put_off_event(seq, said)
   follow_epoch()
-  if seq % TRIM == 0 or store.trims then
+  if seq % store.TRIM == 0 or store.trims then
     trim_events(seq)
   end
   writes.put_off_event(suffix, said)
@@ -514,7 +552,7 @@ local thousand, front = -1, '' -- the thousands of a sequence, and these as text
 local THREE = {} -- the last three digits of numbers, as text
 
 -- The text of a sequence. It mostly has the same thousands as the one before.
-local function text_of(seq)
+function store.id_of(seq)
   local rest = seq % 1000
   if seq < 1000 then
     return string.format('%d', seq)
@@ -532,7 +570,7 @@ end
 
 -- The sequence of the last event, as text; or one that is so much higher.
 function store.seq_text(more)
-  return text_of(store.seq + (more or 0))
+  return store.id_of(store.seq + (more or 0))
 end
 
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
@@ -541,7 +579,7 @@ function store.next_ids(count_)
   for i = 1, count_ do
     local one = seq + i
     local digits = one - one % 1000 == thousand and THREE[one % 1000]
-    ids[i] = digits and front .. digits or text_of(one)
+    ids[i] = digits and front .. digits or store.id_of(one)
   end
   store.seq = seq + count_
   return ids
@@ -552,11 +590,20 @@ end
 function store.tell_all(texts)
   local count_ = #texts
   follow_epoch()
-  local behind = store.seq % TRIM
+  local behind = store.seq % store.TRIM
   if behind < count_ then
     trim_events(store.seq - behind, count_ - behind)
   end
   writes.put_off_events(suffix, texts, count_)
+end
+
+-- Append a single event now that trims the stream; give the server's reply.
+function store.append_trimming(seq, id, said)
+  local first = seq - (store.config and config.value('max-events') or DEFAULT_EVENTS) + 1
+  if first > 1 then
+    return redis.pcall('XADD', keys.events, 'MINID', '~', string.format('%d', first), id, 'e', said)
+  end
+  return redis.pcall('XADD', keys.events, id, 'e', said)
 end
 
 -- Put off the event that was kept aside, because it is not alone.
@@ -573,7 +620,7 @@ function store.tell(said)
     put_off_told()
   end
   store.seq = seq
-  told_id, told = text_of(seq), said
+  told_id, told = store.id_of(seq), said
   return told_id
 end
 
@@ -585,7 +632,7 @@ function store.tell_each(before, jids)
     store.seq = store.seq + 1
     put_off_event(store.seq, before .. jids[i])
   end
-  told_id = text_of(store.seq)
+  told_id = store.id_of(store.seq)
 end
 
 -- Append an event, and give its sequence.
@@ -699,27 +746,20 @@ local function save_entered()
   end
 end
 
--- What stands behind a sequence in the counters, and in the id of an event; and of which epoch and bounds.
-local tail, tail_suffix, tail_epoch, tail_bounds = false, false, false, false
-
 -- Write the record and the events of a plain operation, with the texts that were saved before. What follows are calls of
 -- writes.last, and then store.end_plain.
 function store.write_plain(key, text)
   if entries then
     save_entered()
   end
-  if store.bounds_text ~= tail_bounds or store.epoch ~= tail_epoch then
-    follow_epoch()
-    tail_bounds, tail_epoch, tail_suffix = store.bounds_text, store.epoch, suffix
-    tail = '\t' .. tail_epoch .. '\t' .. tail_bounds
-  end
-  known_counters, known_seq, known_bounds_text = told_id .. tail, store.seq, tail_bounds
-  if size == 0 and store.seq % TRIM > 0
-    and writes.begin_last_two(key, text, keys.counters, known_counters, told_id, tail_suffix, told) then
+  follow_bounds()
+  store.known_counters, store.known_seq, known_bounds_text = told_id .. store.tail, store.seq, tail_bounds
+  if size == 0 and store.seq % store.TRIM > 0
+    and writes.begin_last_two(key, text, keys.counters, store.known_counters, told_id, store.suffix, told) then
     return
   end
   put_off_told()
-  written[size + 1], written[size + 2], written[size + 3], written[size + 4] = key, text, keys.counters, known_counters
+  written[size + 1], written[size + 2], written[size + 3], written[size + 4] = key, text, keys.counters, store.known_counters
   size = size + 4
   writes.begin_last(written, size)
 end
@@ -755,10 +795,11 @@ function store.end_plain(simulated)
   if size > 4 then
     written = {}
   end
-  calm, calm_config, calm_own = known_counters, store.config, epochs.remember(not simulated)
+  follow_bounds()
+  store.calm, calm_config, store.own = true, store.config, epochs.remember(not simulated)
 end
 
 -- Forget what is known of the counters: they may not have been written.
 function store.unknown()
-  known_counters, calm = nil, nil
+  store.known_counters, store.calm, store.own = nil, false, false
 end

@@ -12,11 +12,13 @@
 local workers = {}
 
 local PRECISION_MS = 1000
+local NEVER = 99999999999999 -- when a worker that is not listed was seen: later than any moment
 local SWEEP = 10
 local LEASE = 106 -- the first byte of the field of a lease, `j`
 local NONE = {} -- of jobs
+local KEPT = 100 -- the most workers of which anything is kept
+local MANY = 1000 -- the fields of a hash that is not read for what it says of a worker's requests
 
-local met, met_row, met_at = false, 0, false -- the key of the worker that popped last, in which row, and when it was seen
 
 -- Delete silent workers without leases. A few are examined each time, longest silent first. Those with a lease are
 -- passed, and the next call continues after them, until all have been examined.
@@ -51,7 +53,9 @@ function workers.seen(now, name, exact)
   if recent and not exact then
     return
   end
-  met = false
+  if workers.known[name] then
+    workers.known[name].seen_at = now
+  end
   store.set_field(keys.worker(name), '', string.format('%-65d', now))
   writes.put_off('ZADD', keys.workers, now, name)
   if not recent then
@@ -103,18 +107,74 @@ function workers.granted(name, request)
   return jids
 end
 
--- Whether a request was granted nothing yet, for a plain operation. When the worker was seen is known from its last pop in
--- the same row.
-function workers.is_new(name, request)
-  local key, granted_ = keys.worker(name), nil
-  if met == key and met_row == store.row then
-    granted_ = writes.fetch('HGET', key, 'r' .. request)
-  else
-    local found = writes.fetch('HMGET', key, '', 'r' .. request)
-    met, met_row, met_at, granted_ = key, store.row, found[1] and tonumber(found[1]), found[2]
+-- ---- what is known of a worker in a row of plain operations (state/store.lua)
+--
+-- When it was seen is known from its first pop in the row on. From its second one on all of its requests are known that may
+-- have been granted anything: a request that is not among them is new. Those of ended jobs may be among them.
+
+workers.known = {} -- name -> its key, when it was seen, known in which row; its requests, known in which row, and room for more
+local many = 0 -- how many workers these are
+
+-- Exchange what is kept of one namespace for that of another one (state/keys.lua).
+function workers.keep(namespace)
+  namespace.workers, namespace.many_workers = workers.known, many
+end
+
+function workers.recall(namespace)
+  workers.known, many = namespace.workers, namespace.many_workers
+end
+
+local function create(name)
+  if many == KEPT then
+    workers.known, many = {}, 0
   end
-  store.seen, store.seen_at = name, met_at
-  return not granted_
+  local taker = {key = keys.worker(name), seen_at = NEVER, met = 0, granted = {}, row = 0, room = 0}
+  workers.known[name], many = taker, many + 1
+  return taker
+end
+
+-- Know all requests of a worker that may have been granted anything, unless they are many.
+local function know_requests(taker)
+  if writes.fetch('HLEN', taker.key) < MANY then
+    local fields, granted = writes.fetch('HKEYS', taker.key), {}
+    for i = 1, #fields do
+      granted[fields[i]] = true
+    end
+    taker.granted, taker.row, taker.room = granted, store.row, MANY
+  end
+end
+
+-- Whether a request was granted nothing yet, for a plain operation.
+function workers.is_new(name, request)
+  local taker, field, reply = workers.known[name] or create(name), 'r' .. request, nil
+  if taker.met == store.row then
+    reply = writes.fetch('HGET', taker.key, field)
+    if taker.row ~= store.row or taker.room <= 0 then
+      know_requests(taker)
+    end
+  else
+    local found = writes.fetch('HMGET', taker.key, '', field)
+    taker.met, taker.seen_at, reply = store.row, tonumber(found[1] or NEVER), found[2]
+  end
+  store.seen, store.seen_at = name, taker.seen_at
+  return not reply
+end
+
+-- Let the step know when a worker was seen, of which this is known.
+function workers.know_seen(name)
+  store.seen, store.seen_at = name, workers.known[name].seen_at
+end
+
+-- Know that a request of a worker is granted something.
+function workers.know_request(name, request)
+  workers.known[name].granted['r' .. request] = true
+end
+
+-- Forget which requests of a worker are granted anything, because several are.
+function workers.forget_requests(name)
+  if workers.known[name] then
+    workers.known[name].row = 0
+  end
 end
 
 -- How many of these requests come before the first that was granted anything.

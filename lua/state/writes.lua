@@ -26,7 +26,7 @@ local done = false -- how many places of `later` are written; less the events le
 local LONG = 24 * PLACES -- more writes are found by their keys
 local PACK = 100 -- the most events of an entry of the stream
 local events, event_texts = 0, {} -- the events of the step; the last one has the sequence of the store
-local suffix = '' -- what the ids of their entries have behind the sequence
+local suffix = '-0' -- what the ids of their entries have behind the sequence
 local trim_to, trim_at = false, 0 -- the first event that must stay, as text, if one of them trims the stream; which one
 local deleted = false -- whether a key is deleted by a write that was put off
 local reading -- the key that was read last
@@ -243,6 +243,11 @@ function writes.pop_first(key, most)
   undone[at + 1], undone[at + 2], undone[at + 3], undone[at + 4] = 'ZPOPMIN', key, found, false
   undoings = at + 4
   return found
+end
+
+-- Note what was taken off a sorted set last.
+function writes.note_popped(key, found)
+  note('ZPOPMIN', key, found)
 end
 
 -- The words that put back what was popped, which is members and scores.
@@ -570,6 +575,45 @@ function writes.end_(written, size)
     error(fault, 0)
   end
   writes.commit(written, size)
+end
+
+-- ---- a plain operation in a row
+--
+-- It calls its commands without any note. Only if one of them fails is told here what it has done.
+
+-- Stop before the texts are written: a command for a key has failed, after `popped` was taken off a sorted set, if it was.
+function writes.stop_early(key, reply, work_key, popped)
+  store.begin_plain()
+  if popped then
+    note('ZPOPMIN', work_key, popped)
+  end
+  reading = key
+  error(reply.err, 0)
+end
+
+-- Check the replies to the entry of the events and to the other last writes, each with its command, after the texts were
+-- written: if one of them has failed, stop, and leave the reply of the operation in plain.answer.
+function writes.check_late(answer, seq, said, replies_, commands)
+  local failed = false
+  for i = 1, #replies_ do
+    failed = failed or type(replies_[i]) == 'table' and replies_[i].err
+  end
+  if not failed then
+    return
+  end
+  plain.answer = answer
+  store.begin_plain()
+  store.seq, texts, done = seq, true, 0
+  if type(replies_[1]) == 'table' then
+    writes.put_off_events(store.suffix, said, #said)
+    done = -#said
+  end
+  for i, words in ipairs(commands) do
+    if type(replies_[i + 1]) == 'table' then
+      writes.put_off_many(words[1], words[2], {unpack(words, 3)}, #words - 2)
+    end
+  end
+  error(failed, 0)
 end
 
 -- ---- after an error

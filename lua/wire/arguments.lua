@@ -43,10 +43,12 @@ end
 
 -- Whether a value is an id; it may be nil.
 function arguments.is_id(value, most)
-  if not value or #value > most or not string.find(value, '^[!-~]+$') then
+  if not value or #value > most then
     return false
+  elseif string.find(value, '^%w+$') then
+    return true
   end
-  return arguments.has_own_key(value)
+  return string.find(value, '^[!-~]+$') and arguments.has_own_key(value) or false
 end
 
 -- Whether the key of a job with this id, which may be nil, can be no other key. If there is a job under it, the text is an

@@ -18,7 +18,7 @@ local last, last_text -- the last millisecond of the server's clock, shared by m
 local shares, shared = false, false -- whether this call has several operations, and has read the clock
 
 -- The moment of the operation, as a number and as text: the caller's, or the server's.
-local function moment(operation, text)
+function register.moment(operation, text)
   if text == '' and shared then
     return last, last_text
   elseif text == '' then
@@ -80,7 +80,7 @@ end
 
 -- Whether the call was decoded and may be recorded; whether the journal is on; the moment and the request, as text.
 local understood, journals, moment_text, request
-local entered, answer -- whether the store has begun the step; what the verb replied, once it has
+local answer -- what the verb replied, once it has
 
 -- Record the call, if it is to be recorded.
 local function record(operation, args, outcome)
@@ -117,7 +117,6 @@ end
 -- Read what an operation names.
 local function open(op, now, text)
   store.begin(now, text, op.jobs or op.jids or op.count and op.count > 1)
-  entered = true
   budget.begin()
   prefetch(op)
 end
@@ -171,18 +170,17 @@ end
 
 -- Try an operation in the plain case.
 local function try(operation, args, simulated, way)
-  local now, text = moment(operation, args[1] or '')
+  local now, text = register.moment(operation, args[1] or '')
   store.begin_plain()
-  entered = true
   way(now, text, args, simulated)
-  if not plain.answer then
+  if not plain.answer and store.entered then
     writes.take_back()
-    entered = false
+    store.entered = false
   end
 end
 
 local function execute(operation, args, simulated)
-  local now, text = moment(operation, args[1] or '')
+  local now, text = register.moment(operation, args[1] or '')
   local spec = catalogue.operations[operation]
   local op = spec.decode(operation, args, 3, #args)
   request = request_of(operation, spec, args[2])
@@ -224,7 +222,7 @@ end
 -- End a refused call: undo it, and record it. Say whether no error has stopped that, or give the error.
 local function end_refused(operation, args)
   answer = refusal()
-  local fault = entered and writes.forget() or nil
+  local fault = store.entered and writes.forget() or nil
   if understood and not fault then
     return pcall(refused, operation, args, answer)
   end
@@ -236,14 +234,9 @@ local function as_reply(fault)
   return {err = (string.gsub(tostring(fault), '[\r\n]+', ' '))}
 end
 
--- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
--- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
--- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
--- a verb gives as a list.
-function register.call(operation, prefix, args, real)
-  keys.begin(prefix)
-  refusals.raised, entered, plain.answer = false, false, false
-  local simulated, way, done, fault = not real and (args[1] or '') ~= '', plain.ways[operation], true, nil
+-- Execute an operation that is not done in a row, or failed there; give the reply for the wire.
+local function go_on(operation, args, simulated, real, done, fault)
+  local way = done and plain.ways[operation]
   if way then
     done, fault = pcall(try, operation, args, simulated, way)
     if done and plain.answer then
@@ -259,7 +252,7 @@ function register.call(operation, prefix, args, real)
   end
   if not done then
     fault = type(fault) == 'table' and fault.err or fault -- some servers give a table
-    fault = entered and writes.recover(fault) or not entered and fault
+    fault = store.entered and writes.recover(fault) or not store.entered and fault
     if fault then
       return as_reply(fault)
     end
@@ -267,14 +260,30 @@ function register.call(operation, prefix, args, real)
   if answer then
     return real == nil and replies.packed(operation, answer) or answer
   end
-  return plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was completed
+  return plain.answer or register.call(operation, keys.prefix, args, real) -- only the epoch was begun, and that was completed
+end
+
+-- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
+-- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
+-- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
+-- a verb gives as a list.
+function register.call(operation, prefix, args, real)
+  keys.begin(prefix)
+  refusals.raised, store.entered, plain.answer = false, false, false
+  local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil
+  if way then
+    done, fault = pcall(way, args, simulated)
+    if done and fault then
+      return fault
+    end
+  end
+  return go_on(operation, args, simulated, real, done, fault)
 end
 
 local function try_group(operation, args, places, sizes)
   local text = args[places[1]]
-  local now, said = moment(operation, text)
+  local now, said = register.moment(operation, text)
   store.begin_plain()
-  entered = true
   return plain.groups[operation](now, said, args, places, sizes, text ~= '')
 end
 
@@ -283,11 +292,11 @@ end
 -- first write that lasts was done, the error is the reply of each, unless the store completes them.
 function register.group(operation, prefix, args, places, sizes)
   keys.begin(prefix)
-  refusals.raised, entered, plain.answer = false, false, false
+  refusals.raised, store.entered, plain.answer = false, false, false
   local done, count = pcall(try_group, operation, args, places, sizes)
   if done then
     return count, plain.answer
-  elseif not entered then
+  elseif not store.entered then
     return 0
   end
   local begun, replies = writes.has_begun(), plain.answer

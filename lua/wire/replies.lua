@@ -12,14 +12,16 @@ function replies.job(jid, state, text)
   return jid .. '\t' .. state .. '\t' .. store.text(#text) .. '\n' .. text
 end
 
--- Join texts, eight at a time. A long text that table.concat makes is hashed in pieces, and again with each joining of two
+-- Join texts, sixteen at a time. A long text that table.concat makes is hashed in pieces, and again with each joining of two
 -- of them; Redis 7.0 needs eleven instructions a byte.
 local function joined(texts)
   while texts[2] do
     local longer = {}
-    for i = 1, #texts, 8 do
+    for i = 1, #texts, 16 do
       longer[#longer + 1] = texts[i] .. (texts[i + 1] or '') .. (texts[i + 2] or '') .. (texts[i + 3] or '')
         .. (texts[i + 4] or '') .. (texts[i + 5] or '') .. (texts[i + 6] or '') .. (texts[i + 7] or '')
+        .. (texts[i + 8] or '') .. (texts[i + 9] or '') .. (texts[i + 10] or '') .. (texts[i + 11] or '')
+        .. (texts[i + 12] or '') .. (texts[i + 13] or '') .. (texts[i + 14] or '') .. (texts[i + 15] or '')
     end
     texts = longer
   end

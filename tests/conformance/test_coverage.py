@@ -22,6 +22,7 @@ LARGE_RESULT = "results of more than a kilobyte: tests/conformance/test_budget.p
 LEASES = "thousands of leases under one name: tests/conformance/test_budget.py has them"
 
 CALLS = "several operations in one call: tests/property/test_calls.py runs them"
+ELSEWHERE = "another server has written in between: tests/property/test_plain.py has it"
 PLAIN = "the first plain operation of a day: tests/property/test_plain.py runs it"
 
 NAMESPACES = "several namespaces in turn: tests/property/test_namespaces.py has them"
@@ -50,18 +51,27 @@ UNREACHED = {
             ("state/keys", "store.keep(namespace)"),
             ("state/keys", "leave()"),
             ("state/keys", "kept, number = {[keys.prefix] = namespace}, 1"),
-            ("state/queues", "known = {}"),
-            ("state/queues", "namespace.queues = known"),
+            ("state/keys", "workers.keep(namespace)"),
+            ("state/queues", "queues.known = {}"),
+            ("state/queues", "namespace.queues = queues.known"),
             ("state/queues", "keys.forget_others()"),
-            ("state/queues", "known, count = {}, 0"),
+            ("state/queues", "queues.known, count = {}, 0"),
+            ("state/workers", "namespace.workers, namespace.many_workers = workers.known, many"),
             (
                 "state/store",
                 "namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending =",
             ),
-            ("state/store", "known_counters, known_seq, known_epoch, known_bounds_text, store.pending"),
+            (
+                "state/store",
+                "store.known_counters, store.known_seq, known_epoch, known_bounds_text, store.pending",
+            ),
             ("state/store", "namespace.bounds_of, namespace.bounds, namespace.tracks, namespace.left ="),
             ("state/store", "known_text, known_bounds, store.tracks, store.left"),
-            ("state/store", "namespace.calm, namespace.calm_config, namespace.calm_own = calm, calm_config, calm_own"),
+            (
+                "state/store",
+                "namespace.calm, namespace.calm_config, namespace.own = store.calm, calm_config, store.own",
+            ),
+            ("state/store", "follow_bounds()"),
             ("state/store", "namespace.suffix_for, namespace.suffix = suffix_for, suffix"),
         ),
         NAMESPACES,
@@ -108,7 +118,7 @@ UNREACHED = {
         CALLS,
     ),
     **dict.fromkeys(
-        (("state/store", "known_counters, calm = nil, nil"),),
+        (("state/store", "store.known_counters, store.calm, store.own = nil, false, false"),),
         INNER,
     ),
     ("ops/read", "return math.floor(entries / 2), 0"): LEASES,
@@ -140,7 +150,7 @@ UNREACHED = {
             ("wire/register", "open(op, now, text)"),
             ("wire/register", "writes.block(left)"),
             ("wire/register", "fault = type(fault) == 'table' and fault.err or fault -- some servers give a table"),
-            ("wire/register", "fault = entered and writes.recover(fault) or not entered and fault"),
+            ("wire/register", "fault = store.entered and writes.recover(fault) or not store.entered and fault"),
             ("wire/register", "if fault then"),
             ("wire/register", "return as_reply(fault)"),
             ("wire/register", "return {err = (string.gsub(tostring(fault), '[\\r\\n]+', ' '))}"),
@@ -149,7 +159,7 @@ UNREACHED = {
     ),
     **dict.fromkeys(
         (
-            ("wire/register", "elseif not entered then"),
+            ("wire/register", "elseif not store.entered then"),
             ("wire/register", "return 0"),
             ("wire/register", "local begun, replies = writes.has_begun(), plain.answer"),
             (
@@ -163,7 +173,7 @@ UNREACHED = {
             ("state/store", "if two then"),
             (
                 "state/store",
-                "local found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)",
+                "found = three and redis.call('MGET', one, two, three) or redis.call('MGET', one, two)",
             ),
             ("state/store", "return true, found[1], found[2], found[3]"),
             ("state/store", "return true, redis.call('GET', one)"),
@@ -210,11 +220,35 @@ UNREACHED = {
         ),
         FOLDED,
     ),
+    **dict.fromkeys(
+        (
+            ("ops/bare", "writes.stop_early(keys.counters, done, queue.work_key, popped)"),
+            (
+                "ops/bare",
+                "writes.check_late(replies.job(jid, 'running', record), seq, {said}, {one, two, three, four}, {",
+            ),
+            ("ops/bare", "{'RPUSH', queue.waits_key, waited}, {'ZADD', queue.locks_key, ends, lease},"),
+            ("ops/bare", "{'HSET', taker.key, field, id, grant, jid},"),
+            ("ops/bare", "})"),
+            ("ops/bare", "writes.check_late("),
+            ("ops/bare", "'complete\\n' .. replies.job(next_jid, 'running', record), seq, {ended_said, next_said},"),
+            ("ops/bare", "{one, two, three, four, five, six, seven, eight}, {"),
+            ("ops/bare", "{'RPUSH', ended_queue.runs_key, duration}, {'RPUSH', queue.waits_key, waited},"),
+            ("ops/bare", "{'ZREM', ended_queue.locks_key, ended_lease}, {'HDEL', taker.key, ended_field, of[7]},"),
+            ("ops/bare", "{'ZADD', keys.completed, moment, ended}, {'ZADD', queue.locks_key, ends, lease},"),
+            ("ops/bare", "{'HSET', taker.key, field, id, grant, next_jid},"),
+            ("ops/bare", "writes.check_late(jid, seq, {said}, {one, two}, {{'ZADD', queue.work_key, '0', member}})"),
+            ("ops/bare", "return text and writes.stop_early(key, text, work_key, popped) or popped"),
+        ),
+        INNER,
+    ),
+    ("ops/bare", "store.own[store.epoch] = seq"): REAL_CLOCK,
+    ("ops/bare", "return nil"): ELSEWHERE,
     ("state/stats", "return seconds"): "durations below a minute have their bin where they are counted",
     (
         "wire/register",
-        "return plain.answer or register.call(operation, prefix, args, real) -- only the epoch was begun, and that was "
-        "completed",
+        "return plain.answer or register.call(operation, keys.prefix, args, real) -- only the epoch was begun, and "
+        "that was completed",
     ): "the first plain operation of an epoch: tests/property/test_epochs.py has one",
     ("wire/arguments", "return false"): "a plain call that names no job: tests/property/test_plain.py sends it",
     ("state/stats", "store.counts[key] = nil"): "a failure of a day that the same step drops: no history has one",

@@ -23,7 +23,10 @@ from qmodel.model.state.store import Store, events_after
 BULK = 250
 STEPS = 60
 
-VERBS_ALONE = {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
+NOT_BARE = {"ops/bare": "local bare = {}\nbare.ways = {}\n"}
+"""Texts of the library by which no operation of a row is done by ops/bare.lua."""
+
+VERBS_ALONE = NOT_BARE | {"ops/plain": "local plain = {}\nplain.answer = false\nplain.ways = {}\n"}
 """Texts of the library by which no operation is done in the plain case at once."""
 
 QUICK = settings(

@@ -6,6 +6,7 @@ same histories: those of the conformance suite, and others in which most calls a
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from typing import Any
@@ -23,8 +24,8 @@ from qmodel.contract.replies import CompletedAndPopped
 from qmodel.model import engine
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tests.property.support import VERBS_ALONE, bulk
-from tests.property.test_inner_errors import Denying, trials_of
+from tests.property.support import NOT_BARE, VERBS_ALONE, bulk, state_of
+from tests.property.test_inner_errors import Denying, Trial, trials_of
 from tests.tester import share
 
 HISTORIES, STEPS = 100, 120
@@ -453,6 +454,149 @@ def test_each_write_of_a_plain_step_that_fails_leaves_the_state_before_or_the_st
             assert end != "half", (trial.at, nth)
             ends[end] += 1
     assert min(ends["before"], ends["after"]) > 50
+
+
+# ---- rows, which lua/ops/bare.lua does
+
+
+def test_a_row_leaves_the_same_keys_with_its_functions_and_without() -> None:
+    both = LuaSubject(), LuaSubject(NOT_BARE)
+    for seed in range(share(HISTORIES) // 4):
+        for subject in both:
+            subject.reset()
+        for step in drawn(seed, STEPS):
+            alike(both, *step)
+
+
+def test_a_worker_that_pops_at_moment_0_is_listed(both: tuple[LuaSubject, LuaSubject]) -> None:
+    for subject in both:
+        subject.reset()
+    alike(both, 0, ops.Recur("q", "a", "K", "", 450, offset_ms=1))
+    alike(both, 0, ops.Pop("q", "w", request="1"))
+
+
+def test_what_another_server_wrote_ends_a_row(both: tuple[LuaSubject, LuaSubject]) -> None:
+    one, verbs = both
+    two = LuaSubject()
+    for subject in (one, two, verbs):
+        subject.reset()
+    two.host.keyspace = one.host.keyspace
+    held = row_of(lambda op: alike((one, verbs), 10**12, op))
+    for i, op in enumerate((
+        ops.Put("q", "new", "K", "{}", request="new"),
+        ops.Pop("q", "w", request="late"),
+        ops.Complete(held[0].jid, held[0].token),
+        ops.CompleteAndPop(held[1].jid, held[1].token, "q", "w", request="later"),
+    )):  # fmt: skip
+        alike((two, verbs), 10**12, ops.Put("r", f"elsewhere{i}", "K", "{}"))
+        alike((one, verbs), 10**12, op)
+
+
+def row_of(play: Any) -> list[Any]:
+    """Let a row begin, in which a worker holds three jobs, and others are ready; give the jobs that it holds."""
+    play(ops.Put("q", "first", "K", "{}"))
+    (first,) = play(ops.Pop("q", "w", request="first"))
+    play(ops.Complete(first.jid, first.token))
+    for i in range(9):
+        play(ops.Put("q", f"a{i}", "K", "{}", request=f"a{i}"))
+    held = [play(ops.Pop("q", "w", request=f"b{i}"))[0] for i in range(5)]
+    for job in held[:2]:
+        play(ops.Complete(job.jid, job.token))
+    return held[2:]
+
+
+def rows() -> list[list[Step]]:
+    """Rows that end with each of the four operations."""
+    lives: list[list[Step]] = []
+    for last in (
+        lambda held: ops.Put("q", "new", "K", "{}", request="new"),
+        lambda held: ops.Pop("q", "w", request="new"),
+        lambda held: ops.Complete(held[0].jid, held[0].token),
+        lambda held: ops.CompleteAndPop(held[0].jid, held[0].token, "q", "w", request="new"),
+    ):
+        store, life = Store(), []
+
+        def play(op: Operation, store: Store = store, life: list[Step] = life) -> Any:
+            life.append(Step(10**12 + len(life), op))
+            return engine.step(store, *life[-1])
+
+        play(last(row_of(play)))
+        lives.append(life)
+    return lives
+
+
+def failing_steps(subject: LuaSubject, life: list[Step]) -> list[tuple[str, str]]:
+    """Let each command of the last step fail once, after the others were executed; give its name and how it ends."""
+    model, ends = Store(), []
+    for step in life[:-1]:
+        engine.step(model, *step)
+    before = state_of(model)
+    engine.step(model, *life[-1])
+    after = state_of(model)
+    subject.host.keyspace.failing = None
+    for name in ["", *sorted(commands_of(subject, life))]:
+        subject.reset()
+        for step in life[:-1]:
+            subject.step(*step)
+        trial = Trial(subject, pickle.dumps(subject.host.keyspace._data), life[-1], before, after)
+        trial.run(Denying(name=name))
+        ends.append((name, trial.ends()))
+    return ends
+
+
+def commands_of(subject: LuaSubject, life: list[Step]) -> set[str]:
+    """The commands that the last step calls."""
+    subject.reset()
+    for step in life[:-1]:
+        subject.step(*step)
+    subject.host.keyspace.failing = seen = Denying()
+    subject.step(*life[-1])
+    subject.host.keyspace.failing = None
+    return set(seen.seen)
+
+
+def test_each_command_of_a_row_that_fails_leaves_the_state_before_or_the_state_after() -> None:
+    subject, ends = LuaSubject(), Counter[str]()
+    subject.host.coverage(True)
+    for life in rows():
+        for name, end in failing_steps(subject, life):
+            assert end != "half", (name, life[-1])
+            assert name or end == "after"
+            ends[end] += 1
+    (ran,) = subject.host.lines().values()
+    first = bundle.library().split("\n").index("function bare.put(args, simulated)") + 1
+    assert {at for at in FAILED if first + at not in ran} == set()
+    assert min(ends["before"], ends["after"]) >= 10
+
+
+def lines_with(text: str, name: str = "ops/bare") -> set[int]:
+    """Where a text stands in a file of the library, as lines behind its first function."""
+    lines = bundle.read(name).split("\n")
+    first = lines.index("function bare.put(args, simulated)")
+    return {at - first for at, line in enumerate(lines) if text in line}
+
+
+FAILED = lines_with("writes.check_late(") | lines_with("writes.stop_early(")
+"""What a row does where a command has failed."""
+
+
+def test_rows_by_the_clock_of_a_server_stay_in_one_epoch() -> None:
+    subject = LuaSubject()
+    subject.host.coverage(True)
+
+    def play(op: Operation) -> Any:
+        return codec.decode(op, subject.host.fcall(bundle.function_name(op.spec.name), (PREFIX,), codec.encode(op)))
+
+    held = row_of(play)
+    (job,) = play(ops.CompleteAndPop(held[0].jid, held[0].token, "q", "w", request="d")).jobs
+    play(ops.Complete(job.jid, job.token))
+    play(ops.Cancel(("a8",)))
+    (ran,) = subject.host.lines().values()
+    first = bundle.library().split("\n").index("function bare.put(args, simulated)") + 1
+    assert {at for at in lines_with("store.own[store.epoch] = seq") if first + at not in ran} == set()
+    told = subject.step(10**13, ops.Events(0, 100))
+    assert [event.event for event in told].count("epoch_begun") == 1
+    assert {event.epoch for event in told[1:]} == {told[-1].epoch}
 
 
 def drawn(seed: int, steps: int = 40, before: tuple[Operation, ...] = ()) -> list[Step]:

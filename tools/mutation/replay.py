@@ -3,7 +3,8 @@
 The state is compared after every step. So as long as a mutant is not noticed, its keys equal those of the right
 library, and each step can be executed alone, on the keys recorded before it. A mutant then executes only the steps that
 run its line, so a thousand mutants take about a minute. The result is the same, to the step, as if the mutant had
-executed everything.
+executed everything. Mutants of what runs only in a row of plain calls execute the steps before it too: a row is known to
+the library alone, and not to its keys.
 
 A step is first compared by bytes: the reply, and the content of every key that either library wrote. If the bytes
 differ, the step is compared again as the suite sees it: the decoded reply, and the state that `raw_keys` decodes. If
@@ -45,6 +46,9 @@ SILENCES = 25
 
 GENERATED = "mutation "
 """The prefix of the names of generated histories."""
+
+OF_A_ROW = ("ops/bare",)
+"""The files whose functions run only in a row of plain calls."""
 
 SMALL = 300
 """The number of keys up to which decoding a state is fast."""
@@ -229,8 +233,15 @@ class Recording:
         if loaded is None:
             return verdict
         chosen = self.steps_of(mutant) if steps is None else steps
+        if mutant.file in OF_A_ROW:
+            chosen = self._from_the_first(chosen)
         self._execute(loaded, chosen, most, verdict)
         return verdict
+
+    def _from_the_first(self, steps: Iterable[int]) -> list[int]:
+        """Add the steps that come before these in their histories."""
+        last = {self.steps[index].history: index for index in steps}
+        return [index for history, end in last.items() for index in range(self.first[history], end + 1)]
 
     def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
         """Load the library with a mutant; if it cannot be loaded, count this as noticed and return None."""

@@ -15,7 +15,7 @@ from qmodel.conformance.histories.script import Named
 THEMES = (
     "leases", "unique_keys", "queues", "events_and_texts", "retention", "limits_of_jobs", "schedules",
     "limits_of_a_namespace", "flows", "requests", "waits", "throttles", "lists", "deduplication", "journal", "removal",
-    "messages", "budget", "rules", "moments",
+    "messages", "budget", "rules", "moments", "rows",
 )  # fmt: skip
 """The files, in the order in which their histories run."""
 
