@@ -36,16 +36,12 @@ class AsyncRequest:
     def __init__(self, client: AsyncExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
+        self.dependency = after_request(id)  # what the dependencies of jobs call it: `put(..., depends=request)`
         self._opening = opening
         self._queue = opening.queue if opening is not None else ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
-
-    @property
-    def dependency(self) -> str:
-        """What the dependencies of jobs call the request: `put(..., depends=request)` lets a job wait for its end."""
-        return after_request(self.id)
 
     async def get(self) -> replies.Request:
         """Read the state of the request. Raises RequestNotFound."""
