@@ -30,7 +30,7 @@ FILES = (
     "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
     "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",
-    "state/options", "state/turns", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs",
+    "state/options", "state/aging", "state/turns", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs",
     "state/cursors",
     "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
     "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
@@ -58,7 +58,7 @@ SELDOM = frozenset(DIALECTS) | {
     "ops/administer", "ops/annotate", "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish",
     "ops/recover", "ops/remove", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
     "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention", "state/schedules",
-    "state/subjects", "state/subscriptions", "state/tracking", "state/turns",
+    "state/aging", "state/subjects", "state/subscriptions", "state/tracking", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 

@@ -49,7 +49,7 @@ function plain_pop.take(now, queue, popped, expires)
   local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
-  if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
+  if not ends or held == 'throttles' and not throttles.is_open_plain(of) or turn and aging.is_by_age(popped[2]) then
     return leave(queue.work_key, popped)
   end
   if turn then
@@ -245,7 +245,7 @@ function plain_pop.is_plain(now, queue, name, expires)
     return false
   end
   return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
-    and not (store.config and config.owns(name))
+    and not (store.config and (config.owns(name) or queues.has_unaged(queue)))
 end
 
 -- Read a queue for pops; give it, and when their leases end. Nil, if it is not plain.

@@ -20,7 +20,8 @@
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
 --                                before the jid if the last digit is 0; for lifo jobs both numbers are taken from
---                                10^14 - 1, and the first digit is one of !"#$%&'()*
+--                                10^14 - 1, and the first digit is one of !"#$%&'()*; of a job that stands by its age
+--                                the score is less (state/aging.lua)
 --   <p>turns:<priority>:<queue>  zset: its fair keys, `k<key>`, by their next turns, and `#`, which is minus the number of
 --                                ready jobs with a turn: that stands in place of their ready time (state/turns.lua)
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
@@ -125,7 +126,7 @@ end
 -- A variable that holds what is kept is called `namespace`: the bundle replaces its fields by list indexes.
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
-  'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
+  'pending_day', 'queues', 'config_text', 'options', 'beats', 'rates', 'owners', 'padded_for', 'padded', 'counters', 'seq',
   'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'calm_own', 'suffix_for', 'suffix',
 }
 
@@ -143,7 +144,7 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
+    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, false, false,
   }
   kept[prefix], number = made, number + 1

@@ -32,6 +32,7 @@ queues.fields = {
 local MOST = 2000 -- the most cached queues of all namespaces
 
 local known, count = {}, 0 -- name -> its cached state; how many of all namespaces were made
+local scores = false -- jid -> the score of a job that this operation has read from the order, if it stands by its age
 local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
 -- Forget the cached states of this namespace.
@@ -85,7 +86,7 @@ end
 
 -- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
-  step = step + 1
+  step, scores = step + 1, false
   if name then
     local queue = known[name] or create(name)
     if queue.text ~= text then
@@ -223,6 +224,31 @@ function queues.rank(job)
   return keys.ready_member(job.ready_at, job.seq, job.jid)
 end
 
+-- The score of the place that a job gets in the order of its queue when it becomes ready.
+function queues.place(job)
+  local rate = store.config and config.aging(job.queue) or 0
+  if rate == 0 then
+    return job.priority
+  end
+  return aging.first_number(rate, job.priority, job.options ~= '' and options.get(job, 'turn') or job.ready_at)
+end
+
+-- Note which of some members of the order, each before its score, stand by their age.
+local function note_scores(members)
+  for i = 2, #members, 2 do
+    local by_age = aging.is_by_age(members[i])
+    if scores or by_age then
+      scores = scores or {}
+      scores[keys.ready_jid_of(members[i - 1])] = by_age and members[i] or nil
+    end
+  end
+end
+
+-- The score of the place where a ready job stood when it was read from the order.
+function queues.standing(job)
+  return scores and scores[job.jid] or job.priority
+end
+
 -- The time or turn that orders the first ready job of a priority; nil if none is, or it is put first.
 function queues.first(name, priority)
   local found = writes.fetch('ZRANGEBYSCORE', keys.queue(name, '-work'), priority, priority, 'LIMIT', 0, 1)
@@ -245,7 +271,7 @@ function queues.push(job)
   if job.options ~= '' or store.config then
     take_turn(job)
   end
-  store.add(queue.work_key, job.priority, queues.rank(job))
+  store.add(queue.work_key, queues.place(job), queues.rank(job))
   if queue.idle ~= '0' then
     queues.wake(queue, 1)
   end
@@ -369,12 +395,12 @@ local function load_ready(key, members, step)
 end
 
 -- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
-local function load_some(key, members, jids)
+local function load_some(key, members, jids, step)
   jids = jids or jids_of(members)
   for i = budget.reach(jids) + 1, #jids do
     jids[i] = nil
   end
-  return load(key, members, jids, 1)
+  return load(key, members, jids, step or 1)
 end
 
 local function until_(key, moment, most)
@@ -398,6 +424,7 @@ function queues.take(name, count_)
   end
   local queue = queues.of(name)
   local popped = writes.pop_first(queue.work_key, store.text(count_))
+  note_scores(popped)
   if #popped > 2 then
     local jids = {}
     for i = 1, #popped, 2 do
@@ -427,7 +454,7 @@ function queues.put_back(name, taken)
   local queue = queues.of(name)
   for _, job in ipairs(taken) do
     job.state = 'waiting'
-    writes.put_off('ZADD', queue.work_key, job.priority, queues.rank(job))
+    writes.put_off('ZADD', queue.work_key, queues.standing(job), queues.rank(job))
     if job.options ~= '' then
       ttl.enter(job)
       turns.restore(job)
@@ -490,8 +517,30 @@ end
 -- The first jobs in the order.
 function queues.next_ready(name, most)
   local key = keys.queue(name, '-work')
-  local members = writes.fetch('ZRANGE', key, 0, most - 1)
+  local members = writes.fetch('ZRANGE', key, 0, most - 1, 'WITHSCORES')
+  note_scores(members)
+  return load_some(key, members, ready_jids_of(members, 2), 2)
+end
+
+-- The first ready jobs that stand by their priority in a queue whose jobs age.
+function queues.unaged(name, most)
+  if config.aging(name) == 0 then
+    return {}
+  end
+  local key = keys.queue(name, '-work')
+  local members = writes.fetch('ZRANGEBYSCORE', key, '(' .. aging.BOUND, '+inf', 'LIMIT', 0, most)
   return load_some(key, members, ready_jids_of(members, 1))
+end
+
+-- Whether there are any; the state of the queue was read.
+function queues.has_unaged(queue)
+  return config.aging(queue.name) > 0 and writes.fetch('ZCOUNT', queue.work_key, '(' .. aging.BOUND, '+inf') > 0
+end
+
+-- Move a ready job to its place by age.
+function queues.age(job)
+  local queue = queues.of(job.queue)
+  store.add(queue.work_key, queues.place(job), queues.rank(job))
 end
 
 -- Due jobs for a read, which must not set the bound.

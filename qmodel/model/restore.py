@@ -17,7 +17,7 @@ from qmodel.contract.operations import Put
 from qmodel.contract.replies import Failure
 from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state import families, throttles
+from qmodel.model.state import aging, families, throttles
 from qmodel.model.state.config import value
 from qmodel.model.state.records import (
     NONE,
@@ -87,6 +87,9 @@ def _add_objects(made: Store, of: Snapshot) -> None:
         for other, mark in job.dependencies.items():
             made.jobs[other].dependents[jid] = mark
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
+    for queue in made.queues.values():
+        for first, _, _, jid in queue.ready.until(aging.BOUND, queue.ready.size):
+            made.jobs[jid].aged = first
     made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
     made.schedules = {

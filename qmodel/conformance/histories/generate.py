@@ -135,6 +135,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "heartbeat": (1, 100, 1000, 60_000),
     "grace-period": (0, 0, 1, 500, 10_000),
     "fair": (0, 1, 1),
+    "aging": (0, 1, 30, 1000, 60_000, 366 * DAY),
     "jobs-history": (0, 1, 1000, 7 * DAY),
     "jobs-history-count": (0, 1, 2, 3),
     "failed-history": (0, 1, 1000, 7 * DAY),
@@ -154,6 +155,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "stats-workers": (0, 1, 2, 200),
 }
 OPTIONS = tuple(SETTINGS)
+RATES = (1, 30, 1000, 1000, 60_000)
+"""In how many milliseconds a job improves by one priority, where a history begins with the option `aging`."""
 
 WEIGHTS = {
     "put": 14, "put_many": 5, "put_new": 2, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
@@ -321,6 +324,8 @@ class Generator:
         self._fair = self._below(10) == 9
         if self._fair:
             self._set_up.append(ops.ConfigSet("fair", 1, self._request()))
+        elif self._below(8) == 7:
+            self._set_up.append(ops.ConfigSet("aging", pick(self._chooser, RATES), self._request()))
         if self._throttling:
             if self._below(4):
                 self._draws, self._limits = _even(THROTTLE_WEIGHTS)
