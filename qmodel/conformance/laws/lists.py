@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law_of_reads
-from qmodel.conformance.laws.order import key
+from qmodel.conformance.laws.order import places
 from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract.settings import OPTIONS, meant_by
 
@@ -44,7 +44,8 @@ def the_jobs_of_a_queue_are_listed_in_order(m: Moment) -> Iterator[str]:
         return
     jobs = m.before.jobs
     if m.name == "waiting":
-        order = sorted((j for j in _of(m, "waiting") if jobs[j]["state"] == "waiting"), key=lambda j: key(jobs[j]))
+        stand = places(m.queue(m.op.queue), jobs, 0)
+        order = sorted((j for j in _of(m, "waiting") if jobs[j]["state"] == "waiting"), key=lambda j: stand[j])
         due = [j for j in _of(m, "waiting") if jobs[j]["state"] == "scheduled"]
         found = order + sorted(due, key=lambda j: (jobs[j]["ready_at"], jobs[j]["seq"]))
     elif m.name == "stalled":
@@ -270,7 +271,8 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
         jid for jid, job in mine.items()
         if "ttl_ms" in dict(job["options"]) and job["put_at"] + int(dict(job["options"])["ttl_ms"]) < m.now
     }  # fmt: skip
-    ready = sorted((key(job), jid) for jid, job in mine.items() if _state(m, job) == "waiting" and jid not in over)
+    stand = places(m.queue(m.op.queue), mine, m.aging(m.op.queue))
+    ready = sorted((stand[jid], jid) for jid, job in mine.items() if _state(m, job) == "waiting" and jid not in over)
     if len(first) != len(ended) and len(ended) > m.op.count:
         return  # of the ended leases, as many are examined as are asked for
     wanted = [*first, *(jid for _, jid in ready)][: m.op.count]
