@@ -1678,8 +1678,9 @@ class Config(ConfigItems):
 
 
 class QueueConfig(ConfigItems):
-    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, in seconds or as a timedelta; and
-    `fair`, whether the fair keys of its jobs take turns, 1 or 0.
+    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, and `aging`, in how long the
+    priority of a waiting job improves by one level, both in seconds or as a timedelta; and `fair`, whether the fair
+    keys of its jobs take turns, 1 or 0.
 
     `config.set("heartbeat", 30)` of the queue `emails` sets the option `heartbeat-emails` of the namespace. Refused
     with UnknownOption and BadValue.

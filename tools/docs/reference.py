@@ -313,7 +313,7 @@ The history of a job is a list of stages. The facts of each kind of stage:
 ## Options
 
 {options}
-`heartbeat-<queue>` sets `heartbeat` for one queue.
+`heartbeat-<queue>` sets `heartbeat` for one queue; so do `fair-<queue>` and `aging-<queue>`.
 """
 
 
