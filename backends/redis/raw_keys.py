@@ -326,7 +326,11 @@ class _Reader:
         if list(families) != in_order:
             raise Corrupt(f"the families are said to be {list(families)}")
         cooling = {name: int(moment) for moment, name in self.members("cooling")}
-        found = limited | cooling.keys() | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        used = cooling.keys() | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        listed = {name for _, name in self.members("throttles-used")}
+        if listed != used:
+            raise Corrupt(f"the throttles in use are said to be {sorted(listed)}, not {sorted(used)}")
+        found = limited | used
         return {name: self.throttle(name, families.get(name, 0), cooling.get(name, 0)) for name in found}
 
     def throttle(self, name: str, generation: int, cools_at: int) -> Record:

@@ -1266,6 +1266,19 @@ catalogue.operations = {
       count = kinds[11],
     },
   },
+  throttles_used = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {match = '*', cursor = '', count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.throttles_used, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      match = kinds[40],
+      cursor = kinds[28],
+      count = kinds[11],
+    },
+  },
   publish = {
     reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)

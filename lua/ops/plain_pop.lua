@@ -39,6 +39,7 @@ end
 
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
 local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
+local is_used -- whether its throttle is in use already, if that is known
 
 -- Take the job that was popped off a queue, whose leases end at a moment; give its id, its key and its record, or nil if it
 -- is not plain.
@@ -49,7 +50,11 @@ function plain_pop.take(now, queue, popped, expires)
   local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
-  if not ends or held == 'throttles' and not throttles.is_open_plain(of) or turn and aging.is_by_age(popped[2]) then
+  local opens = ends and true
+  if ends and held == 'throttles' then
+    opens, is_used = throttles.is_open_plain(of)
+  end
+  if not opens or turn and aging.is_by_age(popped[2]) then
     return leave(queue.work_key, popped)
   end
   if turn then
@@ -81,6 +86,9 @@ function plain_pop.enter(queue, worker, request, jid, id)
   writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
   if held == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
+    if not is_used then
+      writes.last('ZADD', keys['throttles-used'], '0', of)
+    end
   end
   if turn then
     turns.leave_plain(queue.name, priority, others)

@@ -41,6 +41,7 @@
 --   <p>g:<queue>TAB<throttle>-parked   zset: jobs parked there; score priority, member <parked at sequence:14><jid>
 --   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <since:14><cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
+--   <p>throttles-used            zset: the throttles with running or parked jobs, or such a text as follows, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
 --   <p>families                  text: the families of throttles (state/families.lua)
 --   <p>th:<throttle>-family      text: its window and bucket under its family (state/throttles.lua)
@@ -101,7 +102,7 @@ local keys = {}
 
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
-  's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
+  's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'throttles-used', 'uniques', 'unique-ends',
   'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'journal-heavy', 'intent', 'dropped', 'families',
   'cooling',
 }

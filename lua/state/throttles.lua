@@ -55,6 +55,24 @@ function throttles.family(name)
   return throttles.of(name).family or ''
 end
 
+-- List a throttle among those in use.
+function throttles.made(name)
+  writes.put_off('ZADD', keys['throttles-used'], 0, name)
+end
+
+-- Take a throttle without jobs, queues and anything to remember off that list.
+function throttles.forget_if_empty(name)
+  if writes.fetch('ZCARD', key(name, '-held')) == 0 and writes.fetch('ZCARD', key(name, '-queues')) == 0
+    and not store.read(key(name, '-family')) then
+    writes.put_off('ZREM', keys['throttles-used'], name)
+  end
+end
+
+-- Whether a throttle without parked jobs leaves the list with its last job, for a completion in the plain case.
+function throttles.rests_plain(name)
+  return writes.fetch('ZCARD', key(name, '-held')) == 1 and not store.read(key(name, '-family'))
+end
+
 -- Whether a throttle has any limit.
 function throttles.is_set(throttle)
   return throttle.concurrency > 0 or throttle.rate > 0 or throttle.capacity > 0
@@ -219,6 +237,31 @@ function throttles.listed(offset, count)
   return writes.fetch('ZRANGE', keys.throttles, offset, offset + count - 1)
 end
 
+-- The first names of two sorted lists.
+local function merged(some, others, most)
+  local found, i, j = {}, 1, 1
+  while #found < most and (some[i] or others[j]) do
+    local same = some[i] == others[j]
+    local first = not others[j] or some[i] and (same or config.before(some[i], others[j]))
+    found[#found + 1] = first and some[i] or others[j]
+    i = first and i + 1 or i
+    j = (same or not first) and j + 1 or j
+  end
+  return found
+end
+
+-- The first throttles after a name that have limits or are in use, by name, of those that begin as a pattern does.
+function throttles.known(match, after, most)
+  local begin = string.match(match, '^[^*]*')
+  local low = config.before(begin, after) and '(' .. after or '[' .. begin
+  local high = begin == '' and '+' or '(' .. begin .. '\255'
+  local function page(list)
+    return writes.fetch('ZRANGE', list, low, high, 'BYLEX', 'LIMIT', 0, most)
+  end
+  local limited, found = page(keys.throttles), page(keys['throttles-used'])
+  return limited[1] and merged(limited, found, most) or found
+end
+
 -- The set of the jobs that count against the concurrency of a throttle.
 local function held(name)
   local queue = throttles.queue_of(name)
@@ -279,11 +322,31 @@ function throttles.opens_at(now, name, cost, before, holds)
   return math.max(window, throttle.capacity > 0 and bucket_opens(throttle, now, cost, spent) or now)
 end
 
--- Whether a throttle has room for one more job, and no limit but that of concurrency.
+-- Whether a throttle has room for one more job, and no limit but that of concurrency; and whether it is in use already, if
+-- that is known.
 function throttles.is_open_plain(name)
   local throttle = throttles.of(name)
-  return throttle.rate == 0 and throttle.capacity == 0
-    and (throttle.concurrency == 0 or throttles.running(name) < throttle.concurrency)
+  if throttle.rate > 0 or throttle.capacity > 0 then
+    return false
+  elseif throttle.concurrency == 0 then
+    return true
+  end
+  local count = throttles.running(name)
+  return count < throttle.concurrency, count > 0
+end
+
+-- Whether a throttle is in use now: jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
+function throttles.is_used(now, name)
+  local throttle = throttles.of(name)
+  return throttles.running(name) > 0 or writes.fetch('ZCARD', key(name, '-queues')) > 0
+    or throttle.rate > 0 and throttles.used(name, throttle, now) > 0
+    or throttle.capacity > 0 and level(throttle, now) < throttle.capacity * throttle.refill_ms
+end
+
+-- The units for showing a throttle.
+function throttles.showing(name)
+  local queues_ = writes.fetch('ZCARD', key(name, '-queues'))
+  return budget.of_throttle(throttles.running(name), queues_)
 end
 
 -- The tokens that a claim takes from a throttle: at most the capacity.
@@ -302,6 +365,7 @@ function throttles.cool(name)
     writes.put_off('ZREM', keys.cooling, name)
     store.write(key(name, '-family'), false)
     forget_claims(name)
+    throttles.forget_if_empty(name)
   end
 end
 
@@ -313,6 +377,7 @@ local function remember(now, name, throttle)
   local texts = {throttle.generation, store.text(throttle.level), store.text(throttle.level_at), store.text(cools_at)}
   store.write(key(name, '-family'), table.concat(texts, '\t'))
   writes.put_off('ZADD', keys.cooling, cools_at, name)
+  throttles.made(name)
   for _, other in ipairs(writes.fetch('ZRANGEBYSCORE', keys.cooling, '-inf', now, 'LIMIT', 0, SWEEP)) do
     throttles.cool(other)
   end

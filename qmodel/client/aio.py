@@ -1502,6 +1502,16 @@ class AsyncThrottle:
         return found
 
 
+    async def keys(self) -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there: jobs
+        hold it or are parked at it, its window is not empty, or its bucket is not full. Those with limits of their own
+        are not under it. Of a throttle that is no family it gives that throttle, if it is in use.
+        """
+        async for one in AsyncThrottles(self.client).used(self.name):
+            if one.family == self.name or one.name == self.name:
+                yield one
+
+
 class AsyncThrottles:
     """The throttles by name: `client.throttles["stripe"]`. A queue's own is `queue.throttle`."""
 
@@ -1525,6 +1535,20 @@ class AsyncThrottles:
     async def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""
         return list(await self._client.execute(ops.Throttles(offset, count)))
+
+    async def used(self, match: str = "*") -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whoever set their limits; none of them needs any.
+
+        `match`: a name, in which each `*` stands for any characters, also none.
+        """
+        cursor = ""
+        while True:
+            page = await self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            for one in page.throttles:
+                yield one
+            cursor = page.cursor
+            if not cursor:
+                return
 
 
 class AsyncUniques:

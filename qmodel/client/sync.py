@@ -1492,6 +1492,15 @@ class Throttle:
         found: replies.Throttle = self.client.execute(ops.ThrottleGet(self.name))
         return found
 
+    def keys(self) -> Iterator[replies.Throttle]:
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there: jobs
+        hold it or are parked at it, its window is not empty, or its bucket is not full. Those with limits of their own
+        are not under it. Of a throttle that is no family it gives that throttle, if it is in use.
+        """
+        for one in Throttles(self.client).used(self.name):
+            if one.family == self.name or one.name == self.name:
+                yield one
+
 
 class Throttles:
     """The throttles by name: `client.throttles["stripe"]`. A queue's own is `queue.throttle`."""
@@ -1516,6 +1525,20 @@ class Throttles:
     def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""
         return list(self._client.execute(ops.Throttles(offset, count)))
+
+    def used(self, match: str = "*") -> Iterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whoever set their limits; none of them needs any.
+
+        `match`: a name, in which each `*` stands for any characters, also none.
+        """
+        cursor = ""
+        while True:
+            page = self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            for one in page.throttles:
+                yield one
+            cursor = page.cursor
+            if not cursor:
+                return
 
 
 class Uniques:

@@ -60,6 +60,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "reasons": ("a list of Reasons", Reason),
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
+    "used_throttles": ("UsedThrottles", replies.UsedThrottles),
     "unique": ("a Unique, or nothing", replies.Unique),
     "subscription": ("a Subscription, or nothing", replies.Subscription),
     "subscriptions": ("a list of Subscriptions", replies.Subscription),

@@ -175,7 +175,9 @@ WEIGHTS = {
 }  # fmt: skip
 """How often an operation is drawn in a history without weights of its own; reads have weight 1."""
 
-THROTTLE_WEIGHTS = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
+THROTTLE_WEIGHTS = {
+    "put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6, "throttles_used": 6,
+}  # fmt: skip
 """Other weights, for histories that test throttles."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
@@ -1162,6 +1164,14 @@ class Generator:
 
     def throttles(self) -> Operation:
         return ops.Throttles(*self._short_page())
+
+    def throttles_used(self) -> Operation:
+        """Choose a pattern, mostly one that matches, and where to begin: mostly at the first name."""
+        names = (*self._store.throttles, *self._names.throttles)
+        name = pick(self._chooser, names)
+        match = pick(self._chooser, ("*", "*", name, name[:1] + "*", "*" + name[-1:], *self._families))
+        cursor = pick(self._chooser, ("", "", "", name, name[:1], "~"))
+        return ops.ThrottlesUsed(match, cursor, pick(self._chooser, COUNTS))
 
     def why(self) -> Operation:
         return ops.Why(self._any())

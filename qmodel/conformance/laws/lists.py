@@ -280,6 +280,36 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
 
 
 @law_of_reads
+def throttles_in_use_are_listed(m: Moment) -> Iterator[str]:
+    """`throttles_used` lists by name the throttles that match and are in use: each that a running or stalled job holds or
+    a job is parked at, and no other, but those with a claim in their window or a bucket that is not full.
+    """
+    if m.refused or m.name != "throttles_used":
+        return
+    shown, jobs = [one.name for one in m.outcome.throttles], m.before.jobs.values()
+    held = {name for job in jobs if job["state"] in ("running", "stalled") for name in _held(job)}
+    parked = {dict(job["options"]).get("gate", "") for job in jobs if job["state"] == "throttled"} - {""}
+    if shown != sorted(set(shown)) or len(shown) > m.op.count:
+        yield f"{shown} are shown, and {m.op.count} were asked for"
+    for one in m.outcome.throttles:
+        if not _like(m.op.match, one.name) or one.name <= m.op.cursor:
+            yield f"{one.name} is shown, after {m.op.cursor!r} of {m.op.match!r}"
+        rests = one.name not in held | parked and not one.running
+        if rests and not one.claims and not one.capacity:
+            yield f"{one.name} is shown, and not in use"
+    end = m.outcome.cursor
+    for name in (held | parked) - set(shown):
+        if _like(m.op.match, name) and name > m.op.cursor and (not end or name <= end):
+            yield f"{name} is in use, and not shown up to {end!r}"
+
+
+def _held(job: Record) -> set[str]:
+    """The throttles that a leased job counts in."""
+    options = dict(job["options"])
+    return set(options.get("throttles", "").split()) - set(options.get("released", "").split())
+
+
+@law_of_reads
 def other_lists_are_in_order(m: Moment) -> Iterator[str]:
     """Recurring jobs are listed next due first; requests longest in their state first; throttles by name; subscriptions
     and messages oldest first; events and entries of the journal in the order of their numbers.

@@ -6,6 +6,7 @@ from qmodel.contract.arguments import (
     Capacity,
     Concurrency,
     Count,
+    Cursor,
     Daily,
     Interval,
     Jid,
@@ -68,4 +69,20 @@ class Throttles(Operation):
     """List the throttles that have limits, by name."""
 
     offset: Offset = 0
+    count: Count = 25
+
+
+@operation("used_throttles", "read")
+class ThrottlesUsed(Operation):
+    """List the throttles that are in use, by name, whoever set their limits: a job holds them or is parked at them, a
+    claim is in their window, or their bucket is not full.
+
+    `match` is a name, in which each `*` stands for any characters, also none: that of a family lists the throttles
+    under it, and those with limits of their own whose names match; the reply says whose limits each has. Up to 1000
+    throttles are examined, starting after `cursor`, which is the name of a throttle. The reply has a cursor to continue
+    from, empty at the end; a page may have fewer throttles than `count`, also none, before that.
+    """
+
+    match: ThrottleName = "*"
+    cursor: Cursor = ""
     count: Count = 25
