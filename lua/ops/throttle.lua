@@ -95,12 +95,12 @@ function throttle.throttles(now, op)
   return page
 end
 
--- List the throttles that are in use, by name: a page of those that match.
+-- List the throttles that are in use, by name: a page of the matching ones.
 function throttle.throttles_used(now, op)
-  local names, found = throttles.known(op.match, op.cursor, catalogue.most), {}
+  local names, found = throttles_in_use.known(op.match, op.cursor, catalogue.most), {}
   for at, name in ipairs(names) do
-    if subjects.like(op.match, name) and throttles.is_used(now, name) then
-      local units = throttles.showing(name)
+    if subjects.like(op.match, name) and throttles_in_use.has(now, name) then
+      local units = throttles_in_use.showing(name)
       if found[1] and not budget.fits(units, 0) then
         return {names[at - 1], found}
       end

@@ -1,9 +1,9 @@
 -- Aging: the priorities of a queue's waiting jobs improve with their age.
 --
 -- In a queue with the option `aging`, a ready job improves by one priority in every so many milliseconds. All jobs of the
--- queue do so at one rate, so the order of two of them never changes while they wait: of two jobs the one comes first
--- whose even moment is earlier, which is its ready time, later by the rate for each level that its priority is above 0,
--- and earlier for each level below. So the order stays total and static: even moment, ready time, sequence.
+-- queue do so at one rate, so the order of two of them never changes while they wait: they come by their even moment, when
+-- a job has the priority 0. That is its ready time, later by the rate for each level that its priority is above 0, and
+-- earlier for each level below. So the order stays total and static: even moment, ready time, sequence.
 --
 -- The score of a place by age is the even moment less APART, so it is below every priority. When the option is set, the
 -- waiting jobs still have their places by priority, and so they come last; each pop moves the first of them to their

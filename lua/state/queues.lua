@@ -522,7 +522,7 @@ function queues.next_ready(name, most)
   return load_some(key, members, ready_jids_of(members, 2), 2)
 end
 
--- The first ready jobs that stand by their priority in a queue whose jobs age.
+-- The first ready jobs that still stand by their priority, if the jobs of their queue age.
 function queues.unaged(name, most)
   if config.aging(name) == 0 then
     return {}

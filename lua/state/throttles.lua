@@ -237,31 +237,6 @@ function throttles.listed(offset, count)
   return writes.fetch('ZRANGE', keys.throttles, offset, offset + count - 1)
 end
 
--- The first names of two sorted lists.
-local function merged(some, others, most)
-  local found, i, j = {}, 1, 1
-  while #found < most and (some[i] or others[j]) do
-    local same = some[i] == others[j]
-    local first = not others[j] or some[i] and (same or config.before(some[i], others[j]))
-    found[#found + 1] = first and some[i] or others[j]
-    i = first and i + 1 or i
-    j = (same or not first) and j + 1 or j
-  end
-  return found
-end
-
--- The first throttles after a name that have limits or are in use, by name, of those that begin as a pattern does.
-function throttles.known(match, after, most)
-  local begin = string.match(match, '^[^*]*')
-  local low = config.before(begin, after) and '(' .. after or '[' .. begin
-  local high = begin == '' and '+' or '(' .. begin .. '\255'
-  local function page(list)
-    return writes.fetch('ZRANGE', list, low, high, 'BYLEX', 'LIMIT', 0, most)
-  end
-  local limited, found = page(keys.throttles), page(keys['throttles-used'])
-  return limited[1] and merged(limited, found, most) or found
-end
-
 -- The set of the jobs that count against the concurrency of a throttle.
 local function held(name)
   local queue = throttles.queue_of(name)
@@ -335,20 +310,6 @@ function throttles.is_open_plain(name)
   return count < throttle.concurrency, count > 0
 end
 
--- Whether a throttle is in use now: jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
-function throttles.is_used(now, name)
-  local throttle = throttles.of(name)
-  return throttles.running(name) > 0 or writes.fetch('ZCARD', key(name, '-queues')) > 0
-    or throttle.rate > 0 and throttles.used(name, throttle, now) > 0
-    or throttle.capacity > 0 and level(throttle, now) < throttle.capacity * throttle.refill_ms
-end
-
--- The units for showing a throttle.
-function throttles.showing(name)
-  local queues_ = writes.fetch('ZCARD', key(name, '-queues'))
-  return budget.of_throttle(throttles.running(name), queues_)
-end
-
 -- The tokens that a claim takes from a throttle: at most the capacity.
 function throttles.taken(name, cost)
   local throttle = throttles.of(name)
@@ -402,6 +363,11 @@ function throttles.spend(now, name, cost, token)
   elseif throttle.capacity > 0 then
     write(name, throttle)
   end
+end
+
+-- Whether no token is missing in the bucket, if there is one.
+function throttles.is_full(throttle, now)
+  return level(throttle, now) == throttle.capacity * throttle.refill_ms
 end
 
 -- How many whole tokens are in the bucket.

@@ -1501,15 +1501,13 @@ class AsyncThrottle:
         found: replies.Throttle = await self.client.execute(ops.ThrottleGet(self.name))
         return found
 
+    def keys(self) -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there.
 
-    async def keys(self) -> AsyncIterator[replies.Throttle]:
-        """Go through the throttles under a family that are in use, by name, each with what runs and waits there: jobs
-        hold it or are parked at it, its window is not empty, or its bucket is not full. Those with limits of their own
-        are not under it. Of a throttle that is no family it gives that throttle, if it is in use.
+        A throttle is in use while jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
+        Throttles with limits of their own, or of another family, are not under this one.
         """
-        async for one in AsyncThrottles(self.client).used(self.name):
-            if one.family == self.name or one.name == self.name:
-                yield one
+        return AsyncThrottles(self.client).used(self.name, under=self.name)
 
 
 class AsyncThrottles:
@@ -1536,16 +1534,18 @@ class AsyncThrottles:
         """List the throttles that have limits, by name."""
         return list(await self._client.execute(ops.Throttles(offset, count)))
 
-    async def used(self, match: str = "*") -> AsyncIterator[replies.Throttle]:
-        """Go through the throttles that are in use, by name, whoever set their limits; none of them needs any.
+    async def used(self, match: str = "*", *, under: str | None = None) -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whether or not anybody has set limits for them.
 
-        `match`: a name, in which each `*` stands for any characters, also none.
+        `match`: a name, in which each `*` stands for any characters, also none. `under`: a family, to leave out the
+        throttles that do not follow its limits.
         """
         cursor = ""
         while True:
-            page = await self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            page: replies.UsedThrottles = await self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
             for one in page.throttles:
-                yield one
+                if under is None or one.family == under:
+                    yield one
             cursor = page.cursor
             if not cursor:
                 return

@@ -1493,13 +1493,12 @@ class Throttle:
         return found
 
     def keys(self) -> Iterator[replies.Throttle]:
-        """Go through the throttles under a family that are in use, by name, each with what runs and waits there: jobs
-        hold it or are parked at it, its window is not empty, or its bucket is not full. Those with limits of their own
-        are not under it. Of a throttle that is no family it gives that throttle, if it is in use.
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there.
+
+        A throttle is in use while jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
+        Throttles with limits of their own, or of another family, are not under this one.
         """
-        for one in Throttles(self.client).used(self.name):
-            if one.family == self.name or one.name == self.name:
-                yield one
+        return Throttles(self.client).used(self.name, under=self.name)
 
 
 class Throttles:
@@ -1526,16 +1525,18 @@ class Throttles:
         """List the throttles that have limits, by name."""
         return list(self._client.execute(ops.Throttles(offset, count)))
 
-    def used(self, match: str = "*") -> Iterator[replies.Throttle]:
-        """Go through the throttles that are in use, by name, whoever set their limits; none of them needs any.
+    def used(self, match: str = "*", *, under: str | None = None) -> Iterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whether or not anybody has set limits for them.
 
-        `match`: a name, in which each `*` stands for any characters, also none.
+        `match`: a name, in which each `*` stands for any characters, also none. `under`: a family, to leave out the
+        throttles that do not follow its limits.
         """
         cursor = ""
         while True:
-            page = self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            page: replies.UsedThrottles = self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
             for one in page.throttles:
-                yield one
+                if under is None or one.family == under:
+                    yield one
             cursor = page.cursor
             if not cursor:
                 return

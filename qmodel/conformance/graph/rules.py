@@ -16,7 +16,7 @@ OUTCOMES: Final = ("completed", "failed", "retried", "released")
 """The calls that end a lease; their outcomes are remembered with its token."""
 
 AGES: Final = 5
-"""In a family whose jobs age, priorities shift a moment by fewer ticks than this."""
+"""Where jobs age, the priorities of a family shift a moment by fewer ticks than this."""
 
 Written = Callable[[Any, "Form"], list[Any]]
 """Writes the fields of a record."""
@@ -196,9 +196,9 @@ def _turns(turns: Turns, first: int | None, form: Form) -> list[Any]:
 def aged(value: int, job: Job, form: Form) -> Any:
     """Write where a job stands by its age: how much later than its ready time, or else that it stands by its priority.
 
-    Another priority may bring a job between any two of its queue, if their moments are apart. So a family whose jobs
-    may age lets `job.aged` count: then the steps from the moment of each to the next later one, and at last to now, are
-    in the form too. Steps that are longer than all shifts by priorities are not told apart.
+    Another priority may bring a job between any two of its queue, if their moments are apart. So a family with the
+    option `aging` lets `job.aged` count: then the steps from the moment of each to the next later one, and at last to
+    now, are in the form too. Steps that are longer than all shifts by priorities are not told apart.
     """
     if "job.aged" not in form.live or job.state != "waiting":
         return 0

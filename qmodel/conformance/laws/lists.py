@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law_of_reads
-from qmodel.conformance.laws.order import places
+from qmodel.conformance.laws.order import is_over, places
 from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract.settings import OPTIONS, meant_by
 
@@ -267,10 +267,7 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
             and jobs[jid]["expires_at"] + backoff(jobs[jid]) <= m.now
         )
     ]  # fmt: skip
-    over = {
-        jid for jid, job in mine.items()
-        if "ttl_ms" in dict(job["options"]) and job["put_at"] + int(dict(job["options"])["ttl_ms"]) < m.now
-    }  # fmt: skip
+    over = {jid for jid, job in mine.items() if is_over(job, m.now)}
     stand = places(m.queue(m.op.queue), mine, m.aging(m.op.queue))
     ready = sorted((stand[jid], jid) for jid, job in mine.items() if _state(m, job) == "waiting" and jid not in over)
     if len(first) != len(ended) and len(ended) > m.op.count:
@@ -281,8 +278,8 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
 
 @law_of_reads
 def throttles_in_use_are_listed(m: Moment) -> Iterator[str]:
-    """`throttles_used` lists by name the throttles that match and are in use: each that a running or stalled job holds or
-    a job is parked at, and no other, but those with a claim in their window or a bucket that is not full.
+    """`throttles_used` lists by name the throttles that match and are in use: each that a running or stalled job holds
+    or a job is parked at, and no other, but those with a claim in their window or a bucket that is not full.
     """
     if m.refused or m.name != "throttles_used":
         return
@@ -303,7 +300,7 @@ def throttles_in_use_are_listed(m: Moment) -> Iterator[str]:
             yield f"{name} is in use, and not shown up to {end!r}"
 
 
-def _held(job: Record) -> set[str]:
+def _held(job: dict[str, Any]) -> set[str]:
     """The throttles that a leased job counts in."""
     options = dict(job["options"])
     return set(options.get("throttles", "").split()) - set(options.get("released", "").split())

@@ -77,10 +77,10 @@ class ThrottlesUsed(Operation):
     """List the throttles that are in use, by name, whoever set their limits: a job holds them or is parked at them, a
     claim is in their window, or their bucket is not full.
 
-    `match` is a name, in which each `*` stands for any characters, also none: that of a family lists the throttles
-    under it, and those with limits of their own whose names match; the reply says whose limits each has. Up to 1000
+    `match` is a name, in which each `*` stands for any characters, also none. The name of a family lists the throttles
+    under it, and also those with a matching name and other limits; the field `family` tells them apart. Up to 1000
     throttles are examined, starting after `cursor`, which is the name of a throttle. The reply has a cursor to continue
-    from, empty at the end; a page may have fewer throttles than `count`, also none, before that.
+    from, empty at the end; a page before it may have fewer throttles than `count`, also none.
     """
 
     match: ThrottleName = "*"

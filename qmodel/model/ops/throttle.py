@@ -6,7 +6,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottlesUsed, ThrottleUnset
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import budget, families, jobs, parked, subjects, throttles
+from qmodel.model.state import budget, families, jobs, parked, subjects, throttles, throttles_in_use
 from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
 
@@ -74,12 +74,13 @@ def throttles_(store: Store, now: int, op: Throttles) -> tuple[replies.Throttle,
 
 
 def throttles_used(store: Store, now: int, op: ThrottlesUsed) -> replies.UsedThrottles:
-    """List the throttles that are in use, by name: a page of those that match."""
-    names, found = throttles.known(store, op.match, op.cursor, MOST), []
+    """List the throttles that are in use, by name: a page of the matching ones."""
+    names = throttles_in_use.known(store, op.match, op.cursor, MOST)
+    found: list[replies.Throttle] = []
     for at, name in enumerate(names):
-        if not subjects.like(op.match, name) or not throttles.is_used(store, now, name):
+        if not subjects.like(op.match, name) or not throttles_in_use.has(store, now, name):
             continue
-        units = throttles.showing(store, name)
+        units = throttles_in_use.showing(store, name)
         if found and not budget.fits(store, units, 0):
             return replies.UsedThrottles(names[at - 1], tuple(found))
         budget.spend(store, units)

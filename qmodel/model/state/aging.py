@@ -1,8 +1,8 @@
 """Aging: the priorities of a queue's waiting jobs improve with their age.
 
 In a queue with the option `aging`, a ready job improves by one priority in every so many milliseconds. All jobs of the
-queue do so at one rate, so the order of two of them never changes while they wait: of two jobs the one comes first
-whose *even moment* is earlier, which is its ready time, later by the rate for each level that its priority is above 0,
+queue do so at one rate, so the order of two of them never changes while they wait: they come by their *even moment*,
+when a job has the priority 0. That is its ready time, later by the rate for each level that its priority is above 0,
 and earlier for each level below. So the order stays total and static: even moment, ready time, sequence. A job of the
 priority 5 at a rate of a minute comes before all jobs of the priority 0 that became ready five minutes after it.
 

@@ -120,7 +120,7 @@ def standing(job: Job) -> Place:
 
 
 def _enter(store: Store, queue: Queue, job: Job) -> None:
-    """Put a job into the order of a queue whose jobs may age."""
+    """Put a job into the order of a queue; its jobs may age."""
     entry = place(store, job)
     job.aged = entry[0] if aging.is_by_age(entry[0]) else 0
     queue.ready.add(entry)
@@ -260,7 +260,7 @@ def next_ready(store: Store, queue: Queue, most: int) -> list[Job]:
 
 
 def unaged(store: Store, name: str, queue: Queue, most: int) -> list[Job]:
-    """The first ready jobs that stand by their priority in a queue whose jobs age."""
+    """The first ready jobs that still stand by their priority, if the jobs of their queue age."""
     if not store.aging or not config.aging(store, name):
         return []
     first = queue.ready.count_until(aging.BOUND)

@@ -47,9 +47,9 @@ class Job:
     """
 
     __slots__ = (
-        "aged", "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
-        "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining",
-        "result", "retries", "seq", "state", "tags", "token", "worker",
+        "aged", "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid",
+        "klass", "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at",
+        "remaining", "result", "retries", "seq", "state", "tags", "token", "worker",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:

@@ -37,11 +37,11 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "aging", "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
-        "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata",
-        "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules",
-        "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
-        "workers_passed",
+        "aging", "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch",
+        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages",
+        "metadata", "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room",
+        "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
+        "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:

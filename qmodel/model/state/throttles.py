@@ -15,8 +15,7 @@ The state of a throttle:
 
 A throttle without limits of its own follows those of its family (qmodel/model/state/families.py). While it has claims
 in its window, or its bucket is not full, it is listed by the time at which that ends. Each claim under a family forgets
-a few throttles that are past theirs, so nothing is kept of a name that is used no more. So the throttles that are kept
-are those with limits, those in use, and a few that were in use not long ago: a list of them is no search of all keys.
+a few throttles that are past theirs, so nothing is kept of a name that is used no more.
 
 Each queue knows its parked and admitted jobs itself (qmodel/model/state/parked.py).
 
@@ -28,7 +27,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import ThrottleSet
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state import budget, epochs, families, options, queues
+from qmodel.model.state import epochs, families, options, queues
 from qmodel.model.state.records import NEVER, Job, Throttle
 from qmodel.model.state.store import Store
 
@@ -191,27 +190,6 @@ def listed(store: Store) -> list[str]:
     return sorted(name for name, throttle in store.throttles.items() if is_set(throttle))
 
 
-def known(store: Store, match: str, after: str, most: int) -> list[str]:
-    """The first throttles after a name that have limits or are in use, by name, of those that begin as a pattern does."""
-    begin = match.partition("*")[0]
-    return sorted(name for name in store.throttles if name.startswith(begin) and name > after)[:most]
-
-
-def is_used(store: Store, now: int, name: str) -> bool:
-    """Whether a throttle is in use now: jobs hold it or are parked at it, its window is not empty, or its bucket is not
-    full.
-    """
-    throttle = of(store, name)
-    if running(store, name) or throttle.queues or used(throttle, now):
-        return True
-    return _level(throttle, now) < throttle.capacity * throttle.refill_ms
-
-
-def showing(store: Store, name: str) -> int:
-    """The units for showing a throttle."""
-    return budget.of_throttle(running(store, name), len(of(store, name).queues))
-
-
 def _level(throttle: Throttle, now: int) -> int:
     """The level of a bucket at a given time."""
     if throttle.capacity == 0:
@@ -323,6 +301,11 @@ def _remember(store: Store, now: int, name: str, spent: Throttle) -> None:
     store.cooling.add((throttle.cools_at, 0, name))
     for _, _, other in store.cooling.until(now, SWEEP):
         cool(store, other)
+
+
+def is_full(throttle: Throttle, now: int) -> bool:
+    """Whether no token is missing in the bucket, if there is one."""
+    return _level(throttle, now) == throttle.capacity * throttle.refill_ms
 
 
 def tokens(throttle: Throttle, now: int) -> int:
