@@ -6,17 +6,35 @@
 
 local throttles_in_use = {}
 
--- The first names of two sorted lists.
-local function merged(some, others, most)
-  local found, i, j = {}, 1, 1
-  while #found < most and (some[i] or others[j]) do
-    local same = some[i] == others[j]
-    local first = not others[j] or some[i] and (same or config.before(some[i], others[j]))
-    found[#found + 1] = first and some[i] or others[j]
-    i = first and i + 1 or i
-    j = (same or not first) and j + 1 or j
+-- Where a name stands in a sorted list, or would stand.
+local function place(names, name)
+  local first, last = 1, #names + 1
+  while first < last do
+    local middle = math.floor((first + last) / 2)
+    if config.before(names[middle], name) then
+      first = middle + 1
+    else
+      last = middle
+    end
   end
-  return found
+  return first
+end
+
+-- The first names of two sorted lists; the first of these is short as a rule.
+local function merged(some, others, most)
+  local found, at = {}, 1
+  for _, name in ipairs(some) do
+    local stop = place(others, name)
+    for i = at, stop - 1 do
+      found[#found + 1] = others[i]
+    end
+    found[#found + 1] = name
+    at = others[stop] == name and stop + 1 or stop
+  end
+  for i = at, #others do
+    found[#found + 1] = others[i]
+  end
+  return {unpack(found, 1, math.min(#found, most))}
 end
 
 -- The first listed throttles that begin as a pattern, by name, after a name.

@@ -1,7 +1,8 @@
 """Throttles in use: jobs hold them or are parked at them, their window is not empty, or their bucket is not full.
 
 Every throttle with limits, with jobs, or with a window or a bucket under its family is listed by its name. A throttle
-enters the list with its first job, and leaves it when nothing is left to keep. So pages are read by name, without a search of all keys.
+enters the list with its first job, and leaves it when nothing is left to keep. So pages are read by name, without a
+search of all keys.
 """
 
 from __future__ import annotations
