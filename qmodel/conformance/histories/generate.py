@@ -1613,6 +1613,8 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     first = outcome[0] if isinstance(outcome, tuple) else outcome
     if op.spec.reply == "found":
         return bool(outcome.jobs)
+    if op.spec.reply == "used_throttles":
+        return bool(outcome.throttles)
     if op.spec.reply == "stats":
         return bool(outcome.wait.count or outcome.failures)
     if op.spec.reply == "metrics":

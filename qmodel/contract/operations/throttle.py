@@ -74,8 +74,10 @@ class Throttles(Operation):
 
 @operation("used_throttles", "read")
 class ThrottlesUsed(Operation):
-    """List the throttles that are in use, by name, whoever set their limits: a job holds them or is parked at them, a
-    claim is in their window, or their bucket is not full.
+    """List the throttles that are in use, by name.
+
+    A throttle is in use while a job holds it or is parked at it, a claim is in its window, or its bucket is not full,
+    whether or not anybody has set limits for it.
 
     `match` is a name, in which each `*` stands for any characters, also none. The name of a family lists the throttles
     under it, and also those with a matching name and other limits; the field `family` tells them apart. Up to 1000
