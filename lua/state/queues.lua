@@ -86,7 +86,8 @@ end
 
 -- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
-  step, scores = step + 1, false
+  step = step + 1
+  scores = false
   if name then
     local queue = known[name] or create(name)
     if queue.text ~= text then
