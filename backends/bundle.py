@@ -27,11 +27,12 @@ FILES = (
     "state/plain_options", "state/budget", "state/config", "state/history",
     "state/journal", "state/plain_journal",
     "state/families",
-    "state/throttles", "state/parked", "state/dependencies", "state/failures", "state/completed", "state/workers",
+    "state/throttles", "state/throttles_in_use", "state/parked", "state/dependencies", "state/failures",
+    "state/completed", "state/workers",
     "state/queues", "state/pauses", "state/schedules", "state/requests", "state/concurrency_keys",
     "state/state_index", "state/tags", "state/tracking", "state/stats", "state/idempotency", "state/uniques",
-    "state/options", "state/turns", "state/results", "state/cascade", "state/ttl", "state/retention", "state/jobs",
-    "state/cursors",
+    "state/options", "state/aging", "state/turns", "state/results", "state/cascade", "state/ttl", "state/retention",
+    "state/jobs", "state/cursors",
     "state/metadata", "state/subjects", "state/messages", "state/subscriptions", "rules/selection",
     "rules/recurrence", "rules/concurrency", "rules/request_end", "rules/deduplication", "rules/cleanup",
     "rules/failure", "rules/request_cancellation", "rules/backoff", "rules/admission", "rules/explanation",
@@ -56,10 +57,10 @@ SELDOM = frozenset(DIALECTS) | {
     "rules/failure", "rules/request_cancellation", "rules/propagation", "rules/recurrence", "rules/request_end",
     "rules/selection", "rules/runs", "rules/stages", "rules/suspension", "ops/administer", "ops/annotate",
     "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/read", "ops/recover", "ops/recur",
-    "ops/remove", "rules/concurrency", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
+    "ops/remove", "rules/concurrency", "state/aging", "state/cascade", "state/concurrency_keys", "state/cursors", "state/failures",
     "state/dependencies", "state/intent", "state/messages", "state/metadata", "state/pauses", "state/retention",
     "state/schedules", "state/families", "state/parked", "state/results", "state/subjects", "state/subscriptions",
-    "state/tracking", "state/ttl", "state/turns",
+    "state/throttles_in_use", "state/tracking", "state/ttl", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 

@@ -254,6 +254,12 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
         "a worker waits for each": lambda: Awaited(url, "awaited:"),
         "a tag": lambda: Varied(url, "tag:", tags=lambda: ("blue",)),
         "a throttle": lambda: Varied(url, "throttle:", ThrottleSet("t", 1000), throttles=lambda: ("t",)),
+        "a throttle of a family, each job its own": lambda: Varied(
+            url, "family:", ThrottleSet("t-*", 2), throttles=lambda: (f"t-{jid()}",)
+        ),
+        "a priority that improves with age": lambda: Varied(
+            url, "aging:", ConfigSet("aging", 60_000), priority=lambda: 3
+        ),
         "unique": lambda: Varied(url, "unique:", unique=_key),
         "of a request": lambda: Requested(url, "request:", RequestOpen("r", QUEUE, 1000)),
         f"{DEPTH:,} waiting": lambda: _deep(url, "deep:", Single),
@@ -264,7 +270,9 @@ def ways(url: str, quick: bool) -> dict[str, Callable[[], Way]]:
 BOUNDS = {
     "at the cap": 1.1, "ids as UUIDs with hyphens": 1.1, "an option is set": 1.1,
     "a second queue, worker and type in turn": 1.1, "a priority and retries": 1.1,
-    "lease, dead queue, limit of lapses": 1.3, "a tag": 1.3, "a throttle": 1.5, "unique": 1.5, "of a request": 1.5,
+    "lease, dead queue, limit of lapses": 1.3, "a tag": 1.3, "a throttle": 1.5,
+    "a throttle of a family, each job its own": 1.5, "a priority that improves with age": 1.3,
+    "unique": 1.5, "of a request": 1.5,
     f"{DEPTH:,} waiting": 1.05,
 }  # fmt: skip
 """The most times the cost of a plain job."""

@@ -326,7 +326,11 @@ class _Reader:
         if list(families) != in_order:
             raise Corrupt(f"the families are said to be {list(families)}")
         cooling = {name: int(moment) for moment, name in self.members("cooling")}
-        found = limited | cooling.keys() | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        used = cooling.keys() | set(self.names("th:", "-held")) | set(self.names("th:", "-queues"))
+        listed = {name for _, name in self.members("throttles-used")}
+        if listed - used:  # those of jobs that were leased by an older library are not listed
+            raise Corrupt(f"the throttles {sorted(listed - used)} are said to be in use")
+        found = limited | used
         return {name: self.throttle(name, families.get(name, 0), cooling.get(name, 0)) for name in found}
 
     def throttle(self, name: str, generation: int, cools_at: int) -> Record:

@@ -1268,6 +1268,19 @@ catalogue.operations = {
       count = kinds[11],
     },
   },
+  throttles_used = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      local op = {match = '*', cursor = '', count = 25}
+      if last >= at + 0 then arguments.named(operation, catalogue.operations.throttles_used, op, args, at + 0, last) end
+      return op
+    end,
+    arguments = {
+      match = kinds[40],
+      cursor = kinds[28],
+      count = kinds[11],
+    },
+  },
   publish = {
     reads = false, memo = true, asks = true, cascades = false, lists = {},
     decode = function(operation, args, at, last)
@@ -1902,6 +1915,7 @@ catalogue.options = {
   ['heartbeat'] = {default = 60000, low = 0, high = 31622400000},
   ['grace-period'] = {default = 10000, low = 0, high = 31622400000},
   ['fair'] = {default = 0, low = 0, high = 1},
+  ['aging'] = {default = 0, low = 0, high = 31622400000},
   ['jobs-history'] = {default = 604800000, low = 0, high = 316224000000},
   ['jobs-history-count'] = {default = 50000, low = 0, high = 1000000000},
   ['failed-history'] = {default = 0, low = 0, high = 316224000000},
@@ -1925,6 +1939,7 @@ catalogue.option_names = {
   'heartbeat',
   'grace-period',
   'fair',
+  'aging',
   'jobs-history',
   'jobs-history-count',
   'failed-history',

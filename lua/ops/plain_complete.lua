@@ -40,6 +40,7 @@ local function retire(moment, job_keys, sweep_seq, sweep_at)
   end
 end
 
+local rests -- whether its throttle is not in use any more after the completion
 local request_key, request_text -- the request of the completed job, and its text after the completion
 
 -- Whether a completed job lets go of what it holds by its option, a deduplication key, a place at a throttle or the slot
@@ -49,6 +50,7 @@ local function lets_go(option, of, jid)
     request_key, request_text = requests.done_plain(of)
     return request_key and true
   elseif option == 'throttles' then
+    rests = throttles.rests_plain(of)
     return writes.fetch('ZCARD', keys.throttle(of, '-queues')) == 0 or nil
   end
   local unique = option == 'unique' and uniques.load(of)
@@ -104,6 +106,9 @@ local function let_go(moment, id, jid)
     writes.last('HDEL', keys.uniques, of)
   elseif lets and option == 'throttles' then
     writes.last('ZREM', keys.throttle(of, '-held'), jid)
+    if rests then
+      writes.last('ZREM', keys['throttles-used'], of)
+    end
   elseif lets then
     writes.last('ZADD', keys.sub_requests(of), '0', jid)
     writes.last('ZREM', keys.concurrency_key('request:' .. of), keys.member(0, jid))

@@ -40,6 +40,7 @@ end
 
 local stages, more, tries, ready_at, at, held, of, turn, rare -- what the record says of the job that was taken
 local ends, priority, others -- when its lease ends, its priority, and how many other jobs with a turn stay in the order
+local is_used -- whether its throttle is in use already, if that is known
 
 -- Take the job that was popped off a queue, whose leases end at a moment, and whose record may be known; give its id, its
 -- key and its record, or nil if it is not plain.
@@ -50,7 +51,11 @@ function plain_pop.take(now, queue, popped, expires, text)
   local own, longest
   stages, more, tries, ready_at, at, held, of, turn, rare, own, longest = plain_records.read_waiting(text)
   ends = stages and end_of_lease(now, queue, expires, own, longest)
-  if not ends or held == 'throttles' and not throttles.is_open_plain(of) then
+  local opens = ends and true
+  if ends and held == 'throttles' then
+    opens, is_used = throttles.is_open_plain(of)
+  end
+  if not opens or turn and aging.is_by_age(popped[2]) then
     return leave(queue, popped)
   end
   if turn then
@@ -83,6 +88,9 @@ function plain_pop.enter(queue, worker, request, jid, id)
   writes.last('HSET', keys.worker(worker), 'j' .. jid, id, 'r' .. request, jid)
   if held == 'throttles' then
     writes.last('ZADD', keys.throttle(of, '-held'), id, jid)
+    if not is_used then
+      writes.last('ZADD', keys['throttles-used'], '0', of)
+    end
   end
   if turn then
     turns.leave_plain(queue.name, priority, others)
@@ -259,7 +267,7 @@ function plain_pop.is_plain(now, queue, name, expires)
     return false
   end
   return queue.paused == '0' and queue.due > now and queue.due <= expires and not queue.admits_at
-    and not (store.config and config.owns(name))
+    and not (store.config and (config.owns(name) or queues.has_unaged(queue)))
 end
 
 -- Go on with a pop in a row (ops/bare.lua), after the first job was taken off its queue, if there is one, and

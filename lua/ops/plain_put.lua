@@ -85,6 +85,12 @@ local function rank_of(now, moment, id, jid, said)
   return keys.ready_member_of(said.turn or moment, id, jid)
 end
 
+-- The first number of that place: the priority, or less where jobs age.
+local function score_of(name, now, priority)
+  local rate = store.config and config.aging(name) or 0
+  return rate == 0 and priority or aging.first_number(rate, priority, now)
+end
+
 -- Record an operation with one event, if operations are recorded; give its reply, which is a text or 1.
 local function recorded(operation, moment, args, seq, reply, simulated)
   if plain_journal.is_on(simulated) then
@@ -119,7 +125,7 @@ function plain_put.put(now, moment, args, simulated)
   plain.answer = store.config and recorded('put', moment, args, id, jid, simulated) or jid
   local priority, retries = said.priority or '0', said.retries or RETRIES
   store.write_plain(key, plain_records.waiting(id, name, moment, klass, request, data, rare, priority, retries))
-  writes.last('ZADD', queue.work_key, priority, rank_of(now, moment, id, jid, said))
+  writes.last('ZADD', queue.work_key, score_of(name, now, priority), rank_of(now, moment, id, jid, said))
   if said ~= BARE then
     list(moment, id, jid, request, said)
   end
@@ -155,7 +161,7 @@ function plain_put.request_add(now, moment, args, simulated)
   plain.answer = store.config and recorded('request_add', moment, args, event, 1, simulated) or 1
   store.save(request_key, grown)
   store.write_plain(key, plain_records.waiting(event, name, moment, klass, '', data, rare, priority, RETRIES))
-  writes.last('ZADD', queue.work_key, priority, keys.ready_member_of(moment, event, jid))
+  writes.last('ZADD', queue.work_key, score_of(name, now, priority), keys.ready_member_of(moment, event, jid))
   requests.add_plain(id, jid)
   if request ~= '' then
     idempotency.enter('request_add ' .. request, 1)
@@ -185,7 +191,7 @@ end
 -- The place of a new job with options in the order of its queue, as its score and its member, and its record.
 local function placed(now, moment, id, name, jid, klass, request, data, said)
   local priority, rare = said.priority or '0', plain_records.rare('', plain_options.text(said))
-  return priority, rank_of(now, moment, id, jid, said), plain_records.waiting(
+  return score_of(name, now, priority), rank_of(now, moment, id, jid, said), plain_records.waiting(
     id, name, moment, klass, request, data, rare, priority, said.retries or RETRIES)
 end
 
@@ -197,6 +203,7 @@ local function put_all(now, moment, queue, count, args, at_jids, saids, requests
   local members, texts, ids, said, request = {}, {}, store.next_ids(count), {}, requests
   local each = type(requests) == 'table'
   local before, between, last = plain_records.waiting_parts(name, moment)
+  local score = score_of(name, now, '0')
   for i = 1, count do
     local at, to, id, more = at_jids[i], 2 * i, ids[i], saids[i]
     local jid, klass = args[at], args[at + 1]
@@ -208,7 +215,7 @@ local function put_all(now, moment, queue, count, args, at_jids, saids, requests
     if more then
       members[to - 1], members[to], texts[to] = placed(now, moment, id, name, jid, klass, request, args[at + 2], more)
     else
-      members[to - 1], members[to] = '0', keys.ready_member_of(moment, id, jid)
+      members[to - 1], members[to] = score, keys.ready_member_of(moment, id, jid)
       texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
     end
   end

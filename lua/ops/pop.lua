@@ -403,11 +403,23 @@ local function claim(now, job, worker, request, since)
   jobs.place(job, 'running')
 end
 
+-- Move the first jobs that became ready before the option `aging` was set to their places by age.
+local function age(queue)
+  for _, job in ipairs(queues.unaged(queue, CHUNK)) do
+    local units = budget.moving(job)
+    if budget.room() < units then
+      break
+    end
+    budget.spend(units)
+    queues.age(job)
+  end
+end
+
 -- Take the next jobs of a queue, unless it is paused, and lease them; add their ids and their views to lists.
 local function lease(now, queue, worker, count, request, jids, shown, qless, tries)
   local paused = queues.has_pauses(queue) and suspension.holds(now, queue)
-  local granted = {}
-  if not paused and not (queues.is_due(queue, now) and request_cancellation.end_due(now, queue)) then
+  local granted, gives = {}, not paused and not (queues.is_due(queue, now) and request_cancellation.end_due(now, queue))
+  if gives then
     if qless and tries then
       granted = next_of_reqless(now, queue, count, tries)
     else
@@ -420,6 +432,9 @@ local function lease(now, queue, worker, count, request, jids, shown, qless, tri
     claim(now, job, worker, request, qless and math.max(tonumber(job.put_at), tonumber(job.popped_at)) or job.ready_at)
     jids[#jids + 1] = job.jid
     shown[#shown + 1] = jobs.view(now, job)
+  end
+  if gives then
+    age(queue)
   end
 end
 
@@ -493,14 +508,16 @@ function pop.pop_any(now, op)
   return changed and jobs.views(now, jids) or shown
 end
 
--- A comparison of some jobs by the order of their queue. Their numbers are read once: a sort compares each job ten times.
-local function before(found)
+-- A comparison of some jobs, of which so many are ready, by the order of their queue. Their numbers are read once: a sort
+-- compares each job ten times.
+local function before(found, ready_)
   local ranks = {}
   for i = 1, #found do
     local job = found[i]
     local turn = options.get(job, 'turn')
     local lifo = not turn and options.get(job, 'lifo') and -1 or 1 -- the newest first
-    ranks[job] = {tonumber(job.priority), lifo, lifo * (turn or job.ready_at), lifo * job.seq}
+    local first = i <= ready_ and queues.standing(job) or queues.place(job)
+    ranks[job] = {tonumber(first), lifo, lifo * (turn or job.ready_at), lifo * job.seq}
   end
   return function(job, other_job)
     local one, other = ranks[job], ranks[other_job]
@@ -576,7 +593,7 @@ local function order(now, queue, count, ended, gone, gone_count)
     found[#found + 1] = job
   end
   if #found > ready_ then
-    table.sort(found, before(found))
+    table.sort(found, before(found, ready_))
   end
   return found
 end

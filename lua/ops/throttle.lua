@@ -2,8 +2,6 @@
 
 local throttle = {}
 
-local HOLDERS = 25
-
 -- The argument that is missing, or that must not be given without others; or the first limit, if there is none.
 local function missing(op)
   if not op.rate ~= not op.rate_ms then
@@ -78,7 +76,7 @@ local function view(now, name)
   facts[#facts + 1] = throttles.tokens(throttle, now)
   facts[#facts + 1] = parked.count_parked(name)
   facts[#facts + 1] = now < opens and opens < throttles.NEVER and opens or 0
-  facts[#facts + 1] = throttles.holders(name, HOLDERS)
+  facts[#facts + 1] = throttles.holders(name, budget.HOLDERS)
   facts[#facts + 1] = throttles.family(name)
   return facts
 end
@@ -95,4 +93,23 @@ function throttle.throttles(now, op)
     page[i] = view(now, name)
   end
   return page
+end
+
+-- List the throttles that are in use, by name: a page of the matching ones.
+function throttle.throttles_used(now, op)
+  local names, found = throttles_in_use.known(op.match, op.cursor, catalogue.most), {}
+  for at, name in ipairs(names) do
+    if subjects.like(op.match, name) and throttles_in_use.has(now, name) then
+      local units = throttles_in_use.showing(name)
+      if found[1] and not budget.fits(units, 0) then
+        return {names[at - 1], found}
+      end
+      budget.spend(units)
+      found[#found + 1] = view(now, name)
+      if #found == op.count then
+        return {at < #names and name or '', found}
+      end
+    end
+  end
+  return {#names == catalogue.most and names[#names] or '', found}
 end

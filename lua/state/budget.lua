@@ -14,6 +14,8 @@ local TURN = 3 -- for giving a job its turn in a fair queue
 budget.LEASES = 2
 budget.BLOCK = 3072
 
+budget.HOLDERS = 25 -- how many of the jobs that hold a throttle are shown
+
 local INLINE = 1024
 local SEARCHED = 1024
 local FEW_TAGS = 16
@@ -190,6 +192,11 @@ end
 -- The units for looking at the leases of a worker with so many entries.
 function budget.of_leases(entries)
   return math.floor(entries / budget.LEASES)
+end
+
+-- The units for showing a throttle with so many running jobs, and jobs parked in so many queues.
+function budget.of_throttle(running, queues_)
+  return 3 + math.floor(math.min(running, budget.HOLDERS) / 8) + math.floor(math.min(queues_, catalogue.most) / 4)
 end
 
 -- The units for showing a message.

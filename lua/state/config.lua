@@ -4,18 +4,20 @@
 local config = {}
 
 local PER_QUEUE = 'heartbeat-'
-local OF_QUEUE = {'heartbeat', 'fair'} -- the options that a queue may have for itself
+local OF_QUEUE = {'heartbeat', 'fair', 'aging'} -- the options that a queue may have for itself
 
 local known_text, known -- the text that was decoded last, and the options that it sets
-local beats, owners = {}, {} -- queue -> how long a lease lasts, and whether it has a throttle of its own, by that text
+local beats, rates, owners = {}, {}, {} -- queue -> its lease, its rate of aging, whether it has a throttle of its own
 
 -- Exchange what is kept of one namespace for that of another one (state/keys.lua).
 function config.keep(namespace)
   namespace.config_text, namespace.options, namespace.beats, namespace.owners = known_text, known, beats, owners
+  namespace.rates = rates
 end
 
 function config.recall(namespace)
   known_text, known, beats, owners = namespace.config_text, namespace.options, namespace.beats, namespace.owners
+  rates = namespace.rates
 end
 
 -- Find an option by name, or refuse.
@@ -40,7 +42,7 @@ end
 -- Decode the options that are set.
 local function decode()
   known, known_text = config.all(), store.config
-  beats, owners = {}, {}
+  beats, rates, owners = {}, {}, {}
 end
 
 -- The value that is set for an option, or nil.
@@ -81,6 +83,22 @@ end
 -- Whether the fair keys of a queue take turns (state/turns.lua).
 function config.is_fair(queue)
   return store.config and (config.get('fair-' .. queue) or config.value('fair')) == 1
+end
+
+-- In how many milliseconds a waiting job improves by one priority (state/aging.lua); 0, if it never does. In a fair queue
+-- none does: the turns order its jobs.
+function config.aging(queue)
+  if not store.config then
+    return 0
+  elseif store.config ~= known_text then
+    decode()
+  end
+  local rate = rates[queue]
+  if not rate then
+    rate = config.is_fair(queue) and 0 or known['aging-' .. queue] or known['aging'] or 0
+    rates[queue] = rate
+  end
+  return rate
 end
 
 local function write(set)

@@ -43,7 +43,7 @@ local function split(text, most)
 end
 
 local function number_of(word)
-  return word == '-inf' and -math.huge or arguments.whole(word, -99999999999999, 99999999999999)
+  return word == '-inf' and -math.huge or arguments.whole(word, -999999999999999, 999999999999999)
 end
 
 -- Read a cursor from text; nil if the text is not one.

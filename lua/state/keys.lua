@@ -21,7 +21,8 @@
 --   <p>j:<jid>-results           hash: the outcomes of its named dependencies (state/results.lua)
 --   <p>q:<queue>-work            zset: ready jobs; score priority, member <ready at:14><sequence:14><jid>, with 5 blanks
 --                                before the jid if the last digit is 0; for lifo jobs both numbers are taken from
---                                10^14 - 1, and the first digit is one of !"#$%&'()*
+--                                10^14 - 1, and the first digit is one of !"#$%&'()*; of a job that stands by its age
+--                                the score is less (state/aging.lua)
 --   <p>turns:<priority>:<queue>  zset: its fair keys, `k<key>`, by their next turns, and `#`, which is minus the number of
 --                                ready jobs with a turn: that stands in place of their ready time (state/turns.lua)
 --   <p>q:<queue>-scheduled       zset: score ready at,   member <sequence:14><jid>
@@ -41,6 +42,7 @@
 --   <p>g:<queue>TAB<throttle>-parked   zset: jobs parked there; score priority, member <parked at sequence:14><jid>
 --   <p>g:<queue>TAB<throttle>-let      zset: admitted jobs that wait for a claim; score priority, member <since:14><cost:7><jid>
 --   <p>throttles                 zset: the throttles that have limits, score 0
+--   <p>throttles-used            zset: the throttles with running or parked jobs, or such a text as follows, score 0
 --   <p>th:<throttle>-state       text: its limits and the level of its bucket
 --   <p>families                  text: the families of throttles (state/families.lua)
 --   <p>th:<throttle>-family      text: its window and bucket under its family (state/throttles.lua)
@@ -103,7 +105,7 @@ local keys = {}
 
 local ALONE = {
   'cascade', 'queues', 'workers', 'completed', 'failed', 'failures', 'tags', 'tracked',
-  's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'uniques', 'unique-ends',
+  's', 's-minutes', 'requests', 'requests-order', 'workers-passed', 'recur-crons', 'throttles', 'throttles-used', 'uniques', 'unique-ends',
   'messages', 'subscriptions', 'keeping', 'journal', 'journaled', 'journal-heavy', 'intent', 'dropped', 'families',
   'cooling',
 }
@@ -128,7 +130,7 @@ end
 -- A variable that holds what is kept is called `namespace`: the bundle replaces its fields by list indexes.
 keys.fields = {
   'alone', 'counters_key', 'config_key', 'events_key', 'guard_key', 'worker', 'worker_key', 'pending', 'pending_count',
-  'pending_day', 'queues', 'config_text', 'options', 'beats', 'owners', 'padded_for', 'padded', 'counters', 'seq',
+  'pending_day', 'queues', 'config_text', 'options', 'beats', 'rates', 'owners', 'padded_for', 'padded', 'counters', 'seq',
   'epoch', 'bounds_text', 'bounds_of', 'bounds', 'tracks', 'left', 'is_pending', 'calm', 'calm_config', 'own', 'suffix_for', 'suffix',
   'workers', 'many_workers',
 }
@@ -147,7 +149,7 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, false, false, false, false, false, false,
+    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, '0', '-0', {}, 0,
   }
   kept[prefix], number = made, number + 1

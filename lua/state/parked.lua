@@ -15,14 +15,19 @@ local QUEUES = 100 -- how many queues of a throttle are read for all that are pa
 function parked.hold(job)
   for _, name in ipairs(throttles.counted(job)) do
     writes.put_off('ZADD', keys.throttle(name, '-held'), epochs.claim(job.token), job.jid)
+    throttles.made(name)
   end
 end
 
 local function release(job, name)
+  local last = throttles.running(name) == 1
   writes.put_off('ZREM', keys.throttle(name, '-held'), job.jid)
   local throttle = throttles.of(name)
   if throttle.concurrency > 0 then
     parked.free(name)
+  end
+  if last then
+    throttles.forget_if_empty(name)
   end
 end
 
@@ -155,6 +160,7 @@ local function changed(queue, name)
   parked.expect(queue, name, 0)
   if size(queue, name, '-parked') == 0 then
     writes.put_off('ZREM', keys.throttle(name, '-queues'), queue)
+    throttles.forget_if_empty(name)
     if size(queue, name, '-let') == 0 then
       writes.put_off('ZREM', keys.queue(queue, '-gates'), name)
       tell(queue)
@@ -184,6 +190,7 @@ function parked.park(job)
     entry(job.queue, name)
     writes.put_off('ZADD', keys.parked(job.queue, name, '-parked'), job.priority, parked_at(job))
     writes.put_off('ZADD', keys.throttle(name, '-queues'), 0, job.queue)
+    throttles.made(name)
   end
 end
 

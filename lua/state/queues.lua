@@ -36,6 +36,7 @@ local MOST = 2000 -- the most cached queues of all namespaces
 
 queues.known = {} -- name -> its cached state
 local count = 0 -- how many of them were made, in all namespaces
+local scores = false -- jid -> the score of a job that this operation has read from the order, if it stands by its age
 local step = 0 -- counts operations; a cached state is valid if it was read in the current one
 
 -- Forget the cached states of this namespace.
@@ -89,10 +90,10 @@ function queues.locks_key(name)
 end
 
 -- Begin a row: know what the options say of a queue, how long a lease lasts, and whether nothing else is done for a job,
--- because nothing is recorded, its fair keys take no turns, and it has no throttle of its own (ops/bare.lua).
+-- because nothing is recorded, its jobs take no turns and do not age, and it has no throttle of its own (ops/bare.lua).
 local function learn(queue)
   queue.row, queue.lease_ms, queue.pending_waits, queue.pending_runs = store.row, config.heartbeat(queue.name), UNKNOWN, UNKNOWN
-  queue.is_bare = not (journal.is_on() or config.is_fair(queue.name) or config.owns(queue.name))
+  queue.is_bare = not (journal.is_on() or config.is_fair(queue.name) or config.owns(queue.name) or config.aging(queue.name) > 0)
 end
 
 -- Mark the row in which the state of a queue leaves puts and pops bare (ops/bare.lua).
@@ -125,6 +126,7 @@ end
 -- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
   step = step + 1
+  scores = false
   if name then
     local queue = queues.known[name] or create(name)
     if queue.text ~= text then
@@ -267,6 +269,31 @@ function queues.rank(job)
   return keys.ready_member(job.ready_at, job.seq, job.jid)
 end
 
+-- The score of the place that a job gets in the order of its queue when it becomes ready.
+function queues.place(job)
+  local rate = store.config and config.aging(job.queue) or 0
+  if rate == 0 then
+    return job.priority
+  end
+  return aging.first_number(rate, job.priority, job.options ~= '' and options.get(job, 'turn') or job.ready_at)
+end
+
+-- Note which of some members of the order, each before its score, stand by their age.
+local function note_scores(members)
+  for i = 2, #members, 2 do
+    local by_age = aging.is_by_age(members[i])
+    if scores or by_age then
+      scores = scores or {}
+      scores[keys.ready_jid_of(members[i - 1])] = by_age and members[i] or nil
+    end
+  end
+end
+
+-- The score of the place where a ready job stood when it was read from the order.
+function queues.standing(job)
+  return scores and scores[job.jid] or job.priority
+end
+
 -- The time or turn that orders the first ready job of a priority; nil if none is, or it is put first.
 function queues.first(name, priority)
   local found = writes.fetch('ZRANGEBYSCORE', keys.queue(name, '-work'), priority, priority, 'LIMIT', 0, 1)
@@ -289,7 +316,7 @@ function queues.push(job)
   if job.options ~= '' or store.config then
     take_turn(job)
   end
-  store.add(queue.work_key, job.priority, queues.rank(job))
+  store.add(queue.work_key, queues.place(job), queues.rank(job))
   if queue.idle ~= '0' then
     queues.wake(queue, 1)
   end
@@ -413,12 +440,12 @@ local function load_ready(key, members, step)
 end
 
 -- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
-local function load_some(key, members, jids)
+local function load_some(key, members, jids, step)
   jids = jids or jids_of(members)
   for i = budget.reach(jids) + 1, #jids do
     jids[i] = nil
   end
-  return load(key, members, jids, 1)
+  return load(key, members, jids, step or 1)
 end
 
 local function until_(key, moment, most)
@@ -442,6 +469,7 @@ function queues.take(name, count_)
   end
   local queue = queues.of(name)
   local popped = writes.pop_first(queue.work_key, store.text(count_))
+  note_scores(popped)
   if #popped > 2 then
     local jids = {}
     for i = 1, #popped, 2 do
@@ -471,7 +499,7 @@ function queues.put_back(name, taken)
   local queue = queues.of(name)
   for _, job in ipairs(taken) do
     job.state = 'waiting'
-    writes.put_off('ZADD', queue.work_key, job.priority, queues.rank(job))
+    writes.put_off('ZADD', queue.work_key, queues.standing(job), queues.rank(job))
     if job.options ~= '' then
       ttl.enter(job)
       turns.restore(job)
@@ -534,8 +562,30 @@ end
 -- The first jobs in the order.
 function queues.next_ready(name, most)
   local key = keys.queue(name, '-work')
-  local members = writes.fetch('ZRANGE', key, 0, most - 1)
+  local members = writes.fetch('ZRANGE', key, 0, most - 1, 'WITHSCORES')
+  note_scores(members)
+  return load_some(key, members, ready_jids_of(members, 2), 2)
+end
+
+-- The first ready jobs that still stand by their priority, if the jobs of their queue age.
+function queues.unaged(name, most)
+  if config.aging(name) == 0 then
+    return {}
+  end
+  local key = keys.queue(name, '-work')
+  local members = writes.fetch('ZRANGEBYSCORE', key, '(' .. aging.BOUND, '+inf', 'LIMIT', 0, most)
   return load_some(key, members, ready_jids_of(members, 1))
+end
+
+-- Whether there are any; the state of the queue was read.
+function queues.has_unaged(queue)
+  return config.aging(queue.name) > 0 and writes.fetch('ZCOUNT', queue.work_key, '(' .. aging.BOUND, '+inf') > 0
+end
+
+-- Move a ready job to its place by age.
+function queues.age(job)
+  local queue = queues.of(job.queue)
+  store.add(queue.work_key, queues.place(job), queues.rank(job))
 end
 
 -- Due jobs for a read, which must not set the bound.

@@ -19,7 +19,8 @@ local ALONE = {
   {'journaled', 'string'}, {'journal-heavy', 'string'}, {'workers-passed', 'string'}, {'requests', 'hash'}, {'uniques', 'hash'},
   {'subscriptions', 'hash'}, {'cascade', 'zset'}, {'queues', 'zset'}, {'workers', 'zset'}, {'completed', 'zset'},
   {'failed', 'zset'}, {'failures', 'zset'}, {'tags', 'zset'}, {'tracked', 'zset'}, {'s', 'zset'}, {'s-minutes', 'zset'},
-  {'requests-order', 'zset'}, {'recur-crons', 'zset'}, {'throttles', 'zset'}, {'unique-ends', 'zset'},
+  {'requests-order', 'zset'}, {'recur-crons', 'zset'}, {'throttles', 'zset'}, {'throttles-used', 'zset'},
+  {'unique-ends', 'zset'},
   {'messages', 'zset'}, {'keeping', 'zset'}, {'dropped', 'zset'},
   {'families', 'string'}, {'cooling', 'zset'},
 }

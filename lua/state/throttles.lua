@@ -55,6 +55,24 @@ function throttles.family(name)
   return throttles.of(name).family or ''
 end
 
+-- List a throttle among those in use.
+function throttles.made(name)
+  writes.put_off('ZADD', keys['throttles-used'], 0, name)
+end
+
+-- Take a throttle without jobs, queues and anything to remember off that list.
+function throttles.forget_if_empty(name)
+  if writes.fetch('ZCARD', key(name, '-held')) == 0 and writes.fetch('ZCARD', key(name, '-queues')) == 0
+    and not store.read(key(name, '-family')) then
+    writes.put_off('ZREM', keys['throttles-used'], name)
+  end
+end
+
+-- Whether a throttle without parked jobs leaves the list with its last job, for a completion in the plain case.
+function throttles.rests_plain(name)
+  return writes.fetch('ZCARD', key(name, '-held')) == 1 and not store.read(key(name, '-family'))
+end
+
 -- Whether a throttle has any limit.
 function throttles.is_set(throttle)
   return throttle.concurrency > 0 or throttle.rate > 0 or throttle.capacity > 0
@@ -279,11 +297,17 @@ function throttles.opens_at(now, name, cost, before, holds)
   return math.max(window, throttle.capacity > 0 and bucket_opens(throttle, now, cost, spent) or now)
 end
 
--- Whether a throttle has room for one more job, and no limit but that of concurrency.
+-- Whether a throttle has room for one more job, and no limit but that of concurrency; and whether it is in use already, if
+-- that is known.
 function throttles.is_open_plain(name)
   local throttle = throttles.of(name)
-  return throttle.rate == 0 and throttle.capacity == 0
-    and (throttle.concurrency == 0 or throttles.running(name) < throttle.concurrency)
+  if throttle.rate > 0 or throttle.capacity > 0 then
+    return false
+  elseif throttle.concurrency == 0 then
+    return true
+  end
+  local count = throttles.running(name)
+  return count < throttle.concurrency, count > 0
 end
 
 -- The tokens that a claim takes from a throttle: at most the capacity.
@@ -302,6 +326,7 @@ function throttles.cool(name)
     writes.put_off('ZREM', keys.cooling, name)
     store.write(key(name, '-family'), false)
     forget_claims(name)
+    throttles.forget_if_empty(name)
   end
 end
 
@@ -313,6 +338,7 @@ local function remember(now, name, throttle)
   local texts = {throttle.generation, store.text(throttle.level), store.text(throttle.level_at), store.text(cools_at)}
   store.write(key(name, '-family'), table.concat(texts, '\t'))
   writes.put_off('ZADD', keys.cooling, cools_at, name)
+  throttles.made(name)
   for _, other in ipairs(writes.fetch('ZRANGEBYSCORE', keys.cooling, '-inf', now, 'LIMIT', 0, SWEEP)) do
     throttles.cool(other)
   end
@@ -337,6 +363,11 @@ function throttles.spend(now, name, cost, token)
   elseif throttle.capacity > 0 then
     write(name, throttle)
   end
+end
+
+-- Whether no token is missing in the bucket, if there is one.
+function throttles.is_full(throttle, now)
+  return level(throttle, now) == throttle.capacity * throttle.refill_ms
 end
 
 -- How many whole tokens are in the bucket.

@@ -71,6 +71,7 @@ verbs.throttle_set = throttle.throttle_set
 verbs.throttle_unset = throttle.throttle_unset
 verbs.throttle_get = throttle.throttle_get
 verbs.throttles = throttle.throttles
+verbs.throttles_used = throttle.throttles_used
 verbs.publish = publish.publish
 verbs.subscribe = publish.subscribe
 verbs.catch_up = publish.catch_up

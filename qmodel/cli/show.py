@@ -316,6 +316,15 @@ def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
         click.echo("Held by: " + ", ".join(found.holders))
 
 
+def _used_throttles(at: Session, op: Any, found: replies.UsedThrottles) -> None:
+    if found.throttles:
+        _throttles(at, op, found.throttles)
+    elif not found.cursor:
+        click.echo("No throttle of such a name is in use.")
+    if found.cursor:
+        click.echo(f"More may follow: --cursor '{found.cursor}'")
+
+
 def _unique(at: Session, op: Any, found: replies.Unique | None) -> None:
     if found is None:
         click.echo("No job holds it.")
@@ -407,6 +416,7 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "reasons": _reasons,
     "throttle": _throttle,
     "throttles": _throttles,
+    "used_throttles": _used_throttles,
     "unique": _unique,
     "request": _request,
     "drained": _drained,

@@ -1506,6 +1506,14 @@ class AsyncThrottle:
         found: replies.Throttle = await self.client.execute(ops.ThrottleGet(self.name))
         return found
 
+    def keys(self) -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there.
+
+        A throttle is in use while jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
+        Throttles with limits of their own, or of another family, are not under this one.
+        """
+        return AsyncThrottles(self.client).used(self.name, under=self.name)
+
 
 class AsyncThrottles:
     """The throttles by name: `client.throttles["stripe"]`. A queue's own is `queue.throttle`."""
@@ -1530,6 +1538,22 @@ class AsyncThrottles:
     async def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""
         return list(await self._client.execute(ops.Throttles(offset, count)))
+
+    async def used(self, match: str = "*", *, under: str | None = None) -> AsyncIterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whether or not anybody has set limits for them.
+
+        `match`: a name, in which each `*` stands for any characters, also none. `under`: a family, to leave out the
+        throttles that do not follow its limits.
+        """
+        cursor = ""
+        while True:
+            page: replies.UsedThrottles = await self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            for one in page.throttles:
+                if under is None or one.family == under:
+                    yield one
+            cursor = page.cursor
+            if not cursor:
+                return
 
 
 class AsyncUniques:
@@ -1692,8 +1716,9 @@ class AsyncConfig(AsyncConfigItems):
 
 
 class AsyncQueueConfig(AsyncConfigItems):
-    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, in seconds or as a timedelta; and
-    `fair`, whether the fair keys of its jobs take turns, 1 or 0.
+    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, and `aging`, in how long the
+    priority of a waiting job improves by one level, both in seconds or as a timedelta; and `fair`, whether the fair
+    keys of its jobs take turns, 1 or 0.
 
     `config.set("heartbeat", 30)` of the queue `emails` sets the option `heartbeat-emails` of the namespace. Refused
     with UnknownOption and BadValue.

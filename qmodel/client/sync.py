@@ -1497,6 +1497,14 @@ class Throttle:
         found: replies.Throttle = self.client.execute(ops.ThrottleGet(self.name))
         return found
 
+    def keys(self) -> Iterator[replies.Throttle]:
+        """Go through the throttles under a family that are in use, by name, each with what runs and waits there.
+
+        A throttle is in use while jobs hold it or are parked at it, its window is not empty, or its bucket is not full.
+        Throttles with limits of their own, or of another family, are not under this one.
+        """
+        return Throttles(self.client).used(self.name, under=self.name)
+
 
 class Throttles:
     """The throttles by name: `client.throttles["stripe"]`. A queue's own is `queue.throttle`."""
@@ -1521,6 +1529,22 @@ class Throttles:
     def all(self, offset: int = 0, count: int = 25) -> list[replies.Throttle]:
         """List the throttles that have limits, by name."""
         return list(self._client.execute(ops.Throttles(offset, count)))
+
+    def used(self, match: str = "*", *, under: str | None = None) -> Iterator[replies.Throttle]:
+        """Go through the throttles that are in use, by name, whether or not anybody has set limits for them.
+
+        `match`: a name, in which each `*` stands for any characters, also none. `under`: a family, to leave out the
+        throttles that do not follow its limits.
+        """
+        cursor = ""
+        while True:
+            page: replies.UsedThrottles = self._client.execute(ops.ThrottlesUsed(match, cursor, SEARCH_PAGE))
+            for one in page.throttles:
+                if under is None or one.family == under:
+                    yield one
+            cursor = page.cursor
+            if not cursor:
+                return
 
 
 class Uniques:
@@ -1683,8 +1707,9 @@ class Config(ConfigItems):
 
 
 class QueueConfig(ConfigItems):
-    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, in seconds or as a timedelta; and
-    `fair`, whether the fair keys of its jobs take turns, 1 or 0.
+    """The options of a queue: `heartbeat`, how long a lease on one of its jobs lasts, and `aging`, in how long the
+    priority of a waiting job improves by one level, both in seconds or as a timedelta; and `fair`, whether the fair
+    keys of its jobs take turns, 1 or 0.
 
     `config.set("heartbeat", 30)` of the queue `emails` sets the option `heartbeat-emails` of the namespace. Refused
     with UnknownOption and BadValue.

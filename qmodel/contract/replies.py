@@ -489,6 +489,13 @@ class Throttle(NamedTuple):
     family: str
 
 
+class UsedThrottles(NamedTuple):
+    """The throttles that are in use, and the cursor to continue from; empty at the end."""
+
+    cursor: str
+    throttles: tuple[Throttle, ...]
+
+
 class Unique(NamedTuple):
     """A held deduplication key: the mode and the id of its holder, since when, and until when (0: until the holder has
     ended). `next` is the job that waits until the holder has ended, or empty.
@@ -715,6 +722,7 @@ SHAPES: dict[str, Any] = {
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,
     "throttles": tuple[Throttle, ...],
+    "used_throttles": UsedThrottles,
     "found": Found,
     "bulk": Bulk,
     "cleaned": Cleaned,

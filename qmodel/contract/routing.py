@@ -150,6 +150,7 @@ ROUTES: Final[dict[str, Route]] = {
     "throttle_unset": _route("throttle", otherwise="every"),
     "throttle_get": _route("throttle", otherwise="merge"),
     "throttles": _IN_ALL,
+    "throttles_used": _IN_ALL,
     "publish": _route("subject"),
     "subscribe": _EVERYWHERE,
     "catch_up": _IN_ALL,

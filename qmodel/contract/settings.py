@@ -30,6 +30,7 @@ OPTIONS: dict[str, Option] = {
         10_000, 0, YEAR, "ms", "How long the owner keeps a lapsed lease before a pop takes the job."
     ),
     "fair": Option(0, 0, 1, "(1: yes)", "Whether the fair keys of the jobs that become ready take turns."),
+    "aging": Option(0, 0, YEAR, "ms", "In how long a waiting job's priority improves by one level; 0: never."),
     "jobs-history": Option(7 * DAY, 0, 10 * YEAR, "ms", "How long complete jobs are kept."),
     "jobs-history-count": Option(50_000, 0, 10**9, "jobs", "How many complete jobs are kept."),
     "failed-history": Option(0, 0, 10 * YEAR, "ms", "How long failed jobs are kept; 0: forever."),
@@ -56,7 +57,7 @@ DEFAULTS: Final = {name: option.default for name, option in OPTIONS.items()}
 """The default value of each option."""
 
 
-PER_QUEUE: Final = ("heartbeat", "fair")
+PER_QUEUE: Final = ("heartbeat", "fair", "aging")
 """The options that a queue may have for itself: `heartbeat-<queue>` overrides `heartbeat` for one queue."""
 
 

@@ -17,6 +17,7 @@ from qmodel.contract.lifecycle import STATES
 from qmodel.contract.replies import HISTORY
 from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.model.snapshot import Record, Snapshot
+from qmodel.model.state.aging import APART, LAST, is_by_age
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import NEVER
 
@@ -89,6 +90,12 @@ def _where(job: Record, jid: str) -> tuple[str, str, tuple[Any, ...]] | None:
     return None
 
 
+def _by_priority(s: Snapshot, place: str, entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The place that a job would have by its priority, if it stands by its age."""
+    aged = place == "ready" and is_by_age(entry[0]) and entry[-1] in s.jobs
+    return (s.jobs[entry[-1]]["priority"], *entry[1:]) if aged else entry
+
+
 @invariant
 def each_job_is_in_exactly_one_list(s: Snapshot) -> Iterator[str]:
     """A job is in exactly one sorted list."""
@@ -99,7 +106,7 @@ def each_job_is_in_exactly_one_list(s: Snapshot) -> Iterator[str]:
 @invariant
 def its_state_says_which(s: Snapshot) -> Iterator[str]:
     """A job's state is one of the lifecycle, and determines its list and its position there."""
-    found = {jid: (place, whose, entry) for jid, place, whose, entry in _positions(s)}
+    found = {jid: (place, whose, _by_priority(s, place, entry)) for jid, place, whose, entry in _positions(s)}
     for jid, job in s.jobs.items():
         if job["state"] not in STATES:
             yield f"{jid} has the state {job['state']!r}"
@@ -173,6 +180,20 @@ def nothing_is_kept_empty(s: Snapshot) -> Iterator[str]:
     for name, queue in s.queues.items():
         if queue["first_seen"] is None and not any(v for k, v in queue.items() if k != "first_seen"):
             yield f"queue {name} has nothing"
+
+
+@invariant
+def places_by_age_are_those_of_some_rate(s: Snapshot) -> Iterator[str]:
+    """A ready job that stands by its age stands at its ready time, or turn, and its priority times a rate."""
+    for name, queue in s.queues.items():
+        for first, at, _, jid in queue["ready"]:
+            job = s.jobs.get(jid)
+            if job is None or not is_by_age(first) or abs(first + APART) == LAST:
+                continue
+            later, priority = first + APART - (at if at >= 0 else -1 - at), job["priority"]
+            rate = later // priority if priority else 1
+            if later != priority * rate or not 0 < rate <= OPTIONS["aging"].high:
+                yield f"{jid} of priority {priority} stands in {name} {later} ms later than it became ready"
 
 
 @invariant

@@ -18,7 +18,7 @@ from qmodel.contract.operations import Put
 from qmodel.contract.replies import Failure
 from qmodel.model.snapshot import REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state import families, throttles
+from qmodel.model.state import aging, families, throttles
 from qmodel.model.state.config import value
 from qmodel.model.state.records import (
     NONE,
@@ -85,6 +85,9 @@ def store(of: Snapshot) -> Store:
 def _add_objects(made: Store, of: Snapshot) -> None:
     made.jobs = {jid: _job(jid, record) for jid, record in of.jobs.items()}
     made.queues = {name: _queue(record) for name, record in of.queues.items()}
+    for queue in made.queues.values():
+        for first, _, _, jid in queue.ready.until(aging.BOUND, queue.ready.size):
+            made.jobs[jid].aged = first
     made.concurrency_keys = {name: _concurrency_key(record) for name, record in of.lines.items()}
     made.requested = {id: _request(id, record) for id, record in of.requested.items()}
     _add_marks(made)

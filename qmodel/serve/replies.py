@@ -203,6 +203,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "reasons": _same,
     "throttle": _same,
     "throttles": _same,
+    "used_throttles": _same,
     "unique": _same,
     "subscription": _same,
     "subscriptions": _same,

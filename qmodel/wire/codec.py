@@ -362,6 +362,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "reasons": _each(_reason),
     "throttle": _throttle,
     "throttles": _each(_throttle),
+    "used_throttles": lambda raw: replies.UsedThrottles(raw[0].decode(), tuple(map(_throttle, raw[1]))),
     "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
     "entries": _each(lambda raw: replies.Entry(*_strs(raw))),
     "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),

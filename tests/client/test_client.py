@@ -723,7 +723,7 @@ def test_options_are_seconds_where_they_are_durations(client: Client) -> None:
 
 def test_a_queue_has_options_of_its_own_before_those_of_the_namespace(client: Client) -> None:
     config = client.queues["default"].config
-    assert config.all() == {"heartbeat": 60, "fair": 0}
+    assert config.all() == {"heartbeat": 60, "fair": 0, "aging": 0}
     client.config["heartbeat"] = 90
     assert config["heartbeat"] == 90
     config["heartbeat"] = timedelta(seconds=1.5)
@@ -776,6 +776,24 @@ def test_a_queue_that_is_fair_lets_the_keys_of_its_jobs_take_turns(client: Clien
     ]  # fmt: skip
     with pytest.raises(BadArgument):
         queue.put("Report", fair_weight=101)
+
+
+def test_priorities_of_a_queue_improve_with_age(client: Client) -> None:
+    queue = client.queues["reports"]
+    queue.config.set("aging", timedelta(seconds=0.02))
+    assert (queue.config["aging"], client.config["aging-reports"], client.config["aging"]) == (0.02, 0.02, 0)
+    queue.put("Report", jid="low", priority=2)
+    time.sleep(0.06)
+    for jid, priority in (("even", 0), ("better", -1), ("worse", 3)):
+        queue.put("Report", jid=jid, priority=priority)
+    shown = [job.jid for job in queue.peek(4)]
+    assert shown.index("low") < shown.index("even") < shown.index("worse")
+    assert shown.index("better") < shown.index("even")
+    client.jobs["worse"].prioritize(-9)
+    first = queue.pop()
+    assert first is not None and first.jid == "worse"
+    with pytest.raises(BadValue):
+        queue.config["aging"] = timedelta(days=367)
 
 
 def test_runs_and_messages_take_turns_in_a_fair_queue(client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -113,3 +114,36 @@ def test_a_family_without_a_star_is_noticed(client: Client) -> None:
     for name in ("tenant", "queue/*"):
         with pytest.raises(ValueError, match="not a family"):
             client.throttles.family(name)
+
+
+def test_the_keys_under_a_family_that_are_in_use_are_listed_with_what_each_holds(client: Client) -> None:
+    family = client.throttles.family("tenant-*")
+    family.set(concurrency=1)
+    client.throttles["tenant-own"].set(concurrency=5)
+    for number in range(120):
+        client.queues["q"].put("K", jid=f"{number}-a", throttles=[f"tenant-{number:03}"])
+        client.queues["q"].put("K", jid=f"{number}-b", throttles=[f"tenant-{number:03}"])
+    client.queues["q"].put("K", jid="own", throttles=["tenant-own"])
+    client.queues["q"].put("K", jid="free", throttles=["nobody-set-it"])
+    popped = client.queues["q"].pop(300)
+    found = list(family.keys())
+    assert [one.name for one in found] == [f"tenant-{number:03}" for number in range(120)]
+    assert {(one.running, one.parked, one.family, len(one.holders)) for one in found} == {(1, 1, "tenant-*", 1)}
+    assert [one.name for one in client.throttles.used("*-*")][-1] == "tenant-own"
+    assert next(client.throttles.used("n*")).holders == ("free",)
+    client.complete_many(popped)
+    assert [one.name for one in client.throttles.used()] == [f"tenant-{number:03}" for number in range(120)]
+    for job in client.queues["q"].pop(300):
+        job.complete()
+    assert list(client.throttles.used()) == list(family.keys()) == []
+
+
+def test_a_throttle_is_in_use_until_its_window_is_empty(client: Client) -> None:
+    client.throttles.family("api-*").set(rate=5, per=0.05)
+    client.queues["q"].put("K", throttles=["api-1"])
+    job = client.queues["q"].pop()
+    assert job is not None
+    job.complete()
+    assert [(one.name, one.claims, one.running) for one in client.throttles.used()] in ([("api-1", 1, 0)], [])
+    time.sleep(0.06)
+    assert list(client.throttles.used()) == []

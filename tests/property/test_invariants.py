@@ -12,6 +12,7 @@ from qmodel.contract import operations as ops
 from qmodel.model import engine, snapshot
 from qmodel.model.invariants import INVARIANTS, check
 from qmodel.model.snapshot import Snapshot
+from qmodel.model.state.aging import APART
 from qmodel.model.state.store import Store
 
 
@@ -67,6 +68,12 @@ def _swap(s: Snapshot, name: str, place: str) -> None:
     s.queues[name][place] = tuple(reversed(s.queues[name][place]))
 
 
+def _stand(s: Snapshot, name: str, later: int) -> None:
+    """Let the first ready job of a queue, which has the priority 0, stand by its age, but later than its ready time."""
+    (_, at, *others), *rest = s.queues[name]["ready"]
+    s.queues[name]["ready"] = ((at + later - APART, at, *others), *rest)
+
+
 def _set(*path: Any) -> Callable[[Snapshot], None]:
     """Sets the last of a path to a value: `_set("jobs", "w", "seq", 3)`."""
 
@@ -92,6 +99,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "a_queue_with_jobs_is_on_the_list": _set("queues", "q", "first_seen", None),
     "pauses_are_bounded": _set("queues", "q", "pauses", {"x": -1}),
     "nothing_is_kept_empty": _set("tags", "y", ()),
+    "places_by_age_are_those_of_some_rate": lambda s: _stand(s, "q", 7),
     "turns_are_kept_for_those_that_wait": _set("jobs", "w", "options", (("turn", "5"),)),
     "sequences_are_unique_and_past": _set("jobs", "w", "seq", 10**6),
     "tokens_are_unique_and_past": _set("jobs", "w", "token", 10**6),

@@ -34,7 +34,7 @@ QUEUES, WORKERS, KLASSES, REQUESTS = ("q", "r"), ("v", "w"), ("K", "L"), ("a", "
 OPTIONS = (
     ("max-events", 7), ("heartbeat", 30), ("heartbeat-q", 500), ("jobs-history-count", 3), ("jobs-history-count", 33),
     ("jobs-history", 1000), ("max-job-history", 4), ("journal", 1), ("max-worker-age", 100),
-    ("requests-history", 50), ("fair-q", 1), ("fair-q", 1), ("fair", 1),
+    ("requests-history", 50), ("fair-q", 1), ("fair-q", 1), ("fair", 1), ("aging-q", 20), ("aging", 1000),
 )  # fmt: skip
 
 JOURNALED = ops.ConfigSet("journal", 1), ops.ConfigSet("max-journal", 30), ops.BeginEpoch(5)

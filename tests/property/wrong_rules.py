@@ -532,8 +532,8 @@ WRONG = (
         "a new job wakes all idle workers",
         "Each event wakes all followers, whereas a new job wakes one worker.",
         "model/state/queues",
-        "    if queue.idle:\n        wake(queue, 1)\n\n\ndef first",
-        "    if queue.idle:\n        wake(queue, queue.idle)\n\n\ndef first",
+        "    if queue.idle:\n        wake(queue, 1)\n\n\ndef place",
+        "    if queue.idle:\n        wake(queue, queue.idle)\n\n\ndef place",
     ),
     Wrong(
         "a silent worker is removed with its leases",

@@ -267,6 +267,22 @@ def test_a_throttle_of_a_family_names_it_and_cannot_be_unset(shop: Shop) -> None
     assert "throttle-unset" in shop.pages(writable=True).get("/throttle?name=tenant-*").text
 
 
+def test_the_throttles_in_use_are_shown_by_name_and_in_pages(shop: Shop) -> None:
+    shop.client.throttles.family("tenant-*").set(concurrency=1)
+    for number in range(60):
+        shop.client.queues["t"].put("K", jid=f"t-{number}", throttles=[f"tenant-{number:02}"])
+    shop.client.queues["t"].pop(60)
+    seen: list[str] = []
+    page = "/throttles?match=tenant-*"
+    while page:
+        text = shop.pages().get(page).text
+        seen += re.findall(r'id="used-(tenant-\d+)"', text)
+        following = re.search(r'rel="next" href="([^"]+cursor[^"]+)"', text)
+        page = html.unescape(following[1]) if following else ""
+    assert seen == [f"tenant-{number:02}" for number in range(60)]
+    assert "No throttle of such a name is in use." in shop.pages().get("/throttles?match=nobody-*").text
+
+
 def test_job_types_are_shown_with_their_figures(shop: Shop) -> None:
     for number in range(20):
         shop.client.queues["fast"].put("<Fast>", jid=f"fast-{number}")

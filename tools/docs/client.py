@@ -27,7 +27,7 @@ SECTION_OF = {
     **dict.fromkeys(("Job.cancel", "Job.delete"), "remove"),
     **dict.fromkeys(("Request.add", "Request.wait", "Requests.open"), "request"),
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),
-    **dict.fromkeys(("Queue.throttle", "Throttles.family"), "throttle"),
+    **dict.fromkeys(("Queue.throttle", "Throttle.keys", "Throttles.family"), "throttle"),
     **dict.fromkeys(("Client.publish", "Subscriptions.add", "Subscription.unsubscribe"), "publish"),
     **dict.fromkeys(("Client.follow", "Executor.cursor", "Executor.newest", "Executor.latest"), "read"),
     **dict.fromkeys(("Client.job_types", "Job.results", "Jobs.get_many", "Workers.profiles"), "read"),

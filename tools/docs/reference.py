@@ -61,6 +61,7 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "reasons": ("a list of Reasons", Reason),
     "throttle": ("a Throttle", replies.Throttle),
     "throttles": ("a list of Throttles", replies.Throttle),
+    "used_throttles": ("UsedThrottles", replies.UsedThrottles),
     "unique": ("a Unique, or nothing", replies.Unique),
     "subscription": ("a Subscription, or nothing", replies.Subscription),
     "subscriptions": ("a list of Subscriptions", replies.Subscription),
@@ -314,7 +315,7 @@ The history of a job is a list of stages. The facts of each kind of stage:
 ## Options
 
 {options}
-`heartbeat-<queue>` sets `heartbeat` for one queue.
+`heartbeat-<queue>` sets `heartbeat` for one queue; so do `fair-<queue>` and `aging-<queue>`.
 """
 
 

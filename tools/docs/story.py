@@ -124,6 +124,7 @@ STORY: tuple[Operation, ...] = (
     ops.ThrottleSet("smtp", concurrency=2, rate=10, rate_ms=1000),
     ops.ThrottleGet("smtp"),
     ops.Throttles(),
+    ops.ThrottlesUsed("smtp*"),
     ops.ThrottleUnset("smtp"),
     ops.Put("emails", "j6", "SendEmail", "", delay_ms=60_000),
     ops.Why("j6"),

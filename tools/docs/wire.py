@@ -169,6 +169,7 @@ SHAPES = {
     "reasons": "a list of: a code, and a list of its facts as text",
     "throttle, throttles": "name, concurrency, rate, rate_ms, capacity, refill, refill_ms, running, claims, tokens, "
     "parked, opens_at, a list of ids; or a list of these",
+    "used_throttles": "the cursor; a list of throttles, each as above",
     "found": "the cursor; a list of jobs as below",
     "entries": "a list of pairs: a key, a text",
     "bulk": "the number of processed jobs, the number of skipped jobs, the cursor",

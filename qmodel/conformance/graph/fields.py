@@ -47,6 +47,7 @@ ORDERS = Dead("dead: its order stands in the lists")
 JOB: Final[dict[str, Rule | Dead]] = {
     "jid": Dead("derived: the name under which it stands"),
     "state": exact,
+    "aged": rules.aged,
     "queue": exact,
     "klass": exact,
     "data": exact,
@@ -190,6 +191,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "tags": lambda value, _, form: sorted((tag, [place[-1] for place in jobs]) for tag, jobs in value.items()),
     "settings": Dead("derived from the configuration"),
     "fair": Dead("derived from the configuration"),
+    "aging": Dead("derived from the configuration"),
     "completed": LISTED,
     "failed": LISTED,
     "keeping": LISTED,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, Final
 
 from qmodel.conformance.graph.alphabet import TICK, tokens
-from qmodel.model.state import concurrency_keys, history, queues, throttles
+from qmodel.model.state import aging, concurrency_keys, history, queues, throttles
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Turns, Unique
 from qmodel.model.state.store import Store
 
 OUTCOMES: Final = ("completed", "failed", "retried", "released")
 """The calls that end a lease; their outcomes are remembered with its token."""
+
+AGES: Final = 5
+"""Where jobs age, the priorities of a family shift a moment by fewer ticks than this."""
 
 Written = Callable[[Any, "Form"], list[Any]]
 """Writes the fields of a record."""
@@ -192,6 +196,21 @@ def turns(value: dict[int, Turns], record: Queue, form: Form) -> list[Any]:
 def _turns(turns: Turns, first: int | None, form: Form) -> list[Any]:
     later = sorted((key, max(at - (first or form.now), 0)) for key, at in turns.next.items())
     return [later, form.moment(first or 0)] if "queue.turns" in form.live else [later]
+
+
+def aged(value: int, job: Job, form: Form) -> Any:
+    """Write where a job stands by its age: how much later than its ready time, or else that it stands by its priority.
+
+    Another priority may bring a job between any two of its queue, if their moments are apart. So a family with the
+    option `aging` lets `job.aged` count: then the steps from the moment of each to the next later one, and at last to
+    now, are in the form too. Steps that are longer than all shifts by priorities are not told apart.
+    """
+    if "job.aged" not in form.live or job.state != "waiting":
+        return 0
+    waiting = {one.ready_at for one in form.store.jobs.values() if one.state == "waiting" and one.queue == job.queue}
+    moments = [at for at in sorted({*waiting, form.now}) if at >= job.ready_at]
+    steps = [min(later - at, AGES * TICK) for at, later in pairwise(moments)]
+    return value + aging.APART - job.ready_at if value else None, steps
 
 
 def place(value: int, _record: Any, form: Form) -> int:

@@ -137,6 +137,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "heartbeat": (1, 100, 1000, 60_000),
     "grace-period": (0, 0, 1, 500, 10_000),
     "fair": (0, 1, 1),
+    "aging": (0, 1, 30, 1000, 60_000, 366 * DAY),
     "jobs-history": (0, 1, 1000, 7 * DAY),
     "jobs-history-count": (0, 1, 2, 3),
     "failed-history": (0, 1, 1000, 7 * DAY),
@@ -156,6 +157,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "stats-workers": (0, 1, 2, 200),
 }
 OPTIONS = tuple(SETTINGS)
+RATES = (1, 30, 1000, 1000, 60_000)
+"""In how many milliseconds a job improves by one priority, where a history begins with the option `aging`."""
 
 WEIGHTS = {
     "put": 14, "put_many": 5, "put_new": 2, "pop": 12, "pop_any": 9, "peek": 3, "complete": 6, "complete_many": 3,
@@ -174,7 +177,9 @@ WEIGHTS = {
 }  # fmt: skip
 """How often an operation is drawn in a history without weights of its own; reads have weight 1."""
 
-THROTTLE_WEIGHTS = {"put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6}
+THROTTLE_WEIGHTS = {
+    "put": 12, "put_many": 12, "pop": 34, "recur": 0, "timeout": 2, "cancel": 2, "throttled": 6, "throttles_used": 6,
+}  # fmt: skip
 """Other weights, for histories that test throttles."""
 
 AIM = dict.fromkeys(CATALOGUE, 70) | {
@@ -323,6 +328,8 @@ class Generator:
         self._fair = self._below(10) == 9
         if self._fair:
             self._set_up.append(ops.ConfigSet("fair", 1, self._request()))
+        elif self._below(8) == 7:
+            self._set_up.append(ops.ConfigSet("aging", pick(self._chooser, RATES), self._request()))
         if self._throttling:
             if self._below(4):
                 self._draws, self._limits = _even(THROTTLE_WEIGHTS)
@@ -1168,6 +1175,14 @@ class Generator:
     def throttles(self) -> Operation:
         return ops.Throttles(*self._short_page())
 
+    def throttles_used(self) -> Operation:
+        """Choose a pattern, mostly one that matches, and where to begin: mostly at the first name."""
+        names = (*self._store.throttles, *self._names.throttles)
+        name = pick(self._chooser, names)
+        match = pick(self._chooser, ("*", "*", name, name[:1] + "*", "*" + name[-1:], *self._families))
+        cursor = pick(self._chooser, ("", "", "", name, name[:1], "~"))
+        return ops.ThrottlesUsed(match, cursor, pick(self._chooser, COUNTS))
+
     def why(self) -> Operation:
         return ops.Why(self._any())
 
@@ -1614,6 +1629,8 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     first = outcome[0] if isinstance(outcome, tuple) else outcome
     if op.spec.reply == "found":
         return bool(outcome.jobs)
+    if op.spec.reply == "used_throttles":
+        return bool(outcome.throttles)
     if op.spec.reply == "stats":
         return bool(outcome.wait.count or outcome.failures)
     if op.spec.reply == "metrics":

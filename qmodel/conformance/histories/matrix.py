@@ -60,7 +60,7 @@ JOBLESS = {
     "request_tune", "request_cancel", "request_forget",
     "recur", "unrecur", "recur_get", "recur_update", "recur_tag", "recur_untag", "recur_pause",
     "recur_unpause", "recur_now", "recur_advance", "recurring_unset", "recurring", "fire",
-    "throttle_set", "throttle_unset", "throttle_get", "throttles",
+    "throttle_set", "throttle_unset", "throttle_get", "throttles", "throttles_used",
     "publish", "subscribe", "catch_up", "unsubscribe", "subscription_get", "subscriptions", "messages", "trim",
 }  # fmt: skip
 """Operations whose outcome does not depend on the situation of a job."""

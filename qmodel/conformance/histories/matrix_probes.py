@@ -266,6 +266,8 @@ def _throttling(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (ops.ThrottleGet("x"),)
     yield (limit, ops.ThrottleGet("x"))
     yield (ops.Throttles(),)
+    yield (ops.ThrottlesUsed(),)
+    yield (ops.Put("q", "x", "k", "", throttles=("x",)), ops.Pop("q", "w"), ops.ThrottlesUsed())
     yield (limit, ops.Throttles())
     dear = ops.Put("q", "a", "k", "", throttles=("x",), cost=2)
     yield (bucket, dear)

@@ -64,6 +64,7 @@ class Script:
         for jid in list(store.results)[:5]:
             self.do(ops.Results(jid))
         self.do(ops.Throttles())
+        self.do(ops.ThrottlesUsed())
         self.do(ops.Subscriptions())
         self.do(ops.Workers())
         self.do(ops.Queues())

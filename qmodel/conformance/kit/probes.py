@@ -520,6 +520,15 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
     ("reasons", ops.Why("a"), ops.Why("b"), ops.Why("c"), ops.Why("d")),
     ("throttles", ops.ThrottleSet("x", 1), ops.ThrottleSet("queue/q", rate=1, rate_ms=5), ops.Throttles()),
     (
+        "used_throttles",
+        ops.ThrottleSet("t*", 1),
+        ops.Put("q", "held", "k", "", throttles=("ta",)),
+        ops.Put("q", "parked", "k", "", throttles=("tb", "ta")),
+        ops.Pop("q", "w", 2),
+        ops.ThrottlesUsed("t*", count=1),
+        ops.ThrottlesUsed("*", "ta"),
+    ),
+    (
         "unique",
         ops.Put("r", "x1", "k", "", unique="u"),
         ops.UniqueGet("u"),

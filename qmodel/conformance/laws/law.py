@@ -90,6 +90,10 @@ class Moment(Executed):
         """Whether the fair keys of a queue take turns by the settings."""
         return bool(self.before.config.get(f"fair-{queue}", self.option("fair")))
 
+    def aging(self, queue: str) -> int:
+        """In how many milliseconds a waiting job of a queue improves by one priority by the settings; 0: never."""
+        return 0 if self.is_fair(queue) else self.before.config.get(f"aging-{queue}", self.option("aging"))
+
     def queue(self, name: str, before: bool = True) -> Record:
         """The record of a queue."""
         return (self.before if before else self.after).queues.get(name, DEFAULT_QUEUE)

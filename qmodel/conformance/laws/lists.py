@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qmodel.conformance.laws.law import Moment, law_of_reads
-from qmodel.conformance.laws.order import key
+from qmodel.conformance.laws.order import is_over, places
 from qmodel.conformance.laws.told import backoff, is_spent
 from qmodel.contract.settings import OPTIONS, meant_by
 
@@ -44,7 +44,8 @@ def the_jobs_of_a_queue_are_listed_in_order(m: Moment) -> Iterator[str]:
         return
     jobs = m.before.jobs
     if m.name == "waiting":
-        order = sorted((j for j in _of(m, "waiting") if jobs[j]["state"] == "waiting"), key=lambda j: key(jobs[j]))
+        stand = places(m.queue(m.op.queue), jobs, 0)
+        order = sorted((j for j in _of(m, "waiting") if jobs[j]["state"] == "waiting"), key=lambda j: stand[j])
         due = [j for j in _of(m, "waiting") if jobs[j]["state"] == "scheduled"]
         found = order + sorted(due, key=lambda j: (jobs[j]["ready_at"], jobs[j]["seq"]))
     elif m.name == "stalled":
@@ -266,15 +267,43 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
             and jobs[jid]["expires_at"] + backoff(jobs[jid]) <= m.now
         )
     ]  # fmt: skip
-    over = {
-        jid for jid, job in mine.items()
-        if "ttl_ms" in dict(job["options"]) and job["put_at"] + int(dict(job["options"])["ttl_ms"]) < m.now
-    }  # fmt: skip
-    ready = sorted((key(job), jid) for jid, job in mine.items() if _state(m, job) == "waiting" and jid not in over)
+    over = {jid for jid, job in mine.items() if is_over(job, m.now)}
+    stand = places(m.queue(m.op.queue), mine, m.aging(m.op.queue))
+    ready = sorted((stand[jid], jid) for jid, job in mine.items() if _state(m, job) == "waiting" and jid not in over)
     if len(first) != len(ended) and len(ended) > m.op.count:
         return  # of the ended leases, as many are examined as are asked for
     wanted = [*first, *(jid for _, jid in ready)][: m.op.count]
     yield from _shows(m, wanted, [job.jid for job in m.outcome])
+
+
+@law_of_reads
+def throttles_in_use_are_listed(m: Moment) -> Iterator[str]:
+    """`throttles_used` lists by name the throttles that match and are in use: each that a running or stalled job holds
+    or a job is parked at, and no other, but those with a claim in their window or a bucket that is not full.
+    """
+    if m.refused or m.name != "throttles_used":
+        return
+    shown, jobs = [one.name for one in m.outcome.throttles], m.before.jobs.values()
+    held = {name for job in jobs if job["state"] in ("running", "stalled") for name in _held(job)}
+    parked = {dict(job["options"]).get("gate", "") for job in jobs if job["state"] == "throttled"} - {""}
+    if shown != sorted(set(shown)) or len(shown) > m.op.count:
+        yield f"{shown} are shown, and {m.op.count} were asked for"
+    for one in m.outcome.throttles:
+        if not _like(m.op.match, one.name) or one.name <= m.op.cursor:
+            yield f"{one.name} is shown, after {m.op.cursor!r} of {m.op.match!r}"
+        rests = one.name not in held | parked and not one.running
+        if rests and not one.claims and not one.capacity:
+            yield f"{one.name} is shown, and not in use"
+    end = m.outcome.cursor
+    for name in (held | parked) - set(shown):
+        if _like(m.op.match, name) and name > m.op.cursor and (not end or name <= end):
+            yield f"{name} is in use, and not shown up to {end!r}"
+
+
+def _held(job: dict[str, Any]) -> set[str]:
+    """The throttles that a leased job counts in."""
+    options = dict(job["options"])
+    return set(options.get("throttles", "").split()) - set(options.get("released", "").split())
 
 
 @law_of_reads

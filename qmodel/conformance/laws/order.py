@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from qmodel.conformance.laws.law import Moment, law
@@ -12,16 +12,30 @@ from qmodel.model.snapshot import Record
 Key = tuple[int, int, int]
 
 
-def key(job: Record) -> Key:
+def key(job: Record, rate: int = 0) -> Key:
     """The place of a ready job in the order: priority; lifo jobs first, newest first; then its turn in a fair queue, or
-    its readiness; then sequence.
+    its readiness; then sequence. If the jobs of its queue age at a rate, the moment is first at which it has the
+    priority 0, all of these before every priority.
     """
     turn = dict(job["options"]).get("turn")
-    if turn is not None:
-        return job["priority"], int(turn), job["seq"]
-    if dict(job["options"]).get("lifo"):
-        return job["priority"], -1 - job["ready_at"], -job["seq"]
-    return job["priority"], job["ready_at"], job["seq"]
+    at = int(turn) if turn is not None else job["ready_at"]
+    first = _even(at + job["priority"] * rate) if rate else job["priority"]
+    if turn is None and dict(job["options"]).get("lifo"):
+        return first, -1 - at, -job["seq"]
+    return first, at, job["seq"]
+
+
+def _even(moment: int) -> int:
+    """A moment at which a job has the priority 0, within the bounds of moments, as the first number of a place."""
+    return max(1 - 10**14, min(moment, 10**14 - 1)) - 5 * 10**14
+
+
+def places(queue: Record, jobs: Mapping[str, Record], rate: int) -> dict[str, Key]:
+    """Where the ready jobs of a queue stand: by the first number of each, and otherwise by the jobs themselves. A job
+    that is not ready yet would stand by the rate.
+    """
+    firsts = {entry[-1]: entry[0] for entry in queue["ready"]}
+    return {jid: (firsts.get(jid, key(job, rate)[0]), *key(job, rate)[1:]) for jid, job in jobs.items()}
 
 
 def is_over(job: Record, now: int) -> bool:
@@ -83,7 +97,8 @@ def ready_jobs_come_by_priority_readiness_and_sequence(m: Moment) -> Iterator[st
         _, ready = _granted(m, queue)
         if m.is_fair(queue):  # the events do not tell the turns of jobs that become ready in the step
             ready = [one for one in ready if one.was is not None and "turn" in one.was["options"]]
-        keys = [key(one.was) for one in ready if one.was is not None]
+        stood = places(m.queue(queue), {one.jid: one.was for one in ready if one.was is not None}, m.aging(queue))
+        keys = [stood[one.jid] for one in ready if one.was is not None]
         through = {one.jid for one in m.told("unthrottled")}  # perhaps after others were taken
         for (one, other), (left, right) in zip(pairwise(ready), pairwise(keys), strict=True):
             if left > right and other.jid not in through:
@@ -91,11 +106,12 @@ def ready_jobs_come_by_priority_readiness_and_sequence(m: Moment) -> Iterator[st
         if not keys or not m.few:
             continue
         last = ready[-1].event.seq
+        stay = places(m.queue(queue), m.after.jobs, m.aging(queue))
         for jid, job in m.after.jobs.items():
             if job["queue"] != queue or job["state"] != "waiting" or job["seq"] > last or is_over(job, m.now):
                 continue
-            if key(job) < keys[-1]:
-                yield f"{jid} at {key(job)} stays behind {ready[-1].jid} at {keys[-1]}"
+            if stay[jid] < keys[-1]:
+                yield f"{jid} at {stay[jid]} stays behind {ready[-1].jid} at {keys[-1]}"
 
 
 @law
@@ -172,15 +188,17 @@ def what_is_let_through_is_last_of_its_priority(m: Moment) -> Iterator[str]:
             yield f"{one.jid} was let through at {m.now}, and is ready as of {after['ready_at']}"
         if not {"lifo", "turn"}.isdisjoint(dict(after["options"])):
             continue
+        rate = m.aging(after["queue"])
+        stand = places(m.queue(after["queue"], before=False), m.after.jobs, rate)
         for jid, job in m.after.jobs.items():
             before = m.before.jobs.get(jid)
             if before is None or job["seq"] >= one.event.seq or job["ready_at"] > m.now:
                 continue
             same = job["queue"] == after["queue"] and job["state"] == "waiting" and job["priority"] == after["priority"]
-            if same and key(job) > key(after):
+            if same and (stand[jid][0] < 0) == (rate > 0) and stand[jid] > stand[one.jid]:
                 yield f"{one.jid} was let through, and stands before {jid}"
         ready = m.after.queues[after["queue"]]["ready"]
-        if not any(entry[-1] == one.jid and entry[:3] == key(after) for entry in ready):
+        if not any(entry[-1] == one.jid and entry[:3] == key(after, rate) for entry in ready):
             yield f"{one.jid} was let through, and stands elsewhere in the order"
 
 
@@ -226,6 +244,27 @@ def the_order_is_that_of_priority_readiness_and_sequence(m: Moment) -> Iterator[
     for name, queue in m.after.queues.items():
         if m.few and queue["ready"] != m.queue(name)["ready"]:
             ready = [entry[-1] for entry in queue["ready"]]
-            wanted = sorted(ready, key=lambda jid: key(m.after.jobs[jid]))
+            stand = places(queue, m.after.jobs, 0)
+            wanted = sorted(ready, key=lambda jid: stand[jid])
             if ready != wanted:
                 yield f"{name} has the order {ready}, not {wanted}"
+
+
+@law
+def a_ready_job_stands_by_its_priority_or_by_its_age(m: Moment) -> Iterator[str]:
+    """In a queue with the option `aging`, a job that becomes ready, or gets another priority, stands by the moment at
+    which it has the priority 0: later than its ready time by the option for each level above 0, earlier for each below.
+    In any other queue it stands by its priority. A pop moves the first of the waiting jobs that still stand by their
+    priority; nothing else moves a job that waits.
+    """
+    for name, queue in m.after.queues.items():
+        before, rate = {entry[-1]: entry for entry in m.queue(name)["ready"]}, m.aging(name)
+        for entry in queue["ready"]:
+            jid, job = entry[-1], m.after.jobs[entry[-1]]
+            if before.get(jid) == entry:
+                continue
+            if entry[0] != key(job, rate)[0]:
+                yield f"{jid} stands in {name} at {entry[0]}, not at {key(job, rate)[0]}"
+            moved = jid in before and before[jid][1:] == entry[1:] and job["priority"] == m.before.jobs[jid]["priority"]
+            if moved and m.name != "priority" and name not in m.pops():
+                yield f"{jid} was moved in {name} from {before[jid][0]} to {entry[0]}"

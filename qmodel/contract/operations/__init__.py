@@ -104,6 +104,7 @@ from qmodel.contract.operations.throttle import (
     ThrottleUnset as ThrottleUnset,
     ThrottleGet as ThrottleGet,
     Throttles as Throttles,
+    ThrottlesUsed as ThrottlesUsed,
 )
 from qmodel.contract.operations.publish import (
     Publish as Publish,

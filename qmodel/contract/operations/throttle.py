@@ -6,6 +6,7 @@ from qmodel.contract.arguments import (
     Capacity,
     Concurrency,
     Count,
+    Cursor,
     Daily,
     Interval,
     Jid,
@@ -68,4 +69,22 @@ class Throttles(Operation):
     """List the throttles that have limits, by name."""
 
     offset: Offset = 0
+    count: Count = 25
+
+
+@operation("used_throttles", "read")
+class ThrottlesUsed(Operation):
+    """List the throttles that are in use, by name.
+
+    A throttle is in use while a job holds it or is parked at it, a claim is in its window, or its bucket is not full,
+    whether or not anybody has set limits for it.
+
+    `match` is a name, in which each `*` stands for any characters, also none. The name of a family lists the throttles
+    under it, and also those with a matching name and other limits; the field `family` tells them apart. Up to 1000
+    throttles are examined, starting after `cursor`, which is the name of a throttle. The reply has a cursor to continue
+    from, empty at the end; a page before it may have fewer throttles than `count`, also none.
+    """
+
+    match: ThrottleName = "*"
+    cursor: Cursor = ""
     count: Count = 25

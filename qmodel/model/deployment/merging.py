@@ -18,6 +18,7 @@ from qmodel.contract.replies import (
     Tally,
     Throttle,
     TrackedJobs,
+    UsedThrottles,
     WorkerCounts,
     WorkerJobs,
 )
@@ -112,6 +113,15 @@ def throttle(replies: Iterable[Throttle]) -> Throttle:
 def throttles(replies: Iterable[tuple[Throttle, ...]]) -> list[Throttle]:
     """Add up the parts of each throttle, by name."""
     return sorted(_by_name(replies, add_throttles), key=lambda one: one.name)
+
+
+def used_throttles(count: int, replies: Iterable[UsedThrottles]) -> UsedThrottles:
+    """Merge pages that begin after one name, up to where the first of them ends, and up to `count` throttles."""
+    pages = list(replies)
+    end = min((page.cursor for page in pages if page.cursor), default="")
+    found = [one for one in throttles(page.throttles for page in pages) if not end or one.name <= end]
+    more = len(found) > count
+    return UsedThrottles(found[count - 1].name if more else end, tuple(found[:count]))
 
 
 def subscriptions(replies: Iterable[tuple[Subscription, ...]]) -> list[Subscription]:

@@ -391,6 +391,7 @@ _MERGES: dict[str, Callable[[Any, list[Any]], Any]] = {
     "queue": _queue,
     "worker": lambda op, replies: merging.worker(replies),
     "throttle_get": lambda op, replies: merging.throttle(replies),
+    "throttles_used": lambda op, replies: merging.used_throttles(op.count, replies),
     "subscription_get": lambda op, replies: merging.subscription(replies),
     "stats": lambda op, replies: merging.stats(replies),
     "newest": lambda op, replies: merging.newest(replies),

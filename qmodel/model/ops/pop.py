@@ -133,7 +133,18 @@ def _lease(
         granted = _next(store, now, queue, queue_state, count)
     for job in granted:
         _claim(store, now, job, worker, request, max(job.put_at, job.popped_at) if qless else job.ready_at)
+    _age(store, queue, queue_state)
     return granted
+
+
+def _age(store: Store, queue: str, queue_state: Queue) -> None:
+    """Move the first jobs that became ready before the option `aging` was set to their places by age."""
+    for job in queues.unaged(store, queue, queue_state, CHUNK):
+        units = budget.moving(job)
+        if budget.room(store) < units:
+            break
+        budget.spend(store, units)
+        queues.age(store, job)
 
 
 def _next(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
@@ -477,7 +488,8 @@ def _order(store: Store, now: int, queue: str, count: int, ended: list[Job], doo
         coming.append(job)
     if config.is_fair(store, queue):
         coming = _in_turn(queue_state, coming)
-    return sorted(order + coming, key=queues.rank)
+    places = [queues.standing(job) for job in order] + [queues.place(store, job) for job in coming]
+    return [job for _, job in sorted(zip(places, order + coming, strict=True), key=itemgetter(0))]
 
 
 def _in_turn(queue: Queue, coming: list[Job]) -> list[Job]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from qmodel.contract import replies
-from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottleUnset
+from qmodel.contract.arguments import MOST
+from qmodel.contract.operations import ThrottleGet, Throttles, ThrottleSet, ThrottlesUsed, ThrottleUnset
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import families, jobs, parked, throttles
+from qmodel.model.state import budget, families, jobs, parked, subjects, throttles, throttles_in_use
 from qmodel.model.state.records import NEVER, Job
 from qmodel.model.state.store import Store, emit
-
-HOLDERS = 25
-"""How many of the jobs that count against `concurrency` are shown."""
 
 
 def throttle_set(store: Store, now: int, op: ThrottleSet) -> str:
@@ -75,6 +73,23 @@ def throttles_(store: Store, now: int, op: Throttles) -> tuple[replies.Throttle,
     return tuple(_view(store, now, name) for name in throttles.listed(store)[op.offset : op.offset + op.count])
 
 
+def throttles_used(store: Store, now: int, op: ThrottlesUsed) -> replies.UsedThrottles:
+    """List the throttles that are in use, by name: a page of the matching ones."""
+    names = throttles_in_use.known(store, op.match, op.cursor, MOST)
+    found: list[replies.Throttle] = []
+    for at, name in enumerate(names):
+        if not subjects.like(op.match, name) or not throttles_in_use.has(store, now, name):
+            continue
+        units = throttles_in_use.showing(store, name)
+        if found and not budget.fits(store, units, 0):
+            return replies.UsedThrottles(names[at - 1], tuple(found))
+        budget.spend(store, units)
+        found.append(_view(store, now, name))
+        if len(found) == op.count:
+            return replies.UsedThrottles(name if at + 1 < len(names) else "", tuple(found))
+    return replies.UsedThrottles(names[-1] if len(names) == MOST else "", tuple(found))
+
+
 def _view(store: Store, now: int, name: str) -> replies.Throttle:
     throttle = throttles.of(store, name)
     opens = throttles.opens_at(store, now, name, 1, (0, 0), False)
@@ -86,7 +101,7 @@ def _view(store: Store, now: int, name: str) -> replies.Throttle:
         throttles.tokens(throttle, now),
         parked.count_parked(store, name),
         opens if now < opens < NEVER else 0,
-        throttles.holders(store, name, HOLDERS),
+        throttles.holders(store, name, budget.HOLDERS),
         throttles.family(store, name),
     )
     return replies.Throttle._make(facts)

@@ -20,6 +20,7 @@ sides stop at the same job.
 from __future__ import annotations
 
 from qmodel.contract import replies
+from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import WIDTH
@@ -50,6 +51,9 @@ TURN = 3
 
 LEASES = 2
 """The entries of a worker that cost a unit when its leases are looked at: leases, and grants that are remembered."""
+
+HOLDERS = 25
+"""How many of the jobs that hold a throttle are shown."""
 
 BLOCK = 3072
 """The bytes of text that cost a unit."""
@@ -210,6 +214,11 @@ def of_delivery(store: Store, subscription: Subscription, message: Message) -> i
 def of_leases(entries: int) -> int:
     """The units for looking at the leases of a worker with so many entries."""
     return entries // LEASES
+
+
+def of_throttle(running: int, queues: int) -> int:
+    """The units for showing a throttle with so many running jobs, and jobs parked in so many queues."""
+    return 3 + min(running, HOLDERS) // 8 + min(queues, MOST) // 4
 
 
 def of_message(message: Message) -> int:

@@ -32,6 +32,14 @@ def is_fair(store: Store, queue: str) -> bool:
     return bool(settings.get("fair-" + queue, settings["fair"]))
 
 
+def aging(store: Store, queue: str) -> int:
+    """In how many milliseconds a waiting job improves by one priority (state/aging.py); 0, if it never does. In a fair
+    queue none does: the turns order its jobs.
+    """
+    settings = store.settings
+    return 0 if is_fair(store, queue) else settings.get("aging-" + queue, settings["aging"])
+
+
 def assign(store: Store, name: str, to: int) -> None:
     """Set an option."""
     configure(store, store.config | {name: to})

@@ -22,7 +22,7 @@ NUMBERS: Final = {
 }  # fmt: skip
 """Every kind of list, and how many numbers order its jobs."""
 
-_NUMBER = re.compile("0|-?[1-9][0-9]{0,13}|-inf")
+_NUMBER = re.compile("0|-?[1-9][0-9]{0,14}|-inf")
 
 
 class Cursor(NamedTuple):

@@ -151,6 +151,7 @@ def place(store: Store, job: Job, state: str) -> None:
     """Put a lifted job into the lists of a state; its sequence is that of the last event, which told of it."""
     job.state = state
     job.seq = store.seq
+    job.aged = 0
     if job.options:
         if state != "waiting":
             options.drop(job, "turn")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state import config, options, ttl, turns
-from qmodel.model.state.records import Job, Position, Queue
+from qmodel.model.state import aging, config, options, ttl, turns
+from qmodel.model.state.records import Job, Place, Position, Queue
 from qmodel.model.state.store import Store
 
 FIRST = float("-inf")
@@ -81,8 +81,8 @@ def length(queue: Queue) -> int:
 # ---- lists of jobs
 
 
-def rank(job: Job) -> tuple[int, int, int, str]:
-    """The position of a ready job in the order. In a fair queue a turn is in place of the time. The times of lifo jobs
+def rank(job: Job) -> Place:
+    """The place of a ready job by its priority. In a fair queue a turn is in place of the time. The times of lifo jobs
     are negative and fall, so that the newest comes first.
     """
     turn = options.get(job, "turn") if job.options else None
@@ -98,9 +98,32 @@ def push(store: Store, job: Job) -> None:
     queue = store.queues.get(job.queue) or _made(store, job.queue)
     if job.options or store.fair:
         _take_turn(store, queue, job)
-    queue.ready.add(rank(job) if job.options else (job.priority, job.ready_at, job.seq, job.jid))
+    if store.aging:
+        _enter(store, queue, job)
+    else:
+        queue.ready.add(rank(job) if job.options else (job.priority, job.ready_at, job.seq, job.jid))
     if queue.idle:
         wake(queue, 1)
+
+
+def place(store: Store, job: Job) -> Place:
+    """The place that a job gets in the order of its queue when it becomes ready."""
+    priority, at, seq, jid = rank(job)
+    rate = config.aging(store, job.queue) if store.aging else 0
+    return (aging.first_number(rate, priority, at) if rate else priority, at, seq, jid)
+
+
+def standing(job: Job) -> Place:
+    """The place where a ready job stands."""
+    priority, at, seq, jid = rank(job)
+    return (job.aged or priority, at, seq, jid)
+
+
+def _enter(store: Store, queue: Queue, job: Job) -> None:
+    """Put a job into the order of a queue; its jobs may age."""
+    entry = place(store, job)
+    job.aged = entry[0] if aging.is_by_age(entry[0]) else 0
+    queue.ready.add(entry)
 
 
 def first(queue: Queue, priority: int) -> int | None:
@@ -121,7 +144,8 @@ def _take_turn(store: Store, queue: Queue, job: Job) -> None:
 def pull(store: Store, job: Job) -> None:
     """Take a job out of the order."""
     queue = store.queues[job.queue]
-    queue.ready.remove(rank(job))
+    queue.ready.remove(standing(job))
+    job.aged = 0
     if job.options:
         turns.give_back(queue, job)
 
@@ -203,7 +227,7 @@ def put_back(store: Store, queue: Queue, taken: list[Job]) -> None:
     """Put jobs that were taken out of the order back to where they were."""
     for job in taken:
         job.state = "waiting"
-        queue.ready.add(rank(job))
+        queue.ready.add(standing(job))
         if job.options:
             ttl.enter(store, job)
             turns.restore(queue, job)
@@ -233,6 +257,21 @@ def lapsed(store: Store, queue: Queue, until: int, most: int) -> Sequence[Job]:
 def next_ready(store: Store, queue: Queue, most: int) -> list[Job]:
     """The first jobs in the order."""
     return [store.jobs[place[3]] for place in queue.ready[:most]]
+
+
+def unaged(store: Store, name: str, queue: Queue, most: int) -> list[Job]:
+    """The first ready jobs that still stand by their priority, if the jobs of their queue age."""
+    if not store.aging or not config.aging(store, name):
+        return []
+    first = queue.ready.count_until(aging.BOUND)
+    return [store.jobs[place[3]] for place in queue.ready[first : first + most]]
+
+
+def age(store: Store, job: Job) -> None:
+    """Move a ready job to its place by age."""
+    queue = store.queues[job.queue]
+    queue.ready.remove(standing(job))
+    _enter(store, queue, job)
 
 
 # ---- idle workers
@@ -296,7 +335,7 @@ def order(queue: Queue, offset: int, count: int) -> list[str]:
 
 def ahead(store: Store, job: Job) -> int:
     """How many jobs come before a job in its queue's order, if it is ready."""
-    return list(of(store, job.queue).ready).index(rank(job)) if job.state == "waiting" else 0
+    return list(of(store, job.queue).ready).index(standing(job)) if job.state == "waiting" else 0
 
 
 def next_at(queue: Queue, now: int, grace: int) -> int:

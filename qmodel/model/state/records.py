@@ -17,6 +17,11 @@ Position = tuple[float, int, str]
 """A job in a sorted list: the time that orders it, its sequence, its id."""
 
 
+Place = tuple[int, int, int, str]
+"""A ready job in the order of its queue: its priority (or less, if it stands by its age), its time or turn, its
+sequence, its id.
+"""
+
 Told = tuple[int, str, *tuple[str | int, ...]]
 """An event as it is stored: its time, its kind, its facts. The sequence follows from its index, because there are no
 gaps.
@@ -38,19 +43,21 @@ NONE: Final = Nothing()
 
 
 class Job:
-    """A job's record. The state is empty while the job is in no list; this happens only within a step."""
+    """A job's record. The state is empty while the job is in no list; this happens only within a step. `aged` is the
+    first number of the place of a ready job that stands by its age (state/aging.py); of any other job it is 0.
+    """
 
     __slots__ = (
-        "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid", "klass",
-        "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at", "remaining",
-        "result", "retries", "seq", "state", "tags", "token", "worker",
+        "aged", "data", "dependencies", "dependents", "ended_at", "expires_at", "failure", "grant", "history", "jid",
+        "klass", "options", "popped_at", "priority", "progress", "put_at", "put_request", "queue", "ready_at",
+        "remaining", "result", "retries", "seq", "state", "tags", "token", "worker",
     )  # fmt: skip
 
     def __init__(self, jid: str) -> None:
         self.jid = jid
         self.state = self.klass = self.queue = self.data = self.worker = self.result = self.progress = ""
         self.put_request = self.grant = ""
-        self.priority = self.seq = self.token = 0
+        self.priority = self.seq = self.token = self.aged = 0
         self.retries = self.remaining = 5
         self.put_at = self.ready_at = self.popped_at = self.expires_at = self.ended_at = 0
         self.tags: dict[str, int] = NONE
@@ -114,7 +121,7 @@ class Queue:
         self.pauses: dict[str, int] = {}
         self.idle = 0
         self.wakes = 0
-        self.ready: Ordered[tuple[int, int, int, str]] = Ordered()
+        self.ready: Ordered[Place] = Ordered()
         self.scheduled: Ordered[Position] = Ordered()
         self.depends: Ordered[Position] = Ordered()
         self.locks: Ordered[Position] = Ordered()

@@ -37,11 +37,11 @@ class Store:
     """One namespace."""
 
     __slots__ = (
-        "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch", "epochs",
-        "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages", "metadata",
-        "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room", "schedules",
-        "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques", "workers",
-        "workers_passed",
+        "aging", "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch",
+        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages",
+        "metadata", "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room",
+        "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
+        "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Store:
         self.days: SortedDict[tuple[int, str], Day] = SortedDict()
         self.config: dict[str, int] = {}
         self.settings = DEFAULTS.copy()  # all options, defaults included
-        self.fair = False  # whether any queue is
+        self.fair = self.aging = False  # whether any queue is, or has
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Position] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}
@@ -93,6 +93,7 @@ def configure(store: Store, config: dict[str, int]) -> None:
     """Set which options have values of their own."""
     store.config = config
     store.settings = DEFAULTS | config
+    store.aging = any(value for name, value in config.items() if name.partition("-")[0] == "aging")
     store.fair = any(value for name, value in config.items() if name.partition("-")[0] == "fair")
 
 

@@ -303,6 +303,11 @@ def _remember(store: Store, now: int, name: str, spent: Throttle) -> None:
         cool(store, other)
 
 
+def is_full(throttle: Throttle, now: int) -> bool:
+    """Whether no token is missing in the bucket, if there is one."""
+    return _level(throttle, now) == throttle.capacity * throttle.refill_ms
+
+
 def tokens(throttle: Throttle, now: int) -> int:
     """How many whole tokens are in the bucket."""
     return _level(throttle, now) // throttle.refill_ms if throttle.capacity else 0

@@ -8,15 +8,17 @@ from starlette.responses import Response
 from qmodel.contract import operations as ops
 from qmodel.web import queries
 from qmodel.web.site import site_of
-from qmodel.web.source import PAGE, cut
+from qmodel.web.source import PAGE, Slice, cut
 
 
 def index(request: Request) -> Response:
-    """List the throttles with limits, by name."""
+    """List the throttles with limits, and those that are in use, by name."""
     site = site_of(request)
-    offset = queries.whole(request, "offset")
+    offset, match = queries.whole(request, "offset"), queries.text(request, "match") or "*"
     found = cut(site.source.ask(ops.Throttles(offset, PAGE + 1)), offset)
-    return site.page(request, "throttles.html", found=found)
+    page = site.source.ask(ops.ThrottlesUsed(match, queries.text(request, "cursor"), PAGE))
+    used = Slice(list(page.throttles), 0, None, False, page.cursor)
+    return site.page(request, "throttles.html", found=found, used=used, match=match)
 
 
 def show(request: Request) -> Response:

@@ -188,6 +188,6 @@ def looks(
     found += map(ops.RecurGet, schedules)
     found += [read for queue in queues for read in (ops.Recurring(queue), ops.Peek(queue, 5))]
     found += [*map(ops.UniqueGet, uniques), *map(ops.RequestGet, requests), *map(ops.Results, results)]
-    found += [ops.Throttles(), ops.Subscriptions(), ops.Workers(), ops.Queues(), ops.Completed()]
+    found += [ops.Throttles(), ops.ThrottlesUsed(), ops.Subscriptions(), ops.Workers(), ops.Queues(), ops.Completed()]
     found += [ops.Completed(completed + 1, 5), ops.FailedGroups(), ops.Tracked(), ops.TopTags(), ops.Config()]
     return [*found, ops.Events(max(seq - 30, 0), 50)]
