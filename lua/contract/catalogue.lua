@@ -1276,7 +1276,7 @@ catalogue.operations = {
       return op
     end,
     arguments = {
-      match = kinds[40],
+      match = kinds[41],
       cursor = kinds[28],
       count = kinds[11],
     },
