@@ -7,18 +7,17 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from qmodel import runtime
-from qmodel.client.aio_executor import AsyncExecutor
+from qmodel.client.aio_results import AsyncWaitingExecutor
 from qmodel.client.build import new_sub_request, request_open
 from qmodel.client.convert import Duration, milliseconds, seconds_of
-from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.options import RequestOptions, SubRequestOptions
+from qmodel.client.outcomes import request_of
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
+from qmodel.errors import RequestNotFound
 
 
 class AsyncRequest:
@@ -33,7 +32,7 @@ class AsyncRequest:
         print((await request.wait()).done)
     """
 
-    def __init__(self, client: AsyncExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: AsyncWaitingExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -100,28 +99,11 @@ class AsyncRequest:
     async def wait(self, timeout: Duration = math.inf) -> replies.Request:
         """Sleep until the request has ended, and give its final state. It may have ended before.
 
-        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
+        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound. All waiters of one client
+        share one connection, so there may be thousands.
         """
-        until = runtime.monotonic() + seconds_of(timeout)
-        home = self.client._at_home(self.id)
-        while True:
-            after, epoch = await home.position()
-            known = await self.get()
-            if known.ended_at:
-                return known
-            woken = True
-            while woken:  # after a long time without events, read the request itself
-                left = until - runtime.monotonic()
-                if left <= 0:
-                    raise RequestNotEnded(self.id, seconds_of(timeout))
-                woken = await home.backend.wait_events(after, min(left, LONGEST_SLEEP))
-                try:
-                    async for event in home.events(after, epoch=epoch):
-                        after, epoch = event.seq, event.epoch
-                        if event.event == "request_done" and event.facts[0] == self.id:
-                            return await self.get()
-                except Forked:  # read the request itself
-                    break
+        seconds = seconds_of(timeout)
+        return request_of(self.id, await self.client._results.wait_for_request(self.id, seconds), seconds)
 
     async def __aenter__(self) -> Self:
         if self._opening is not None:
@@ -143,7 +125,7 @@ class AsyncRequest:
 class AsyncRequests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: AsyncExecutor) -> None:
+    def __init__(self, client: AsyncWaitingExecutor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> AsyncRequest:

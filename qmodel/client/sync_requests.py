@@ -10,18 +10,17 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from qmodel import runtime
 from qmodel.client.build import new_sub_request, request_open
 from qmodel.client.convert import Duration, milliseconds, seconds_of
-from qmodel.client.defaults import LONGEST_SLEEP
 from qmodel.client.options import RequestOptions, SubRequestOptions
-from qmodel.client.sync_executor import Executor
+from qmodel.client.outcomes import request_of
+from qmodel.client.sync_results import WaitingExecutor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
+from qmodel.errors import RequestNotFound
 
 
 class Request:
@@ -36,7 +35,7 @@ class Request:
         print((request.wait()).done)
     """
 
-    def __init__(self, client: Executor, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: WaitingExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self._opening = opening
@@ -103,28 +102,11 @@ class Request:
     def wait(self, timeout: Duration = math.inf) -> replies.Request:
         """Sleep until the request has ended, and give its final state. It may have ended before.
 
-        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
+        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound. All waiters of one client
+        share one connection, so there may be thousands.
         """
-        until = runtime.monotonic() + seconds_of(timeout)
-        home = self.client._at_home(self.id)
-        while True:
-            after, epoch = home.position()
-            known = self.get()
-            if known.ended_at:
-                return known
-            woken = True
-            while woken:  # after a long time without events, read the request itself
-                left = until - runtime.monotonic()
-                if left <= 0:
-                    raise RequestNotEnded(self.id, seconds_of(timeout))
-                woken = home.backend.wait_events(after, min(left, LONGEST_SLEEP))
-                try:
-                    for event in home.events(after, epoch=epoch):
-                        after, epoch = event.seq, event.epoch
-                        if event.event == "request_done" and event.facts[0] == self.id:
-                            return self.get()
-                except Forked:  # read the request itself
-                    break
+        seconds = seconds_of(timeout)
+        return request_of(self.id, self.client._results.wait_for_request(self.id, seconds), seconds)
 
     def __enter__(self) -> Self:
         if self._opening is not None:
@@ -146,7 +128,7 @@ class Request:
 class Requests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: Executor) -> None:
+    def __init__(self, client: WaitingExecutor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> Request:
