@@ -22,6 +22,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.state import budget
+from qmodel.model.state.requests import OUTCOMES
 from qmodel.model.state.stats import RUN_MOST, bin_of
 from qmodel.model.state.throttles import LIMITS, OWN
 from qmodel.wire import codec
@@ -346,21 +347,25 @@ class _Reader:
 
     def request(self, id: str) -> Record:
         values = self.text(f"rq:{id}").split("\t")
-        if len(values) == len(REQUEST) - 7:  # written by an older library
+        if len(values) == len(REQUEST) - 8:  # written by an older library
             values.append("-")
-        if len(values) == len(REQUEST) - 6:  # it does not end by itself
+        if len(values) == len(REQUEST) - 7:  # it does not end by itself
             values += ["0", "0", "0", "0", "-", "0"]
-        record: Record = dict(zip(REQUEST, values, strict=True))
-        for field in REQUEST:
+        record: Record = dict(zip(REQUEST[:-1], values, strict=True))
+        for field in REQUEST[:-1]:
             if field not in ("state", "queue", "reached", "reason"):
                 record[field] = int(record[field])
         record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
         record["reason"] = record["reason"] if record["reason"] != "-" else ""
         record["fail_fast"], record["ending"] = bool(record["fail_fast"]), bool(record["ending"])
-        members: dict[str, list[str]] = {"unfinished": [], "ended": []}
-        for score, jid in self.members(f"rj:{id}"):
-            members["unfinished" if score == 1 else "ended"].append(jid)
-        return {**record, **{name: tuple(jids) for name, jids in members.items()}}
+        scores = sorted((jid, int(score)) for score, jid in self.members(f"rj:{id}"))
+        return {
+            **record,
+            "data": self.text(f"rt:{id}", ""),
+            "unfinished": tuple(jid for jid, score in scores if score > 0),
+            "ended": tuple((jid, OUTCOMES[-score % 10], -score // 10) for jid, score in scores if score <= 0),
+            "order": tuple(jid.decode() for jid in self.take(f"ro:{id}", "list", [])),
+        }
 
     def line(self, name: str) -> Record:
         places = self.places(f"l:{name}")

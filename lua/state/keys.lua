@@ -55,7 +55,10 @@
 --   <p>messages                  zset: published messages that are kept; score number, member <at:14><number>
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
 --   <p>rq:<request>              text: a request (state/requests.lua)
---   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then 0
+--   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, then minus the sequence of the end
+--                                and a digit: 1 done, 2 failed, 3 canceled
+--   <p>ro:<request>              list: its sub-requests in the order in which they were added
+--   <p>rt:<request>              text: its data, if it has any
 --   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
 --   <p>workers                   zset: workers by time last seen
@@ -221,6 +224,14 @@ end
 
 function keys.request(id)
   return keys.prefix .. 'rq:' .. id
+end
+
+function keys.request_order(id)
+  return keys.prefix .. 'ro:' .. id
+end
+
+function keys.request_data(id)
+  return keys.prefix .. 'rt:' .. id
 end
 
 function keys.sub_requests(id)

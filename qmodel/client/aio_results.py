@@ -128,7 +128,7 @@ class AsyncResults:
 
 
 class AsyncWaitingExecutor(AsyncExecutor):
-    """An executor whose callers can wait for jobs and requests."""
+    """An executor with which callers can wait for jobs and requests."""
 
     def __init__(self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None) -> None:
         super().__init__(backend, worker=worker)

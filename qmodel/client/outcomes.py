@@ -115,9 +115,25 @@ def result_of(jid: str, ended: Ended | None, timeout: float) -> Any:
     if ended.known is None:
         return _gone(ended)
     if ended.known.state == "failed":
-        return _failed(ended.known)
+        failure = ended.known.failure
+        assert failure is not None
+        return _failed(jid, ended.known.queue, failure.group, failure.message)
+    return _decoded(jid, ended.known.result)
+
+
+def sub_result(queue: str, one: replies.SubRequest) -> Any:
+    """Give the result of a sub-request, or the exception that explains why there is none."""
+    if one.outcome == "done":
+        return _decoded(one.jid, one.result) if one.state == "complete" else ResultNotKept(one.jid)
+    if one.outcome == "failed":
+        return _failed(one.jid, queue, one.group, one.result if one.group else "Its failure is no longer kept.")
+    return JobCanceled(one.jid) if one.outcome == "canceled" else NotEnded(one.jid, 0)
+
+
+def _decoded(jid: str, text: str) -> Any:
+    """Decode a result, or give the exception that explains why that is impossible."""
     try:
-        return Fields(jid, ended.known)._decode(ended.known.result, "result", "result_text")
+        return Fields(jid)._decode(text, "result", "result_text")
     except QmodelError as error:
         return error
 
@@ -130,10 +146,9 @@ def _gone(ended: Ended) -> QmodelError:
     return JobNotFound(Refusal("JOB_NOT_FOUND", (ended.jid,)))
 
 
-def _failed(job: replies.Job) -> JobFailed:
-    assert job.failure is not None
-    kinds = (cls for prefix, cls in GROUPS if job.failure.group == prefix + job.queue)
-    return next(kinds, JobFailed)(job.jid, job.failure.group, job.failure.message)
+def _failed(jid: str, queue: str, group: str, message: str) -> JobFailed:
+    kinds = (cls for prefix, cls in GROUPS if group == prefix + queue)
+    return next(kinds, JobFailed)(jid, group, message)
 
 
 class Signal:

@@ -131,7 +131,7 @@ class Results:
 
 
 class WaitingExecutor(Executor):
-    """An executor whose callers can wait for jobs and requests."""
+    """An executor with which callers can wait for jobs and requests."""
 
     def __init__(self, backend: str | Backend = "memory://", *, worker: str | None = None) -> None:
         super().__init__(backend, worker=worker)

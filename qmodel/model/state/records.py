@@ -138,12 +138,13 @@ class ConcurrencyKey:
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
     since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
-    reached; otherwise None. While the engine cancels it by itself, it is `ending`.
+    reached; otherwise None. While the engine cancels it by itself, it is `ending`. `order` has its sub-requests as they
+    were added, and `ended` says how each that has ended did so, and the sequence of its end.
     """
 
     __slots__ = (
-        "canceled", "deadline_at", "done", "ended", "ended_at", "ending", "fail_fast", "failed", "first_limit",
-        "first_priority", "id", "lease_ms", "limit", "open_until", "opened_at", "priority", "queue", "reached",
+        "canceled", "data", "deadline_at", "done", "ended", "ended_at", "ending", "fail_fast", "failed", "first_limit",
+        "first_priority", "id", "lease_ms", "limit", "open_until", "opened_at", "order", "priority", "queue", "reached",
         "reason", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
@@ -161,7 +162,9 @@ class Request:
         self.fail_fast = self.ending = False
         self.reason = ""
         self.unfinished: dict[str, None] = {}
-        self.ended: dict[str, None] = {}
+        self.ended: dict[str, tuple[str, int]] = {}
+        self.order: list[str] = []
+        self.data = ""
 
 
 class Schedule:
