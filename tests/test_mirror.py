@@ -110,6 +110,7 @@ IN_LUA_ALONE = {
     "options.of_any": "spares a list where nobody has options",
     "options.size": "the model asks the dictionary",
     "requests.add_plain": "a plain addition enters its sub-request by itself",
+    "requests.finish_plain": "a plain completion enters the outcome by itself",
     "requests.done_plain": "a plain completion counts its sub-request by itself",
     "requests.grown": "a plain addition counts its sub-request by itself",
     "requests.takes_plain": "a plain addition looks at the request by itself",

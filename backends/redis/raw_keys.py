@@ -22,6 +22,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.settings import OPTIONS
 from qmodel.model.snapshot import DEFAULT_QUEUE, REQUEST, SCHEDULE, UNIQUE, Record, Snapshot
 from qmodel.model.state import budget
+from qmodel.model.state.requests import OUTCOMES
 from qmodel.model.state.stats import RUN_MOST, bin_of
 from qmodel.model.state.throttles import LIMITS, OWN
 from qmodel.wire import codec
@@ -350,25 +351,27 @@ class _Reader:
 
     def request(self, id: str) -> Record:
         values = self.text(f"rq:{id}").split("\t")
-        if len(values) == len(REQUEST) - 7:  # written by an older library
+        if len(values) == len(REQUEST) - 8:  # written by an older library
             values.append("-")
-        if len(values) == len(REQUEST) - 6:  # it does not end by itself
+        if len(values) == len(REQUEST) - 7:  # it does not end by itself
             values += ["0", "0", "0", "0", "-", "0"]
-        record: Record = dict(zip(REQUEST, values, strict=True))
-        for field in REQUEST:
+        record: Record = dict(zip(REQUEST[:-1], values, strict=True))
+        for field in REQUEST[:-1]:
             if field not in ("state", "queue", "reached", "reason"):
                 record[field] = int(record[field])
         record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
         record["reason"] = record["reason"] if record["reason"] != "-" else ""
         record["fail_fast"], record["ending"] = bool(record["fail_fast"]), bool(record["ending"])
-        scores = {jid: int(score) for score, jid in self.members(f"rj:{id}")}
+        scores = sorted((jid, int(score)) for score, jid in self.members(f"rj:{id}"))
         marked = {jid: int(mark) for mark, jid in self.members(f"rd:{id}")}
         self.marked |= {(jid, after_request(id)): mark for jid, mark in marked.items()}
         return {
             **record,
-            "unfinished": tuple(sorted(jid for jid, score in scores.items() if score)),
-            "ended": tuple(sorted(jid for jid, score in scores.items() if not score)),
-            "given": tuple(sorted(jid for jid, score in scores.items() if score == 2)),
+            "data": self.text(f"rt:{id}", ""),
+            "unfinished": tuple(jid for jid, score in scores if score > 0),
+            "given": tuple(jid for jid, score in scores if score == 2),
+            "ended": tuple((jid, OUTCOMES[-score % 10], -score // 10) for jid, score in scores if score <= 0),
+            "order": tuple(jid.decode() for jid in self.take(f"ro:{id}", "list", [])),
             "dependents": tuple(sorted(marked)),
         }
 

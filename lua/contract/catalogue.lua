@@ -801,7 +801,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = ''}
       if last >= at + 3 then arguments.named(operation, catalogue.operations.request_open, op, args, at + 3, last) end
       return op
     end,
@@ -814,6 +814,7 @@ catalogue.operations = {
       deadline_ms = kinds[10],
       fail_fast = kinds[9],
       lease_ms = kinds[10],
+      data = kinds[3],
     },
   },
   request_add = {
@@ -875,7 +876,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = ''}
       arguments.named(operation, catalogue.operations.request_put, op, args, at + 3, last)
       return op
     end,
@@ -888,6 +889,7 @@ catalogue.operations = {
       request = kinds[17],
       deadline_ms = kinds[10],
       fail_fast = kinds[9],
+      data = kinds[3],
     },
   },
   request_get = {
@@ -903,6 +905,23 @@ catalogue.operations = {
     end,
     arguments = {
       id = kinds[34],
+    },
+  },
+  request_jobs = {
+    reads = true, memo = false, asks = false, cascades = false, lists = {},
+    decode = function(operation, args, at, last)
+      if last < at then args = arguments.only(args, at, last) end
+      local id = args[at]
+      id = id and arguments.accept(kinds[34], id)
+      if id == nil then arguments.refuse(operation, 'id') end
+      local op = {id = id, offset = 0, count = 25}
+      if last >= at + 1 then arguments.named(operation, catalogue.operations.request_jobs, op, args, at + 1, last) end
+      return op
+    end,
+    arguments = {
+      id = kinds[34],
+      offset = kinds[32],
+      count = kinds[11],
     },
   },
   requests = {
@@ -959,13 +978,14 @@ catalogue.operations = {
       local id = args[at]
       id = id and arguments.accept(kinds[34], id)
       if id == nil then arguments.refuse(operation, 'id') end
-      local op = {id = id, request = ''}
+      local op = {id = id, request = '', delete_jobs = false}
       if last >= at + 1 then arguments.named(operation, catalogue.operations.request_forget, op, args, at + 1, last) end
       return op
     end,
     arguments = {
       id = kinds[34],
       request = kinds[17],
+      delete_jobs = kinds[9],
     },
   },
   recur = {

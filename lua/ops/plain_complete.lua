@@ -110,8 +110,7 @@ local function let_go(moment, id, jid)
       writes.last('ZREM', keys['throttles-used'], of)
     end
   elseif lets then
-    writes.last('ZADD', keys.sub_requests(of), '0', jid)
-    writes.last('ZREM', keys.concurrency_key('request:' .. of), keys.member(0, jid))
+    requests.finish_plain(of, jid, id)
   end
 end
 

@@ -61,16 +61,6 @@ local function check_edges(doomed)
   end
 end
 
--- Delete a job in any state.
-local function delete_any(now, job)
-  if job.state == 'complete' then
-    store.emit(now, 'retired', job.jid)
-    jobs.remove(job)
-  else
-    deletion.delete(now, job)
-  end
-end
-
 -- Delete unfinished jobs, or any, with all their dependents or none.
 function remove.cancel(now, op)
   local named, met = {}, {}
@@ -90,7 +80,7 @@ function remove.cancel(now, op)
   budget.check('cancel', #found, units)
 
   for _, job in ipairs(concurrency.parked_first(found)) do
-    delete_any(now, job)
+    deletion.delete_any(now, job)
   end
   return doomed
 end
@@ -244,7 +234,7 @@ function remove.obliterate(now, op)
     recurrence.stop(now, schedule, 'obliterate')
   end
   for _, job in ipairs(concurrency.parked_first(doomed)) do
-    delete_any(now, job)
+    deletion.delete_any(now, job)
   end
   local left = queues.length(op.queue) + schedules.size(op.queue)
   if left == 0 and cursor == '' and requests.timed(op.queue) == 0 then

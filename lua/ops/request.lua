@@ -6,8 +6,8 @@ local request = {}
 local REQUEST = 'request:' -- prefix of the name of a request's concurrency key
 
 -- Forget sub-requests of a request; give how many are left.
-local function forget(now, request)
-  local left = requests.forget(request, catalogue.most)
+local function forget(now, request, most)
+  local left = requests.forget(request, most)
   if left == 0 then
     store.emit(now, 'request_forgotten', request.id)
   end
@@ -21,7 +21,7 @@ local function sweep(now)
     if dependencies.count(request) > 0 then
       requests.postpone(now, request)
     else
-      forget(now, request)
+      forget(now, request, catalogue.most)
     end
   end
 end
@@ -47,12 +47,17 @@ local function check_same(request, op)
   if request.lease_ms ~= (op.lease_ms or 0) then
     refusals.refuse('REQUEST_CONFLICT', request.id, 'lease_ms', request.lease_ms)
   end
+  local data = requests.data(request)
+  if data ~= op.data then
+    refusals.refuse('REQUEST_CONFLICT', request.id, 'data', #data .. ' bytes')
+  end
 end
 
 -- Create an open request.
 local function open(now, op)
   local request = requests.create(op.id, op.queue, op.priority, op.limit, now)
   requests.set_ends(now, request, op)
+  requests.set_data(request, op.data)
   queues.register(now, op.queue)
   store.emit(now, 'request_opened', op.id, op.queue, op.priority, op.limit)
   requests.move(now, request, 'open')
@@ -114,11 +119,14 @@ end
 
 -- Put new sub-requests.
 local function add(now, request, news, edges)
+  local jids = {}
   for i = 1, #news do
-    jobs.create(news[i].jid)
-    requests.add(request, news[i].jid)
+    jids[i] = news[i].jid
+    jobs.create(jids[i])
+    requests.add(request, jids[i])
   end
   if #news > 0 then
+    requests.enlist(request, jids)
     requests.save(request)
   end
   for i = 1, #news do
@@ -190,6 +198,51 @@ function request.request_get(now, op)
   return requests.view(request, running)
 end
 
+-- How many of some sub-requests the budget shows, at least one.
+local function affordable(page)
+  budget.reach(page)
+  for i = 1, #page do
+    local job = jobs.get(page[i])
+    local units = job and budget.moving(job) + 1 or 1
+    if i > 1 and not budget.fits(units, 0) then
+      return i - 1
+    end
+    budget.spend(units)
+  end
+  return #page
+end
+
+-- A sub-request and its outcome; and its job, unless that is no longer as it ended.
+local function sub_request(now, jid, outcome, seq)
+  local job = jobs.get(jid)
+  if not job or outcome ~= '' and tonumber(job.seq) ~= seq then
+    return {jid, outcome, '', '', ''}
+  end
+  local state = jobs.seen_at(now, job)
+  if state == 'failed' then
+    return {jid, outcome, state, job.group, job.message}
+  end
+  return {jid, outcome, state, '', state == 'complete' and job.result or ''}
+end
+
+-- List sub-requests in the order in which they were added.
+function request.request_jobs(now, op)
+  local request = requests.find(op.id)
+  local page = requests.ordered(request, op.offset, op.count)
+  local count = affordable(page)
+  page = {unpack(page, 1, count)}
+
+  local outcomes, seqs = requests.ends_of(request, page)
+  local shown = {}
+  for i, outcome in ipairs(outcomes) do
+    if outcome then
+      shown[#shown + 1] = sub_request(now, page[i], outcome, seqs[i])
+    end
+  end
+  local after = op.offset + count
+  return {after < requests.count(request) and after or 0, shown}
+end
+
 -- List the requests in a state.
 function request.requests(_, op)
   return {requests.page(op.state, op.offset, op.count)}
@@ -203,6 +256,7 @@ local function prioritize(job, priority)
     state_index.leave(job)
     job.priority = priority
     state_index.enter(job)
+    parked.recheck(job)
   else
     job.priority = priority
   end
@@ -234,9 +288,9 @@ end
 local function affordable_limit(request, wanted, some)
   local name = REQUEST .. request.id
   local free = concurrency_keys.free_slots(name) + wanted - request.limit
-  local parked = concurrency_keys.first_parked(name, free)
-  budget.reach(parked)
-  for i, jid in ipairs(parked) do
+  local waiting = concurrency_keys.first_parked(name, free)
+  budget.reach(waiting)
+  for i, jid in ipairs(waiting) do
     local units = budget.moving(jobs.load(jid))
     if (i > 1 or some) and not budget.fits(units, 0) then
       return wanted - free + i - 1
@@ -299,7 +353,33 @@ function request.request_cancel(now, op)
   return requests.left(request) - (#holders - #request_cancellation.after(holders, reached))
 end
 
--- Forget sub-requests of an ended request, and with the last of them the request.
+-- Whether a job is as it ended as a sub-request, and no other job depends on it.
+local function is_own(job, outcome, seq)
+  local as_ended = outcome == 'done' and job.state == 'complete' or outcome == 'failed' and job.state == 'failed'
+  return as_ended and tonumber(job.seq) == seq and job.waited_for == '0'
+end
+
+-- How many sub-requests a call forgets with their jobs, as far as its budget goes; the jobs to delete, and how many others
+-- stay.
+local function own_jobs(request)
+  local jids, outcomes, seqs = requests.first_ended(request, catalogue.most)
+  local doomed, stay, units = {}, 0, 0
+  budget.reach(jids)
+  for i = 1, #jids do
+    local job = jobs.get(jids[i])
+    units = units + (job and budget.weight(job) or 1)
+    if i > 1 and not budget.fits(units, 0) then
+      return i - 1, doomed, stay
+    elseif job and is_own(job, outcomes[i], seqs[i]) then
+      doomed[#doomed + 1] = job
+    elseif job then
+      stay = stay + 1
+    end
+  end
+  return #jids, doomed, stay
+end
+
+-- Forget sub-requests of an ended request, and with the last of them the request; delete their jobs, if asked.
 function request.request_forget(now, op)
   local request = requests.find(op.id)
   if not requests.has_ended(request) then
@@ -309,6 +389,13 @@ function request.request_forget(now, op)
   if dependent then
     refusals.refuse('HAS_DEPENDENTS', arguments.after_request(request.id), dependent)
   end
+  local reached, doomed, stay = catalogue.most, {}, 0
+  if op.delete_jobs then
+    reached, doomed, stay = own_jobs(request)
+  end
 
-  return forget(now, request)
+  for _, job in ipairs(doomed) do
+    deletion.delete_any(now, job)
+  end
+  return {forget(now, request, reached), #doomed, stay}
 end

@@ -1,4 +1,4 @@
--- Deleting an unfinished job, with its edges.
+-- Deleting jobs, with their edges.
 
 local deletion = {}
 
@@ -17,4 +17,14 @@ function deletion.delete(now, job)
   end
   jobs.remove(job)
   cleanup.clean_up(now, job)
+end
+
+-- Delete a job in any state.
+function deletion.delete_any(now, job)
+  if job.state == 'complete' then
+    store.emit(now, 'retired', job.jid)
+    jobs.remove(job)
+  else
+    deletion.delete(now, job)
+  end
 end

@@ -24,11 +24,11 @@ function request_end.sub_ended(now, job)
   options.drop(job, 'request')
   local request = requests.load(id)
   if job.state == 'complete' then
-    requests.finish(request, job.jid, 'done')
+    requests.finish(request, job, 'done')
   elseif job.state == 'failed' and (request.state ~= 'canceling' or request.reason == 'failed') then
-    requests.finish(request, job.jid, 'failed')
+    requests.finish(request, job, 'failed')
   else
-    requests.finish(request, job.jid, 'canceled')
+    requests.finish(request, job, 'canceled')
   end
   request_end.conclude(now, request)
 end

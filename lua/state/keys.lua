@@ -59,7 +59,9 @@
 --   <p>m:<number>                text: when a message is due, its subject, its data (state/messages.lua)
 --   <p>rq:<request>              text: a request (state/requests.lua)
 --   <p>rj:<request>              zset: its sub-requests by id, score 1 until they have ended, or 2 if they were given
---                                dependencies, then 0
+--                                dependencies, then minus the sequence of the end and a digit: 1 done, 2 failed, 3 canceled
+--   <p>ro:<request>              list: its sub-requests in the order in which they were added
+--   <p>rt:<request>              text: its data, if it has any
 --   <p>rd:<request>              zset: the jobs that wait for its end; score the edge's mark
 --   <p>rq-<state>                zset: requests in a state; score since when, member <sequence:14><id>
 --   <p>queues                    zset: queues by time first seen
@@ -229,6 +231,14 @@ end
 
 function keys.request(id)
   return keys.prefix .. 'rq:' .. id
+end
+
+function keys.request_order(id)
+  return keys.prefix .. 'ro:' .. id
+end
+
+function keys.request_data(id)
+  return keys.prefix .. 'rt:' .. id
 end
 
 function keys.sub_requests(id)

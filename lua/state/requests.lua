@@ -2,12 +2,16 @@
 -- qmodel/model/state/requests.py.
 --
 -- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, or 2 if they were given
--- dependencies, then 0. For each state there is a sorted set of requests. The jobs that wait for a request are in a sorted
--- set, too (state/dependencies.lua).
+-- dependencies, then that of their outcome. A list has them in their order. Its data is a text of its own, which is not
+-- rewritten with each sub-request. For each state there is a sorted set of requests. The jobs that wait for a request are in
+-- a sorted set, too (state/dependencies.lua).
 
 local requests = {}
 
 local NEVER = 99999999999999
+
+local OUTCOMES = {'done', 'failed', 'canceled'}
+local DIGITS = {done = '1', failed = '2', canceled = '3'} -- of the outcomes, in scores
 
 local STATES = {open = true, closed = true}
 local ENDED = {'done', 'canceled'}
@@ -225,9 +229,14 @@ function requests.add(request, jid)
   request.total = request.total + 1
 end
 
+-- Note the order of added sub-requests: they come after all others.
+function requests.enlist(request, jids)
+  writes.put_off_many('RPUSH', keys.request_order(request.id), jids, #jids)
+end
+
 -- Count a sub-request that has ended: done, failed or canceled.
-function requests.finish(request, jid, outcome)
-  store.add(keys.sub_requests(request.id), 0, jid)
+function requests.finish(request, job, outcome)
+  store.add(keys.sub_requests(request.id), '-' .. store.text(job.seq) .. DIGITS[outcome], job.jid)
   request[outcome] = request[outcome] + 1
 end
 
@@ -272,6 +281,7 @@ end
 function requests.add_plain(id, jid)
   writes.last('ZADD', keys.sub_requests(id), '1', jid)
   writes.last('ZADD', keys.concurrency_key('request:' .. id), '-inf', keys.member(0, jid))
+  writes.last('RPUSH', keys.request_order(id), jid)
 end
 
 -- The key of a request, and its text with one sub-request more that is done; nil if there is more to do.
@@ -283,6 +293,12 @@ function requests.done_plain(id)
   if (state == 'open' or state == 'closed' and left > 1) and left <= tonumber(limit) then
     return key, head .. total .. '\t' .. store.text(done + 1) .. rest
   end
+end
+
+-- Note that a sub-request with a slot is done since a sequence, after its record was written.
+function requests.finish_plain(id, jid, seq)
+  writes.last('ZADD', keys.sub_requests(id), '-' .. seq .. DIGITS.done, jid)
+  writes.last('ZREM', keys.concurrency_key('request:' .. id), keys.member(0, jid))
 end
 
 -- Some sub-requests that have not ended, by id; last those that were given dependencies.
@@ -298,6 +314,41 @@ end
 -- Some sub-requests that have not ended and were given dependencies, by id; none if there is no such request.
 function requests.with_dependencies(id, most)
   return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(id), 2, 2, 'LIMIT', 0, most)
+end
+
+-- A page of the sub-requests, in the order in which they were added.
+function requests.ordered(request, offset, count)
+  return writes.fetch('LRANGE', keys.request_order(request.id), offset, offset + count - 1)
+end
+
+-- How some sub-requests ended, and the sequences of their ends; empty for those that have not ended, false for those that
+-- are forgotten.
+function requests.ends_of(request, jids)
+  local found = jids[1] and writes.fetch('ZMSCORE', keys.sub_requests(request.id), unpack(jids)) or {}
+  local outcomes, seqs = {}, {}
+  for i = 1, #jids do
+    local score = found[i] and -tonumber(found[i])
+    outcomes[i] = score and (OUTCOMES[score % 10] or '') or false
+    seqs[i] = score and math.floor(score / 10)
+  end
+  return outcomes, seqs
+end
+
+-- How many sub-requests were added.
+function requests.count(request)
+  return writes.fetch('LLEN', keys.request_order(request.id))
+end
+
+-- Set the data of a new request.
+function requests.set_data(request, data)
+  if data ~= '' then
+    store.write(keys.request_data(request.id), data)
+  end
+end
+
+-- The data of a request.
+function requests.data(request)
+  return store.read(keys.request_data(request.id)) or ''
 end
 
 -- ---- forgetting
@@ -321,6 +372,19 @@ function requests.over(until_)
   return found
 end
 
+-- The sub-requests of an ended request that are forgotten next, those that ended last first; their outcomes, and the
+-- sequences of their ends.
+function requests.first_ended(request, most)
+  local found, jids, outcomes = writes.fetch('ZRANGE', keys.sub_requests(request.id), 0, most - 1, 'WITHSCORES'), {}, {}
+  local seqs = {}
+  for i = 1, #found, 2 do
+    local score = -tonumber(found[i + 1])
+    jids[#jids + 1] = found[i]
+    outcomes[#jids], seqs[#jids] = OUTCOMES[score % 10] or '', math.floor(score / 10)
+  end
+  return jids, outcomes, seqs
+end
+
 -- Forget some sub-requests of an ended request, and with the last of them the request; give how many are left.
 function requests.forget(request, most)
   local key = keys.sub_requests(request.id)
@@ -330,6 +394,8 @@ function requests.forget(request, most)
     strike(request)
     store.requests[request.id] = false
     store.write(keys.request(request.id), false)
+    store.write(keys.request_order(request.id), false)
+    store.write(keys.request_data(request.id), false)
   end
   return left
 end
@@ -340,6 +406,6 @@ function requests.view(request, running)
     request.id, request.queue, request.priority, request.limit, request.state, request.total,
     requests.left(request) - running, running, request.done, request.failed, request.canceled, request.opened_at,
     request.ended_at, request.deadline_at, request.state == 'open' and request.open_until or 0, request.fail_fast,
-    request.reason ~= NONE and request.reason or '', dependencies.count(request),
+    request.reason ~= NONE and request.reason or '', dependencies.count(request), requests.data(request),
   }
 end

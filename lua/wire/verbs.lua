@@ -50,6 +50,7 @@ verbs.request_touch = request.request_touch
 verbs.request_close = request.request_close
 verbs.request_put = request.request_put
 verbs.request_get = request.request_get
+verbs.request_jobs = request.request_jobs
 verbs.requests = request.requests
 verbs.request_tune = request.request_tune
 verbs.request_cancel = request.request_cancel

@@ -198,6 +198,19 @@ def _request(at: Session, op: Any, found: replies.Request | None) -> None:
         click.echo(f"{name:>11}  {format_moment(value) if moment else value}")
 
 
+def _sub_requests(at: Session, op: Any, found: replies.SubRequests) -> None:
+    if found.jobs:
+        table(at, ("jid", "outcome", "state", "group", "result"), (tuple(one) for one in found.jobs))
+    else:
+        click.echo("No sub-requests.")
+    if found.next:
+        click.echo(f"There are more: --offset {found.next}")
+
+
+def _forgotten(at: Session, op: Any, found: replies.Forgotten) -> None:
+    click.echo(f"{found.left} left to forget; {found.deleted} jobs deleted, {found.stay} stay")
+
+
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
     first = "group" if op.spec.name == "failed_groups" else "tag"
     table(at, (first, ">jobs"), found) if found else click.echo("None.")
@@ -419,6 +432,8 @@ _SHAPES: dict[str, Callable[[Session, Any, Any], None]] = {
     "used_throttles": _used_throttles,
     "unique": _unique,
     "request": _request,
+    "sub_requests": _sub_requests,
+    "forgotten": _forgotten,
     "drained": _drained,
     "found": _found,
     "bulk": _bulk,

@@ -16,9 +16,8 @@ from typing import Any, Literal, NamedTuple, Self, Unpack, overload
 from qmodel import runtime
 from qmodel.backends import AsyncBackend, confirming
 from qmodel.client import flows, job_types, profiles, remote
-from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.aio_requests import AsyncRequest, AsyncRequests
-from qmodel.client.aio_results import AsyncResults
+from qmodel.client.aio_results import AsyncWaitingExecutor
 from qmodel.client.build import new_job, new_message, new_recurring, new_subscription, request_open
 from qmodel.client.convert import (
     Awaited,
@@ -73,7 +72,7 @@ from qmodel.errors import (
 )
 
 
-class AsyncClient(AsyncExecutor):
+class AsyncClient(AsyncWaitingExecutor):
     """A connection to the jobs of one namespace.
 
     `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open backend. `worker` is the
@@ -105,7 +104,6 @@ class AsyncClient(AsyncExecutor):
         self.uniques = AsyncUniques(self)
         self.config = AsyncConfig(self)
         self.metadata = AsyncKlasses(self)
-        self._results = AsyncResults(self)
 
     def confirmed(self, replicas: int = 0, *, local: bool = False) -> AsyncClient:
         """Give a client on the same connections that returns when so many replicas have what it did, or, with `local`,

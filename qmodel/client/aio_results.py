@@ -6,9 +6,22 @@ import os
 from collections.abc import Sequence
 
 from qmodel import runtime
+from qmodel.backends import AsyncBackend
 from qmodel.client.aio_executor import AsyncExecutor
 from qmodel.client.defaults import LONGEST_SLEEP
-from qmodel.client.outcomes import AsyncSignal, Ended, Waiter, Watch, check
+from qmodel.client.outcomes import (
+    AsyncSignal,
+    Ended,
+    Key,
+    RequestEnded,
+    RequestKey,
+    Waiter,
+    Watch,
+    check,
+    check_request,
+    jids_among,
+    requests_among,
+)
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.errors import Forked
@@ -18,7 +31,7 @@ FETCHED = 100
 
 
 class AsyncResults:
-    """The waiters for results of one client."""
+    """The waiters for jobs and requests of one client."""
 
     def __init__(self, client: AsyncExecutor) -> None:
         self._client = client
@@ -30,11 +43,21 @@ class AsyncResults:
         check(jids)
         if self._client.shards:
             return await self._wait_in_shards(jids, timeout)
+        return (await self._wait(jids, timeout)).ended
+
+    async def wait_for_request(self, id: str, timeout: float) -> RequestEnded | None:
+        """Sleep until a request has ended, and give it; None if `timeout` seconds have passed before."""
+        check_request(id)
+        at_home = self._at_home(id) if self._client.shards else self
+        return (await at_home._wait([RequestKey(id)], timeout)).requests.get(id)
+
+    async def _wait(self, keys: Sequence[Key], timeout: float) -> Waiter:
+        """Sleep until all jobs and requests have ended, or `timeout` seconds have passed; give what has ended."""
         if self._process != os.getpid():  # the leader stayed in the parent process
             self._watch, self._process = Watch(), os.getpid()
         until = runtime.monotonic() + timeout
         signal = AsyncSignal()
-        waiter = Waiter(jids, signal.set)
+        waiter = Waiter(keys, signal.set)
         known = self._watch.enter(waiter)
         try:
             if not known:
@@ -48,18 +71,22 @@ class AsyncResults:
                     await signal.wait(left)
         finally:
             self._watch.leave(waiter)
-        return waiter.ended
+        return waiter
+
+    def _at_home(self, name: str) -> AsyncResults:
+        """The waiters in the shard in which a name is at home."""
+        assert self._client.homes is not None
+        shard = self._client.homes.home(name)
+        return self._of_shard.setdefault(shard, AsyncResults(self._client._at_home(name)))
 
     async def _wait_in_shards(self, jids: Sequence[str], timeout: float) -> dict[str, Ended]:
         """Wait for the jobs of one shard after the other: all of them are waited for."""
         until = runtime.monotonic() + timeout
         ended: dict[str, Ended] = {}
-        homes: dict[int, list[str]] = {}
-        assert self._client.homes is not None
+        homes: dict[AsyncResults, list[str]] = {}
         for jid in jids:
-            homes.setdefault(self._client.homes.home(jid), []).append(jid)
-        for shard, some in homes.items():
-            results = self._of_shard.setdefault(shard, AsyncResults(self._client._at_home(some[0])))
+            homes.setdefault(self._at_home(jid), []).append(jid)
+        for results, some in homes.items():
             ended |= await results.wait(some, max(until - runtime.monotonic(), 0))
         return ended
 
@@ -89,7 +116,20 @@ class AsyncResults:
         except Forked:
             await self._restart(forked=True)
 
-    async def _fetch(self, jids: Sequence[str]) -> None:
+    async def _fetch(self, keys: Sequence[Key]) -> None:
+        jids, requests = jids_among(keys), requests_among(keys)
         for start in range(0, len(jids), FETCHED):
             some = jids[start : start + FETCHED]
             self._watch.notify(some, await self._client.multiget(some))
+        for start in range(0, len(requests), FETCHED):
+            part = requests[start : start + FETCHED]
+            found = await self._client.execute_many(ops.RequestGet(key.id) for key in part)
+            self._watch.notify_requests(part, found)
+
+
+class AsyncWaitingExecutor(AsyncExecutor):
+    """An executor with which callers can wait for jobs and requests."""
+
+    def __init__(self, backend: str | AsyncBackend = "memory://", *, worker: str | None = None) -> None:
+        super().__init__(backend, worker=worker)
+        self._results = AsyncResults(self)

@@ -12,9 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Unpack
 
 from qmodel import runtime
-from qmodel.client.convert import Duration, edges_of, encode_data, exact_instant, instant, milliseconds, names_of
+from qmodel.client.convert import (
+    Duration,
+    edges_of,
+    encode_data,
+    encode_result,
+    exact_instant,
+    instant,
+    milliseconds,
+    names_of,
+)
 from qmodel.client.options import PutOptions, RecurOptions, RequestOptions, SubRequestOptions, SubscribeOptions
-from qmodel.contract.operations import Publish, Put, Recur, RequestOpen, Subscribe
+from qmodel.contract.operations import Publish, Put, Recur, RequestOpen, RequestPut, Subscribe
 from qmodel.errors import hint
 
 Conversion = tuple[str, Callable[[Any], Any]]
@@ -90,7 +99,11 @@ RECUR: Final[Mapping[str, Conversion]] = {
 }
 """The options of a recurring job, without its id, data, interval and expression."""
 
-REQUEST: Final[Mapping[str, Conversion]] = {**_unchanged("fail_fast"), **_durations("deadline", "lease")}
+REQUEST: Final[Mapping[str, Conversion]] = {
+    **_unchanged("fail_fast"),
+    **_durations("deadline", "lease"),
+    "data": ("data", encode_result),
+}
 """The options of a request."""
 
 OPTION_OF: Final[Mapping[str, str]] = {argument: option for option, (argument, _) in PUT.items()}
@@ -142,6 +155,13 @@ def new_sub_request(id: str, queue: str, klass: str, data: object = None, **opti
 def request_open(id: str, queue: str, limit: int, priority: int, options: RequestOptions) -> RequestOpen:
     """Build the operation that opens a request. See `Requests.open`."""
     return RequestOpen(id, queue, limit, priority, **_arguments("request", REQUEST, options))
+
+
+def request_put(
+    id: str, queue: str, limit: int, jobs: tuple[Put, ...], priority: int, options: RequestOptions
+) -> RequestPut:
+    """Build the operation that puts a whole request. See `Requests.put`."""
+    return RequestPut(id, queue, limit, jobs, priority, **_arguments("request", REQUEST, options))
 
 
 def new_recurring(queue: str, klass: str, data: object = None, **options: Unpack[RecurOptions]) -> Recur:

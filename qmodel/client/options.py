@@ -165,7 +165,10 @@ class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyO
 
 
 class RequestOptions(TypedDict, total=False):
-    """Options of a request: how it ends by itself."""
+    """Options of a request: what it carries, and how it ends by itself."""
+
+    data: object
+    """What it carries, stored as JSON. Default: nothing."""
 
     deadline: Duration | None
     """How long after its opening it must have ended; then it is canceled. Default: no deadline."""

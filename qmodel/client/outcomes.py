@@ -1,12 +1,14 @@
-"""Waiting for the results of jobs: the part that both clients share.
+"""Waiting for the results of jobs and for the end of requests: the part that both clients share.
 
 All waiters of one client share one `Watch`. One of them, the first, is the leader. It sleeps until there are events,
-reads them, and fetches the jobs that somebody waits for and that may have ended according to an event. When the leader
-has its results, another waiter becomes the leader. So a thousand waiters cost one sleeping connection and no thread.
+reads them, and fetches the jobs and requests that somebody waits for and that may have ended according to an event.
+When the leader has its results, another waiter becomes the leader. So a thousand waiters cost one sleeping connection
+and no thread.
 
 No end is missed. A waiter first enters the watch, and the position in the events is known from then on; then it fetches
 its jobs; then it sleeps. An end before the fetch is seen by the fetch; an end after it has an event after that
-position. If events were dropped before they were read, or no event came for a while, all jobs are fetched again.
+position. If events were dropped before they were read, or no event came for a while, all jobs are fetched again. The
+same holds for requests.
 
 The state decides, not the event: a job that was canceled and put again at once has not ended. The event only says how
 a job ended that is gone.
@@ -33,6 +35,8 @@ from qmodel.errors import (
     JobRevoked,
     NotEnded,
     QmodelError,
+    RequestNotEnded,
+    RequestNotFound,
     ResultNotKept,
     error_of,
 )
@@ -40,10 +44,23 @@ from qmodel.errors import (
 ENDS: Final = frozenset({"completed", "failed", "canceled", "retired"})
 """Events after which a job may have ended."""
 
+REQUEST_ENDS: Final = frozenset({"request_done", "request_forgotten"})
+"""Events after which a request has ended."""
+
 GROUPS: Final[tuple[tuple[str, type[JobFailed]], ...]] = (("revoked-", JobRevoked), ("expired-", JobExpired))
 """Failure groups with an exception class of their own; the group's name is this prefix and the queue's name."""
 
 _JID: Final = Id()
+
+
+class RequestKey(NamedTuple):
+    """A request that is waited for. A job is waited for by its id alone; a request may have the same id."""
+
+    id: str
+
+
+Key = str | RequestKey
+"""What is waited for."""
 
 
 class Ended(NamedTuple):
@@ -54,10 +71,41 @@ class Ended(NamedTuple):
     event: str
 
 
+class RequestEnded(NamedTuple):
+    """A request that has ended: as it was fetched, or None if it does not exist."""
+
+    known: replies.Request | None
+
+
+def jids_among(keys: Iterable[Key]) -> list[str]:
+    """List the jobs among what is waited for."""
+    return [key for key in keys if isinstance(key, str)]
+
+
+def requests_among(keys: Iterable[Key]) -> list[RequestKey]:
+    """List the requests among what is waited for."""
+    return [key for key in keys if isinstance(key, RequestKey)]
+
+
+def request_of(id: str, ended: RequestEnded | None, timeout: float) -> replies.Request:
+    """Give the final state of a request, or raise why there is none. `ended` is None after a timeout."""
+    if ended is None:
+        raise RequestNotEnded(id, timeout)
+    if ended.known is None:
+        raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (id,)))
+    return ended.known
+
+
 def check(jids: Iterable[str]) -> None:
     """Refuse an invalid id now, because it would break the fetch for other waiters too."""
     if not all(map(_JID.accepts, jids)):
         raise error_of(Refusal("BAD_ARGUMENT", ("get", "jid")))
+
+
+def check_request(id: str) -> None:
+    """Refuse an invalid id of a request now, for the same reason."""
+    if not _JID.accepts(id):
+        raise error_of(Refusal("BAD_ARGUMENT", ("request_get", "id")))
 
 
 def result_of(jid: str, ended: Ended | None, timeout: float) -> Any:
@@ -67,9 +115,25 @@ def result_of(jid: str, ended: Ended | None, timeout: float) -> Any:
     if ended.known is None:
         return _gone(ended)
     if ended.known.state == "failed":
-        return _failed(ended.known)
+        failure = ended.known.failure
+        assert failure is not None
+        return _failed(jid, ended.known.queue, failure.group, failure.message)
+    return _decoded(jid, ended.known.result)
+
+
+def sub_result(queue: str, one: replies.SubRequest) -> Any:
+    """Give the result of a sub-request, or the exception that explains why there is none."""
+    if one.outcome == "done":
+        return _decoded(one.jid, one.result) if one.state == "complete" else ResultNotKept(one.jid)
+    if one.outcome == "failed":
+        return _failed(one.jid, queue, one.group, one.result if one.group else "Its failure is no longer kept.")
+    return JobCanceled(one.jid) if one.outcome == "canceled" else NotEnded(one.jid, 0)
+
+
+def _decoded(jid: str, text: str) -> Any:
+    """Decode a result, or give the exception that explains why that is impossible."""
     try:
-        return Fields(jid, ended.known)._decode(ended.known.result, "result", "result_text")
+        return Fields(jid)._decode(text, "result", "result_text")
     except QmodelError as error:
         return error
 
@@ -82,10 +146,9 @@ def _gone(ended: Ended) -> QmodelError:
     return JobNotFound(Refusal("JOB_NOT_FOUND", (ended.jid,)))
 
 
-def _failed(job: replies.Job) -> JobFailed:
-    assert job.failure is not None
-    kinds = (cls for prefix, cls in GROUPS if job.failure.group == prefix + job.queue)
-    return next(kinds, JobFailed)(job.jid, job.failure.group, job.failure.message)
+def _failed(jid: str, queue: str, group: str, message: str) -> JobFailed:
+    kinds = (cls for prefix, cls in GROUPS if group == prefix + queue)
+    return next(kinds, JobFailed)(jid, group, message)
 
 
 class Signal:
@@ -117,21 +180,22 @@ class AsyncSignal:
 
 
 class Waiter:
-    """A waiter: the jobs that it still waits for, and those that have ended."""
+    """A waiter: the jobs and requests that it still waits for, and those that have ended."""
 
-    def __init__(self, jids: Iterable[str], wake: Callable[[], object]) -> None:
-        self.missing = dict.fromkeys(jids)
+    def __init__(self, keys: Iterable[Key], wake: Callable[[], object]) -> None:
+        self.missing: dict[Key, None] = dict.fromkeys(keys)
         self.ended: dict[str, Ended] = {}
+        self.requests: dict[str, RequestEnded] = {}
         self.wake = wake
 
 
 class Watch:
-    """The waiters by job, the leader, and the position in the events. Any thread may call it."""
+    """The waiters by job or request, the leader, and the position in the events. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = runtime.Lock()
         self._waiters: dict[Waiter, None] = {}
-        self._by_jid: dict[str, dict[Waiter, None]] = {}
+        self._by_key: dict[Key, dict[Waiter, None]] = {}
         self._last_event: dict[str, str] = {}
         self._leader: Waiter | None = None
         self.after: int | None = None
@@ -143,8 +207,8 @@ class Watch:
             if not self._waiters:
                 self.after = None
             self._waiters[waiter] = None
-            for jid in waiter.missing:
-                self._by_jid.setdefault(jid, {})[waiter] = None
+            for key in waiter.missing:
+                self._by_key.setdefault(key, {})[waiter] = None
             return self.after is not None
 
     def begin(self, newest: replies.Newest) -> None:
@@ -169,37 +233,40 @@ class Watch:
         """Remove a waiter. If there is no leader then, wake another waiter to lead."""
         with self._lock:
             del self._waiters[waiter]
-            for jid in waiter.missing:
-                self._remove(jid, waiter)
+            for key in waiter.missing:
+                self._remove(key, waiter)
             if self._leader is waiter:
                 self._leader = None
             if self._leader is None and self._waiters:
                 next(iter(self._waiters)).wake()
 
-    def _remove(self, jid: str, waiter: Waiter) -> None:
-        waiting = self._by_jid[jid]
+    def _remove(self, key: Key, waiter: Waiter) -> None:
+        waiting = self._by_key[key]
         del waiting[waiter]
         if not waiting:
-            del self._by_jid[jid]
-            self._last_event.pop(jid, None)
+            del self._by_key[key]
+            if isinstance(key, str):
+                self._last_event.pop(key, None)
 
-    def waited_for(self) -> list[str]:
-        """List the ids of all jobs that somebody waits for."""
+    def waited_for(self) -> list[Key]:
+        """List all jobs and requests that somebody waits for."""
         with self._lock:
-            return list(self._by_jid)
+            return list(self._by_key)
 
-    def take(self, after: int, page: Sequence[Event]) -> list[str]:
-        """Read a page of events; give the ids of the jobs to fetch."""
+    def take(self, after: int, page: Sequence[Event]) -> list[Key]:
+        """Read a page of events; give the jobs and requests to fetch."""
         with self._lock:
             if self.after == after and page:
                 self.after, self.epoch = page[-1].seq, page[-1].epoch
-            ended: dict[str, None] = {}
+            ended: dict[Key, None] = {}
             for event in page:
-                if event.event in ENDS and (jid := str(event.facts[0])) in self._by_jid:
+                if event.event in ENDS and (jid := str(event.facts[0])) in self._by_key:
                     ended[jid] = None
                     self._last_event[jid] = event.event
+                elif event.event in REQUEST_ENDS and (key := RequestKey(str(event.facts[0]))) in self._by_key:
+                    ended[key] = None
             if page and page[0].seq != after + 1:
-                return list(self._by_jid)
+                return list(self._by_key)
             return list(ended)
 
     def notify(self, jids: Sequence[str], found: Iterable[replies.Job]) -> None:
@@ -209,12 +276,30 @@ class Watch:
             for jid in jids:
                 job = known.get(jid)
                 if job is None or job.state in ("complete", "failed"):
-                    self._end(Ended(jid, job, self._last_event.get(jid, "")))
+                    ended = Ended(jid, job, self._last_event.get(jid, ""))
+                    for waiter in self._end(jid):
+                        waiter.ended[jid] = ended
+                        wake(waiter)
 
-    def _end(self, ended: Ended) -> None:
-        for waiter in list(self._by_jid.get(ended.jid, ())):
-            self._remove(ended.jid, waiter)
-            del waiter.missing[ended.jid]
-            waiter.ended[ended.jid] = ended
-            if not waiter.missing:
-                waiter.wake()
+    def notify_requests(self, keys: Sequence[RequestKey], found: Iterable[replies.Request | None]) -> None:
+        """Notify waiters of ended requests; `found` are the requests as fetched, None where one does not exist."""
+        with self._lock:
+            for key, known in zip(keys, found, strict=True):
+                if known is None or known.ended_at:
+                    for waiter in self._end(key):
+                        waiter.requests[key.id] = RequestEnded(known)
+                        wake(waiter)
+
+    def _end(self, key: Key) -> list[Waiter]:
+        """Remove what has ended from its waiters, and give these."""
+        waiters = list(self._by_key.get(key, ()))
+        for waiter in waiters:
+            self._remove(key, waiter)
+            del waiter.missing[key]
+        return waiters
+
+
+def wake(waiter: Waiter) -> None:
+    """Wake a waiter that waits for nothing more."""
+    if not waiter.missing:
+        waiter.wake()

@@ -49,9 +49,8 @@ from qmodel.client.recurring_fields import RecurringFields
 from qmodel.client.settings import QUEUE_OPTIONS, ConfigItems, from_setting, to_setting
 from qmodel.client.spans import Spans
 from qmodel.client.subscription_fields import SubscriptionFields
-from qmodel.client.sync_executor import Executor
 from qmodel.client.sync_requests import Request, Requests
-from qmodel.client.sync_results import Results
+from qmodel.client.sync_results import WaitingExecutor
 from qmodel.client.values import DependencyResults, Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
@@ -72,7 +71,7 @@ from qmodel.errors import (
 )
 
 
-class Client(Executor):
+class Client(WaitingExecutor):
     """A connection to the jobs of one namespace.
 
     `backend` is a URL (`memory://`, `memory://name`, `redis://localhost:6379/0`) or an open backend. `worker` is the
@@ -104,7 +103,6 @@ class Client(Executor):
         self.uniques = Uniques(self)
         self.config = Config(self)
         self.metadata = Klasses(self)
-        self._results = Results(self)
 
     def confirmed(self, replicas: int = 0, *, local: bool = False) -> Client:
         """Give a client on the same connections that returns when so many replicas have what it did, or, with `local`,

@@ -6,22 +6,21 @@ Generated from `qmodel/client/aio_requests.py` by `./dev docs` (tools/sync_clien
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from qmodel import runtime
-from qmodel.client.build import new_sub_request, request_open
-from qmodel.client.convert import Duration, milliseconds, seconds_of
-from qmodel.client.defaults import LONGEST_SLEEP
+from qmodel.client.build import new_sub_request, request_open, request_put
+from qmodel.client.convert import Duration, decode, seconds_of
 from qmodel.client.options import RequestOptions, SubRequestOptions
-from qmodel.client.sync_executor import Executor
+from qmodel.client.outcomes import request_of, sub_result
+from qmodel.client.sync_results import WaitingExecutor
 from qmodel.client.values import Listing
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST, after_request
 from qmodel.contract.refusals import Refusal
-from qmodel.errors import Forked, RequestNotEnded, RequestNotFound
+from qmodel.errors import DataError, RequestNotFound
 
 
 class Request:
@@ -36,7 +35,7 @@ class Request:
         print((request.wait()).done)
     """
 
-    def __init__(self, client: Executor, id: str, opening: ops.RequestOpen | None = None) -> None:
+    def __init__(self, client: WaitingExecutor, id: str, opening: ops.RequestOpen | None = None) -> None:
         self.client = client
         self.id = id
         self.dependency = after_request(id)  # what the dependencies of jobs call it: `put(..., depends=request)`
@@ -53,6 +52,38 @@ class Request:
             raise RequestNotFound(Refusal("REQUEST_NOT_FOUND", (self.id,)))
         self._queue = known.queue
         return known
+
+    def data(self) -> Any:
+        """Read what the request carries, decoded from JSON; None if it carries nothing. Raises RequestNotFound."""
+        known = self.get()
+        try:
+            return decode(known.data) if known.data else None
+        except ValueError as error:
+            message = f"The data of request {self.id} is not JSON ({error}). Read request.get().data for the text."
+            raise DataError(message) from error
+
+    def jobs(self) -> Iterator[replies.SubRequest]:
+        """Iterate over the sub-requests in the order in which they were added, each with its outcome (done, failed or
+        canceled; empty if it has not ended), the state of its job, and its result or failure. Raises RequestNotFound.
+        """
+        offset = 0
+        while True:
+            page: replies.SubRequests = self.client.execute(ops.RequestJobs(self.id, offset, MOST))
+            for one in page.jobs:
+                yield one
+            if not page.next:
+                return
+            offset = page.next
+
+    def results(self, timeout: Duration = math.inf) -> list[Any]:
+        """Sleep until the request has ended, and give the results of its sub-requests in the order in which they were
+        added.
+
+        For a sub-request without a result the list holds an exception: JobFailed, JobCanceled, or ResultNotKept if its
+        job is no longer kept. Raises RequestNotEnded after `timeout` seconds, and RequestNotFound.
+        """
+        queue = (self.wait(timeout)).queue
+        return [sub_result(queue, one) for one in self.jobs()]
 
     def add(self, klass: str, data: object = None, **options: Unpack[SubRequestOptions]) -> str:
         """Add a sub-request; give its jid, `<id>:<name>`, in a deployment `{<id>}:<name>`.
@@ -96,38 +127,27 @@ class Request:
         while self.client.execute(ops.RequestCancel(self.id)):
             pass
 
-    def forget(self) -> None:
-        """Delete the record of an ended request; its jobs stay. Refused with RequestNotFound, RequestState, and with
-        HasDependents while a job waits for it.
+    def forget(self, *, jobs: bool = False) -> replies.Forgotten:
+        """Delete the record of an ended request. Its jobs stay, unless `jobs` asks to delete them.
+
+        Jobs on which others depend stay, and those that were retried or put again. Gives how many jobs were deleted,
+        and how many stay. Refused with RequestNotFound, RequestState, and with HasDependents while a job waits for it.
         """
-        while self.client.execute(ops.RequestForget(self.id)):
-            pass
+        deleted = stay = 0
+        while True:
+            part: replies.Forgotten = self.client.execute(ops.RequestForget(self.id, delete_jobs=jobs))
+            deleted, stay = deleted + part.deleted, stay + part.stay
+            if not part.left:
+                return replies.Forgotten(0, deleted, stay)
 
     def wait(self, timeout: Duration = math.inf) -> replies.Request:
         """Sleep until the request has ended, and give its final state. It may have ended before.
 
-        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound.
+        Raises RequestNotEnded, a TimeoutError, after `timeout` seconds, and RequestNotFound. All waiters of one client
+        share one connection, so there may be thousands.
         """
-        until = runtime.monotonic() + seconds_of(timeout)
-        home = self.client._at_home(self.id)
-        while True:
-            after, epoch = home.position()
-            known = self.get()
-            if known.ended_at:
-                return known
-            woken = True
-            while woken:  # after a long time without events, read the request itself
-                left = until - runtime.monotonic()
-                if left <= 0:
-                    raise RequestNotEnded(self.id, seconds_of(timeout))
-                woken = home.backend.wait_events(after, min(left, LONGEST_SLEEP))
-                try:
-                    for event in home.events(after, epoch=epoch):
-                        after, epoch = event.seq, event.epoch
-                        if event.event == "request_done" and event.facts[0] == self.id:
-                            return self.get()
-                except Forked:  # read the request itself
-                    break
+        seconds = seconds_of(timeout)
+        return request_of(self.id, self.client._results.wait_for_request(self.id, seconds), seconds)
 
     def __enter__(self) -> Self:
         if self._opening is not None:
@@ -149,7 +169,7 @@ class Request:
 class Requests:
     """The requests, by id: `client.requests["album-7"]`."""
 
-    def __init__(self, client: Executor) -> None:
+    def __init__(self, client: WaitingExecutor) -> None:
         self._client = client
 
     def __getitem__(self, id: str) -> Request:
@@ -176,13 +196,14 @@ class Requests:
         priority: int = 0,
         deadline: Duration | None = None,
         fail_fast: bool = False,
+        data: object = None,
     ) -> Request:
         """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step.
 
-        `deadline` and `fail_fast` are those of `open`.
+        `deadline`, `fail_fast` and `data` are those of `open`.
         """
-        deadline_ms = None if deadline is None else milliseconds(deadline)
-        op = ops.RequestPut(id, queue, limit, tuple(jobs), priority, deadline_ms=deadline_ms, fail_fast=fail_fast)
+        options: RequestOptions = {"deadline": deadline, "fail_fast": fail_fast, "data": data}
+        op = request_put(id, queue, limit, tuple(jobs), priority, options)
         self._client.execute(op)
         return Request(self._client, id)
 

@@ -538,6 +538,7 @@ class Request(NamedTuple):
     """A request: how many of its sub-requests wait, run, and ended with each outcome, and how many jobs wait for its
     end (`dependents`). Times are milliseconds; 0 means never. The reason says why it was closed or canceled: `canceled`
     by a call, `deadline`, `failed` (a sub-request, with `fail_fast`), or `lapsed` (the lease of an open request).
+    `data` is the text that it was opened with.
     """
 
     id: str
@@ -558,6 +559,38 @@ class Request(NamedTuple):
     fail_fast: bool = False
     reason: str = ""
     dependents: int = 0
+    data: str = ""
+
+
+class SubRequest(NamedTuple):
+    """A sub-request: its job's id and how it ended: done, failed or canceled, or empty if it has not ended.
+
+    `state` is that of its job; it is empty if the job is no longer kept, was retried, or was put again. `result` is the
+    result of a complete job, or the message of a failed one with its `group`.
+    """
+
+    jid: str
+    outcome: str
+    state: str
+    group: str
+    result: str
+
+
+class SubRequests(NamedTuple):
+    """Some sub-requests in the order in which they were added, and the offset to continue from; 0 at the end."""
+
+    next: int
+    jobs: tuple[SubRequest, ...]
+
+
+class Forgotten(NamedTuple):
+    """How many sub-requests are left to forget, how many jobs were deleted, and how many stay, though all were to be
+    deleted.
+    """
+
+    left: int
+    deleted: int
+    stay: int
 
 
 class Drained(NamedTuple):
@@ -718,6 +751,8 @@ SHAPES: dict[str, Any] = {
     "subscriptions": tuple[Subscription, ...],
     "messages": tuple[Message, ...],
     "request": Request | None,
+    "sub_requests": SubRequests,
+    "forgotten": Forgotten,
     "drained": Drained,
     "reasons": tuple[Reason, ...],
     "throttle": Throttle,

@@ -129,6 +129,7 @@ ROUTES: Final[dict[str, Route]] = {
     "request_close": _REQUEST,
     "request_put": _route("id jobs", "queue"),
     "request_get": _REQUEST,
+    "request_jobs": _REQUEST,
     "requests": _IN_ALL,
     "request_tune": _REQUEST,
     "request_cancel": _REQUEST,

@@ -689,8 +689,14 @@ def requests_count_their_jobs(s: Snapshot) -> Iterator[str]:
     named = {(dict(job["options"]).get("request"), jid) for jid, job in s.jobs.items()}
     for id, one in s.requested.items():
         counted = one["done"] + one["failed"] + one["canceled"]
-        if one["total"] != counted + len(one["unfinished"]) or set(one["unfinished"]) & set(one["ended"]):
+        known_to = [*one["unfinished"], *(jid for jid, *_ in one["ended"])]
+        if one["total"] != counted + len(one["unfinished"]) or len(set(known_to)) != len(known_to):
             yield f"{id}: {one}"
+        if len(set(one["order"])) != one["total"] or not set(known_to) <= set(one["order"]):
+            yield f"{id} was given {one['total']} sub-requests, and orders {one['order']}"
+        outcomes = Counter(outcome for _, outcome, _ in one["ended"])
+        if any(number > one[outcome] for outcome, number in outcomes.items()):
+            yield f"{id} has counted otherwise than its sub-requests have ended: {one}"
         if len(one["ended"]) > counted or (len(one["ended"]) < counted and not one["ended_at"]):
             yield f"{id} has counted {counted}, and knows {one['ended']}"
         yield from (f"{jid} is no sub-request of {id}" for jid in one["unfinished"] if (id, jid) not in named)

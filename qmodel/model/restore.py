@@ -44,7 +44,8 @@ SAME = ("seq", "epoch", "journaled", "workers_passed")
 """The parts of a snapshot that are equal in the store. LISTS become sorted lists."""
 
 OLDER_REQUEST = {
-    "reached": None, "deadline_at": 0, "lease_ms": 0, "open_until": 0, "fail_fast": False, "reason": "", "ending": False
+    "reached": None, "deadline_at": 0, "lease_ms": 0, "open_until": 0, "fail_fast": False, "reason": "",
+    "ending": False, "data": "",
 }  # fmt: skip
 """The fields that the record of a request of an older version may not have."""
 
@@ -168,11 +169,19 @@ def _concurrency_key(record: Record) -> ConcurrencyKey:
     return made
 
 
+def _outcomes(ended: Iterable[Any]) -> dict[str, tuple[str, int]]:
+    """The outcomes of sub-requests, each with the sequence of its end; older snapshots have their ids alone."""
+    return {
+        jid: (outcome, seq) for jid, outcome, seq in ((one, "", 0) if isinstance(one, str) else one for one in ended)
+    }
+
+
 def _request(id: str, record: Record) -> Request:
     made: Request = _with(Request(id, "", 0, 0, 0), {**OLDER_REQUEST, **record}, REQUEST)
     given = set(record.get("given", ()))  # older ones have none
     made.unfinished = {jid: int(jid in given) for jid in record["unfinished"]}
-    made.ended = dict.fromkeys(record["ended"])
+    made.ended = _outcomes(record["ended"])
+    made.order = list(record.get("order", ()))  # older ones have none
     return made
 
 

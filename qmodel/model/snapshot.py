@@ -60,7 +60,7 @@ UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
     "failed", "canceled", "opened_at", "ended_at", "reached", "deadline_at", "lease_ms", "open_until", "fail_fast",
-    "reason", "ending",
+    "reason", "ending", "data",
 )  # fmt: skip
 """The fields of a request's record, all as in `state.records.Request`."""
 
@@ -82,8 +82,9 @@ class Snapshot:
     events      how many events are kept: those up to `seq`
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
-    requested   id -> record of a request (REQUEST), with unfinished and ended: (jid, ...) by id; given: those
-                of unfinished that were given dependencies; dependents: the jobs that wait for it
+    requested   id -> record of a request (REQUEST), with unfinished: (jid, ...) by id; given: those of them that
+                were given dependencies; ended: ((jid, outcome, sequence), ...) by id; order: (jid, ...) as they
+                were added; and dependents: the jobs that wait for it
     request_states  state -> ((since, sequence, id), ...)
     lines       concurrency key -> {active: (jid, ...) with a slot, by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
@@ -276,7 +277,8 @@ def _subscription(subscription: Subscription) -> Record:
 def _request(request: Request) -> Record:
     members = {
         "unfinished": tuple(sorted(request.unfinished)),
-        "ended": tuple(sorted(request.ended)),
+        "ended": tuple((jid, *end) for jid, end in sorted(request.ended.items())),
+        "order": tuple(request.order),
         "given": tuple(sorted(jid for jid, given in request.unfinished.items() if given)),
         "dependents": tuple(sorted(request.dependents)),
     }

@@ -25,6 +25,7 @@ LEADS = {
     "unrecur": "/schedules",
     "throttle-unset": "/throttles",
     "request-forget": "/requests",
+    "request-delete": "/requests",
     "unsubscribe": "/subscriptions",
 }
 """The page to go to after an action that may delete what the page of its form is about."""

@@ -326,8 +326,9 @@ def _message(raw: Raw) -> replies.Message:
 
 
 def _request(raw: Raw) -> replies.Request:
-    id, queue, priority, limit, state, *counts, fail_fast, reason, dependents = raw
-    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, bool(fail_fast), _str(reason), dependents
+    id, queue, priority, limit, state, *counts, fail_fast, reason, dependents, data = raw
+    ends = bool(fail_fast), _str(reason), dependents, _str(data)
+    facts = _str(id), _str(queue), priority, limit, _str(state), *counts, *ends
     return replies.Request._make(facts)
 
 
@@ -372,6 +373,8 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "subscriptions": _each(_subscription),
     "messages": _each(_message),
     "request": lambda raw: None if raw is None else _request(raw),
+    "sub_requests": lambda raw: replies.SubRequests(raw[0], tuple(replies.SubRequest(*_strs(one)) for one in raw[1])),
+    "forgotten": lambda raw: replies.Forgotten(*raw),
     "drained": lambda raw: replies.Drained(*raw),
     "queues": _each(_queue),
     "queue": _queue,

@@ -9,7 +9,9 @@ from datetime import timedelta
 import pytest
 
 import qmodel
+from qmodel.contract import operations as ops
 from qmodel.errors import (
+    BadArgument,
     DependencyNotFound,
     JobExists,
     RequestConflict,
@@ -189,3 +191,39 @@ def test_a_flow_may_begin_after_a_request(client: qmodel.Client) -> None:
     assert [node.jid for node in client.flow(first).nodes.values()] == [first.jid, last.jid]
     request.close()
     assert [job.klass for job in queue.pop(2)] == ["A"]
+
+
+def test_a_hundred_who_wait_for_requests_and_jobs_share_one_reader(client_url: str) -> None:
+    url = f"memory://{time.monotonic_ns()}" if client_url == "memory://" else client_url
+    with qmodel.Client(url) as client, qmodel.Client(url) as other:
+        for id in ("R", "S", "gone"):
+            client.requests.put(id, "q", [client.queues["q"].new("K", jid=f"{id}:{n}") for n in range(3)], limit=1)
+        job = client.queues["r"].put("K", jid="R")  # a job with the id of a request
+        reads: list[ops.Operation] = []
+        read = other.backend.execute
+        other.backend.execute = lambda op, now=None: (reads.append(op), read(op, now))[1]  # type: ignore[method-assign]
+        found: list[object] = []
+        calls = [lambda: other.requests["R"].wait(PATIENCE).done, lambda: other.requests["S"].wait(PATIENCE).done]
+        calls += [lambda: other.jobs[job.jid].wait(PATIENCE)]
+        threads = [threading.Thread(target=lambda n=n: found.append(calls[n % 3]())) for n in range(99)]  # type: ignore[misc]
+        for thread in threads:
+            thread.start()
+        while len(other._results._watch._waiters) < 99:
+            time.sleep(0.002)
+        assert serve(client) == 9
+        serve(client, "r")
+        for thread in threads:
+            thread.join(PATIENCE)
+        pages = [op for op in reads if isinstance(op, ops.Events)]
+        assert sorted(found, key=str) == [3] * 66 + [None] * 33
+        assert len(pages) <= 40  # one reader: not one page for each waiter and event
+        assert other._results._watch._by_key == {}
+        with pytest.raises(BadArgument):
+            other.requests["no blanks"].wait(0)
+
+
+def test_who_waits_for_a_request_that_is_forgotten_learns_of_it(client: qmodel.Client) -> None:
+    client.requests.open("R", "q", limit=1).close()
+    client.requests["R"].forget()
+    with pytest.raises(RequestNotFound):
+        client.requests["R"].wait()

@@ -145,7 +145,7 @@ def test_who_waits_is_woken_by_each_way_to_end(shared_url: str) -> None:
 
     assert [kept[0], kept[3], kept[4]] == [1, 4, 5]
     assert [type(one).__name__ for one in (kept[1], kept[2], kept[5])] == ["JobFailed", "JobCanceled", "JobCanceled"]
-    assert client._results._watch._by_jid == {}
+    assert client._results._watch._by_key == {}
 
 
 def test_a_job_that_was_canceled_and_put_again_is_waited_for(shared_url: str) -> None:

@@ -337,6 +337,21 @@ def _waiting_for_a_request() -> Iterator[list[Step]]:
     )
 
 
+def _stalling_past_a_deadline() -> Iterator[list[Step]]:
+    """Give histories in which a stalled sub-request ends with its request, with and without a dependent."""
+    put = ops.RequestPut("R", "r", 1, (ops.Put("r", "R:1", "k", ""),), deadline_ms=9)
+    stalled = [Step(0, put), Step(0, ops.Pop("r", "w")), Step(0, ops.Timeout(("R:1",)))]
+    lapsed = [
+        Step(0, ops.RequestOpen("R", "r", 1, lease_ms=9)),
+        Step(0, ops.Put("r", "b", "k", "", retry_delay_ms=99_999)),
+    ]
+    leased = [*lapsed, Step(0, ops.Put("q", "a", "k", "")), Step(0, ops.Pop("r", "w")), Step(99_999, ops.Pop("q", "w"))]
+    yield [*leased, Step(99_999, ops.CompleteAndPop("a", 5, "r", "w"))]
+    yield [*stalled[:2], Step(9, ops.Fire("r"))]
+    for more in ([], [Step(0, ops.Put("z", "x", "k", "", depends=("R:1",)))]):
+        yield [*stalled, *more, Step(9, ops.Pop("r", "w"))]
+
+
 def _obliterating_a_throttled_queue() -> list[Step]:
     """A queue with a throttle of its own, which goes with it."""
     own = ops.ThrottleSet(OWN + "q", concurrency=1)
@@ -379,6 +394,7 @@ def _happened() -> tuple[dict[str, set[str]], dict[str, set[str]], set[tuple[str
             *_of_messages(),
             *_with_requests(),
             *_failing_fast(),
+            *_stalling_past_a_deadline(),
             *_following_at_once(),
             *_waiting_for_a_request(),
             _obliterating_a_throttled_queue(),
@@ -463,8 +479,8 @@ def _transitions(states: dict[str, str], operation: str, events: tuple[Event, ..
         }.get(event.event, "timeout")  # fmt: skip
         if _follows_a_failure(operation, was, event):
             by = "dependency failed"
-        if was in ("scheduled", "waiting", "throttled", "stalled") and by in ("dependency failed", "retry"):
-            by = "end of its request"
+        if was in ("scheduled", "waiting", "throttled", "stalled") and by in ("dependency failed", "retry", "complete"):
+            by = "end of its request" if event.event in ("failed", "canceled") else by
         if event.event == "lock_lost":
             if facts["cause"] == "lapsed" or (facts["cause"] == "timeout" and operation != "timeout"):
                 lapsed.add(jid)

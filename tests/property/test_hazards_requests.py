@@ -123,7 +123,7 @@ def test_an_ended_request_leaves_no_place_behind_and_its_id_may_be_used_again(sc
     scene(ops.RequestPut("R", "q", 3, subs("R", 3)))
     served(scene)
     assert scene.store.concurrency_keys == {}
-    assert scene(ops.RequestForget("R")) == 0
+    assert scene(ops.RequestForget("R")).left == 0
     scene(ops.ConfigSet("jobs-history", 0))
     scene.put("x")
     scene(ops.Complete("x", scene.pop()[0].token))
@@ -231,7 +231,7 @@ def test_three_thousand_sub_requests_are_canceled_a_thousand_at_a_time(scene: Pl
     assert [scene(ops.RequestCancel("R")) for _ in range(3)] == [1500, 500, 0]
     assert scene.pop() == ()
     assert request(scene).canceled == 2500
-    assert [scene(ops.RequestForget("R")) for _ in range(3)] == [1500, 500, 0]
+    assert [scene(ops.RequestForget("R")).left for _ in range(3)] == [1500, 500, 0]
     assert (scene.store.requested, scene.store.concurrency_keys, scene.store.jobs) == ({}, {}, {})
 
 
@@ -383,3 +383,105 @@ def test_a_queue_with_a_request_that_ends_by_itself_is_not_forgotten(scene: Play
     scene.pop()
     assert request(scene).state == "done"
     assert scene(ops.Forget(("q",))) == 1
+
+
+def test_a_tuned_sub_request_that_a_throttle_parks_is_checked_again(scene: Played) -> None:
+    """Its place at the throttle was entered anew, and no pop would have looked at it."""
+    scene(ops.ThrottleSet("t", concurrency=1))
+    scene(ops.Put("q", "a", "k", "", throttles=("t",)))
+    scene(ops.RequestPut("R", "q", 1, subs("R", 1, throttles=("t",))))
+    assert [job.jid for job in scene(ops.Pop("q", "w", 9))] == ["a"]
+    scene(ops.RequestTune("R", priority=-1))
+    scene(ops.Complete("a", scene(ops.Get("a")).token))
+    assert [job.jid for job in scene(ops.Pop("q", "w", 9))] == ["R:0"]
+
+
+# ---- the list of sub-requests
+
+
+def listed(scene: Played, id: str = "R") -> list[tuple[str, str, str, str]]:
+    """The sub-requests of a request in their order, read two at a time."""
+    found, offset = [], 0
+    while True:
+        page = scene(ops.RequestJobs(id, offset, 2))
+        found += [(one.jid.removeprefix(f"{id}:"), one.outcome, one.state, one.result) for one in page.jobs]
+        if not page.next:
+            return found
+        offset = page.next
+
+
+def test_sub_requests_are_listed_as_they_were_added_whenever_they_end(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 2))
+    for name in ("z", "a", "m", "b", "c"):
+        scene(ops.RequestAdd("R", (ops.Put("q", f"R:{name}", "k", "", retries=0),)))
+    z, a = scene(ops.Pop("q", "w", 2))
+    scene(ops.Complete(a.jid, a.token, result="1"))
+    scene(ops.Fail(z.jid, z.token, "g", "why"))
+    scene(ops.Cancel(("R:b",)))
+    assert listed(scene) == [
+        ("z", "failed", "failed", "why"),
+        ("a", "done", "complete", "1"),
+        ("m", "", "waiting", ""),
+        ("b", "canceled", "", ""),
+        ("c", "", "waiting", ""),
+    ]
+    assert scene(ops.RequestJobs("nobody")).code == "REQUEST_NOT_FOUND"
+
+
+def test_an_outcome_outlives_its_job_and_another_job_with_its_id_is_not_shown(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 9, subs("R", 3, retries=0)))
+    for job in scene(ops.Pop("q", "w", 3)):
+        scene(
+            ops.Complete(job.jid, job.token, result="1") if job.jid != "R:2" else ops.Fail(job.jid, job.token, "g", "m")
+        )
+    scene(ops.Clean("complete", count=1))
+    scene(ops.Put("q", "R:1", "k", ""))
+    again = scene(ops.Pop("q", "w"))[0]
+    scene(ops.Complete(again.jid, again.token, result="2"))
+    scene(ops.RetryMany(queue="q"))
+    assert listed(scene) == [("0", "done", "", ""), ("1", "done", "", ""), ("2", "failed", "", "")]
+
+
+def test_a_request_is_forgotten_with_its_jobs_but_not_with_those_of_others(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 9, subs("R", 5, retries=0)))
+    for job in scene(ops.Pop("q", "w", 5)):
+        scene(ops.Complete(job.jid, job.token) if job.jid > "R:1" else ops.Fail(job.jid, job.token, "g", "m"))
+    scene(ops.Put("r", "waits", "k", "", depends=("R:0",)))  # R:0 failed: the job is blocked
+    scene(ops.Put("r", "R:2", "k", ""))
+    scene(ops.RetryMany(queue="q", group="nothing"))
+    assert scene(ops.RequestForget("R", delete_jobs=True)) == (0, 3, 2)
+    assert [scene(ops.Get(f"R:{n}")) is not None for n in range(5)] == [True, False, True, False, False]
+    assert request(scene) is None
+
+
+def test_a_large_request_is_forgotten_with_its_jobs_in_parts(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 100))
+    for start in range(0, 300, 100):
+        puts = tuple(
+            ops.Put("q", f"R:{n}", "k", "", tags=tuple(map(str, range(30)))) for n in range(start, start + 100)
+        )
+        scene(ops.RequestAdd("R", puts))
+    scene(ops.RequestClose("R"))
+    while jobs := scene(ops.Pop("q", "w", 20)):
+        scene(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in jobs)))
+    parts = [scene(ops.RequestForget("R", delete_jobs=True))]
+    while parts[-1].left:
+        parts.append(scene(ops.RequestForget("R", delete_jobs=True)))
+    assert len(parts) > 2
+    assert sum(part.deleted for part in parts) == 300
+    assert scene(ops.Completed()).total == 0
+
+
+# ---- data
+
+
+def test_a_request_keeps_its_data_apart_until_it_is_forgotten(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 2), data="{\n\t\x00}"))
+    assert request(scene).data == "{\n\t\x00}"
+    assert served(scene) == "RR"
+    assert request(scene).data == "{\n\t\x00}"
+    refused = scene(ops.RequestOpen("R", "q", 1, data="other"))
+    assert refused == Refusal("REQUEST_CONFLICT", ("R", "data", "5 bytes"))
+    scene(ops.RequestForget("R"))
+    assert scene(ops.RequestOpen("R", "q", 1)) == "open"
+    assert request(scene).data == ""

@@ -310,6 +310,27 @@ WRONG = (
         'return request.state == "done"',
     ),
     Wrong(
+        "sub-requests are listed by id",
+        "The sub-requests of a request are listed in the order in which they were added",
+        "model/state/requests",
+        "    return request.order[offset : offset + count]",
+        "    return sorted(request.order)[offset : offset + count]",
+    ),
+    Wrong(
+        "added sub-requests come first",
+        "The sub-requests of a request are listed in the order in which they were added",
+        "model/state/requests",
+        "    request.order += jids",
+        "    request.order[:0] = jids",
+    ),
+    Wrong(
+        "a job that was put again is forgotten with the request",
+        "those that were retried or put again stay",
+        "model/ops/request",
+        "    return as_ended and job.seq == seq and not job.dependents",
+        "    return as_ended and not job.dependents",
+    ),
+    Wrong(
         "a late request goes on",
         "From its deadline on, none of\nits sub-requests is handed out",
         "model/rules/request_cancellation",

@@ -93,6 +93,7 @@ CLICKS: dict[str, Click] = {
     "request-close": Click("/request?id=album", "Request album is closed: it ends with its last sub-request."),
     "request-cancel": Click("/request?id=album", "Request album is canceled; 0 sub-requests left to cancel."),
     "request-forget": Click("/request?id=done", "Request done is forgotten."),
+    "request-delete": Click("/request?id=done", "Request done is forgotten; 0 jobs deleted."),
     "publish": Click("/messages", "Message * is published.", "Publish…", {"subject": "orders.lost", "data": "1"}),
     "catch-up": Click("/subscription?name=books", "The subscription has caught up; 0 messages left."),
     "trim": Click("/messages", "4 messages deleted."),

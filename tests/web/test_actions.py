@@ -78,6 +78,7 @@ DONE = {
     "free": ({"worker": "w1.example-1-1"}, "1 job taken from the worker."),
     "move-group": ({"group": "KeyError", "queue": "other"}, "2 jobs moved to queue other."),
     "request-forget": ({"id": "done"}, "Request done is forgotten."),
+    "request-delete": ({"id": "done"}, "Request done is forgotten; 0 jobs deleted."),
     "throttle-set": ({"throttle": "stripe", "concurrency": "4"}, "The limits of throttle stripe are set."),
     "throttle-unset": ({"throttle": "stripe"}, "The limits of throttle stripe are removed."),
     "config-set": ({"option": "heartbeat", "unit": "ms", "value": "2m"}, "Option heartbeat is 2m."),

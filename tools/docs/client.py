@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import qmodel
 from qmodel.client import sync
+from qmodel.client.sync_executor import Executor
 from qmodel.contract.operations import CATALOGUE, SECTIONS
 from tools.docs.reference import MADE, heading
 
@@ -25,7 +26,9 @@ SECTION_OF = {
     "Queue.unfail": "recover",
     **dict.fromkeys(("Client.pop", "Queue.pop", "Queue.peek"), "pop"),
     **dict.fromkeys(("Job.cancel", "Job.delete"), "remove"),
-    **dict.fromkeys(("Request.add", "Request.wait", "Requests.open"), "request"),
+    **dict.fromkeys(
+        ("Request.add", "Request.data", "Request.results", "Request.wait", "Requests.open", "Requests.put"), "request"
+    ),
     **dict.fromkeys(("Queue.recur", "RecurringJob.advance"), "recur"),
     **dict.fromkeys(("Queue.throttle", "Throttle.keys", "Throttles.family"), "throttle"),
     **dict.fromkeys(("Client.publish", "Subscriptions.add", "Subscription.unsubscribe"), "publish"),
@@ -43,6 +46,10 @@ OPTIONS = ("show_root_heading: false", "show_root_toc_entry: false", "inherited_
 
 OTHERS = "Connections, waiting and remote control"
 """The heading of the methods that belong to no section."""
+
+
+WITHIN = ("Results", "WaitingExecutor")
+"""The classes of the client that are no part of its interface."""
 
 
 class Method(NamedTuple):
@@ -74,9 +81,9 @@ def classes() -> list[type]:
     found = [
         one
         for name, one in vars(sync).items()
-        if isinstance(one, type) and one.__module__.startswith("qmodel.client.sync") and name != "Results"
+        if isinstance(one, type) and one.__module__.startswith("qmodel.client.sync") and name not in WITHIN
     ]
-    return sorted(found, key=lambda one: one.__module__)
+    return sorted((*found, Executor), key=lambda one: one.__module__)
 
 
 def methods() -> list[Method]:

@@ -67,6 +67,8 @@ REPLIES: dict[str, tuple[str, type[Any] | None]] = {
     "subscriptions": ("a list of Subscriptions", replies.Subscription),
     "messages": ("a list of Messages", replies.Message),
     "request": ("a Request, or nothing", replies.Request),
+    "sub_requests": ("a SubRequests", replies.SubRequests),
+    "forgotten": ("a Forgotten", replies.Forgotten),
     "drained": ("a Drained", replies.Drained),
     "found": ("a Found", replies.Found),
     "bulk": ("a Bulk", replies.Bulk),

@@ -95,6 +95,8 @@ KEY: Final[dict[str, Rule | Dead]] = {"active": members, "parked": order}
 REQUEST: Final[dict[str, Rule | Dead]] = {
     **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit", "reached"), exact),
     **dict.fromkeys(("total", "done", "failed", "canceled", "lease_ms", "fail_fast", "reason", "ending"), exact),
+    "order": names,
+    "data": exact,
     "deadline_at": moment,
     "open_until": only("open", moment),
     "unfinished": rules.marked,

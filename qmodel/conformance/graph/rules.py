@@ -102,11 +102,15 @@ def marked(value: dict[str, int], _record: Any, form: Form) -> list[tuple[str, i
     return [(jid, value[jid]) for jid in members(value, _record, form)]
 
 
-def ended(value: Iterable[str], request: Request, form: Form) -> list[str]:
-    """Write the sub-requests that have ended; those of deleted jobs have no sequence, and a line each."""
-    gone = [jid for jid in value if jid not in form.store.jobs]
-    form.aside += [f"{request.id} has ended: {jid}" for jid in gone]
-    return members([jid for jid in value if jid in form.store.jobs], request, form)
+def ended(value: dict[str, tuple[str, int]], request: Request, form: Form) -> list[tuple[str, str, bool]]:
+    """Write the sub-requests that have ended, with their outcomes, and whether their jobs are still as they ended;
+    those of deleted jobs have no sequence, and a line each.
+    """
+    jobs = form.store.jobs
+    gone = [jid for jid in value if jid not in jobs]
+    form.aside += [f"{request.id} has ended: {jid} {value[jid][0]}" for jid in gone]
+    kept = members([jid for jid in value if jid in jobs], request, form)
+    return [(jid, value[jid][0], jobs[jid].seq == value[jid][1]) for jid in kept]
 
 
 def names(value: Iterable[str], _record: Any, _form: Form) -> list[str]:

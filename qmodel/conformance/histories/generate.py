@@ -226,7 +226,7 @@ NEEDS = {
     "workers": ("", "pop"),
     **dict.fromkeys(("metadata_get", "metadata_unset"), ("", "metadata_set")),
     **dict.fromkeys(("request_add", "request_touch", "request_close"), ("", "request_open")),
-    **dict.fromkeys(("request_get", "requests", "request_tune", "request_cancel"), ("", "request_put")),
+    **dict.fromkeys(("request_get", "requests", "request_jobs", "request_tune", "request_cancel"), ("", "request_put")),
     "request_forget": ("", "request_close"),
     "stats": ("", "pop"),
     "metrics": ("", "complete"),
@@ -262,7 +262,7 @@ PRESENT: dict[str, Callable[[Store], object]] = {
     "workers": lambda store: store.workers,
     **dict.fromkeys(("metadata_get", "metadata_unset"), lambda store: store.metadata),
     **dict.fromkeys(("request_add", "request_touch", "request_close"), lambda store: store.request_states.get("open")),
-    **dict.fromkeys(("request_get", "requests"), lambda store: store.requested),
+    **dict.fromkeys(("request_get", "request_jobs", "requests"), lambda store: store.requested),
     **dict.fromkeys(
         ("request_tune", "request_cancel"),
         lambda store: any(store.request_states.get(state) for state in ("open", "closed", "canceling")),
@@ -953,10 +953,12 @@ class Generator:
             ends["deadline_ms"] = pick(self._chooser, (None, 1, 1000, 60_000))
             ends["fail_fast"] = self._below(3) > 0
             ends["lease_ms"] = pick(self._chooser, (None, None, 1000, 5000))
+        ends["data"] = pick(self._chooser, ("", pick(self._chooser, DATA)))
         if known is not None and self._below(4):
             queue, limit, priority = known.queue, known.first_limit, known.first_priority
             deadline_ms = known.deadline_at - known.opened_at if known.deadline_at else None
             ends = {"deadline_ms": deadline_ms, "fail_fast": known.fail_fast, "lease_ms": known.lease_ms or None}
+            ends["data"] = known.data
         return id, queue, limit, priority, ends
 
     def _sub_requests(self, id: str, queue: str) -> tuple[ops.Put, ...]:
@@ -1000,6 +1002,9 @@ class Generator:
     def request_get(self) -> Operation:
         return ops.RequestGet(self._requested("open", "closed", "canceling", "done", "canceled"))
 
+    def request_jobs(self) -> Operation:
+        return ops.RequestJobs(self._requested("open", "closed", "canceling", "done", "canceled"), *self._short_page())
+
     def requests(self) -> Operation:
         states = [state for state, found in self._store.request_states.items() if found] if self._aimed else ()
         state = pick(self._chooser, states or ("open", "closed", "canceling", "done", "canceled"))
@@ -1013,7 +1018,7 @@ class Generator:
         return ops.RequestCancel(self._requested("open", "closed", "canceling"), self._request())
 
     def request_forget(self) -> Operation:
-        return ops.RequestForget(self._requested("done", "canceled"), self._request())
+        return ops.RequestForget(self._requested("done", "canceled"), self._request(), self._below(2) > 0)
 
     def recur(self) -> Operation:
         choose = self._chooser

@@ -352,7 +352,8 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     yield (opened, ops.RequestAdd("x", (replace(a, depends=("z",)), replace(z, depends=("a",)))))
     for other in (
         ops.RequestOpen("x", "q", 2), ops.RequestOpen("x", "r", 1), replace(opened, deadline_ms=1000),
-        replace(opened, fail_fast=True), replace(opened, lease_ms=1000), replace(opened, **again),
+        replace(opened, fail_fast=True), replace(opened, lease_ms=1000), replace(opened, data="{}"),
+        replace(opened, **again),
     ):  # fmt: skip
         yield (other,)
         yield (opened, other)
@@ -362,7 +363,8 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
         ops.RequestAdd("x", (z,), **again), ops.RequestTouch("x", **again), ops.RequestClose("x", **again),
         ops.RequestTune("x", 1, **again),
         ops.RequestTune("x", limit=2, **again), ops.RequestCancel("x", **again), ops.RequestForget("x", **again),
-        ops.RequestGet("x"), ops.Requests(), ops.Requests("complete"),
+        ops.RequestForget("x", delete_jobs=True, **again), ops.RequestGet("x"), ops.RequestJobs("x"),
+        ops.Requests(), ops.Requests("complete"),
     ):  # fmt: skip
         yield (look,)
         for before in ((opened,), fed, (*fed, ops.RequestClose("x")), (*fed, ops.Pop("q", "w", 9)), done):

@@ -209,12 +209,90 @@ def a_sub_request_is_added_once(m: Moment) -> Iterator[str]:
     if m.name != "request_add" or m.refused or m.op.id not in m.before.requested:
         return
     request = m.before.requested[m.op.id]
-    known = {*request["unfinished"], *request["ended"]}
+    known = set(request["order"])
     put = {one.jid for one in m.told("put") if one.jid in m.puts}
     if put & known:
         yield f"{sorted(put & known)} were added again"
     if m.events and m.outcome != len(put):
         yield f"{m.outcome} are said to be new, and {len(put)} were put"
+
+
+@law
+def sub_requests_are_listed_as_they_were_added(m: Moment) -> Iterator[str]:
+    """`request_jobs` lists the sub-requests in the order in which they were added, from an offset on, each with its
+    outcome; its result or failure is that of its job, unless that was deleted, retried or put again. It says where to
+    continue.
+    """
+    if m.name != "request_jobs" or m.refused:
+        return
+    request = m.before.requested[m.op.id]
+    ends = {jid: (outcome, seq) for jid, outcome, seq in request["ended"]}
+    unfinished = set(request["unfinished"])
+    until = m.outcome.next or min(m.op.offset + m.op.count, len(request["order"]))
+    page = request["order"][m.op.offset : until]
+    if [one.jid for one in m.outcome.jobs] != [jid for jid in page if jid in ends or jid in unfinished]:
+        yield f"{m.outcome.jobs} are listed, in the order {request['order']}"
+    if m.outcome.next and not m.op.offset < m.outcome.next < len(request["order"]):
+        yield f"the list continues at {m.outcome.next}"
+    for one in m.outcome.jobs:
+        outcome, seq = ends.get(one.jid, ("", 0))
+        job = m.before.jobs.get(one.jid)
+        own = job is not None and (not outcome or job["seq"] == seq)
+        failure = job["failure"] if job is not None and job["state"] == "failed" else None
+        result = job["result"] if job is not None and job["state"] == "complete" else ""
+        group, text = (failure[0], failure[1]) if failure else ("", result)
+        if one.outcome != outcome or bool(one.state) is not own or (own and (one.group, one.result) != (group, text)):
+            yield f"{one} is listed, and has ended as {outcome}, with the job {job}"
+
+
+@law
+def the_order_of_sub_requests_is_that_of_their_addition(m: Moment) -> Iterator[str]:
+    """Added sub-requests come after all others, in the order of the call; an outcome never changes."""
+    for id, after in m.after.requested.items():
+        before = m.before.requested.get(id, {"order": (), "ended": ()})
+        if m.name == "request_forget" and m.op.id == id:
+            continue
+        known = before["order"] if not _opened_anew(m, id) else ()
+        added = tuple(one.jid for one in m.told("put") if one.jid in m.puts) if _adds_to(m, id) else ()
+        if after["order"] != (*known, *added):
+            yield f"{id} had the sub-requests {known}, was given {added}, and orders {after['order']}"
+        if known and not set(before["ended"]) <= set(after["ended"]) and not _forgets(m, id):
+            yield f"{id} had the outcomes {before['ended']}, and has {after['ended']}"
+
+
+def _adds_to(m: Moment, id: str) -> bool:
+    """Whether an operation adds sub-requests to a request."""
+    return m.name in ADDS and not m.refused and m.op.id == id
+
+
+def _opened_anew(m: Moment, id: str) -> bool:
+    """Whether a step opens a request."""
+    return any(event.event == "request_opened" and event.facts[0] == id for event in m.events)
+
+
+def _forgets(m: Moment, id: str) -> bool:
+    """Whether a step may forget sub-requests of an ended request."""
+    return m.before.requested[id]["state"] in ENDED
+
+
+@law
+def forgetting_a_request_deletes_the_jobs_that_are_as_they_ended(m: Moment) -> Iterator[str]:
+    """`request_forget` deletes no job, unless it is asked to; then it deletes those of the forgotten sub-requests that
+    are as they ended, and on which none depends. Its reply counts them and those that stay.
+    """
+    if m.name != "request_forget" or m.refused or m.op.id not in m.before.requested or not m.events:
+        return
+    gone = {jid for jid in m.before.jobs if jid not in m.after.jobs}
+    left = {jid for jid, *_ in m.after.requested.get(m.op.id, {"ended": ()})["ended"]}
+    own: set[str] = set()
+    others: set[str] = set()
+    for jid, outcome, seq in m.before.requested[m.op.id]["ended"]:
+        job = m.before.jobs.get(jid)
+        if m.op.delete_jobs and job is not None and jid not in left:
+            ended = (outcome, job["state"]) in (("done", "complete"), ("failed", "failed"))
+            (own if ended and job["seq"] == seq and not job["dependents"] else others).add(jid)
+    if gone != own or (m.outcome.deleted, m.outcome.stay) != (len(own), len(others)):
+        yield f"{sorted(gone)} were deleted, {sorted(own)} were to be, and the reply is {m.outcome}"
 
 
 @law

@@ -78,6 +78,7 @@ from qmodel.contract.operations.request import (
     RequestClose as RequestClose,
     RequestPut as RequestPut,
     RequestGet as RequestGet,
+    RequestJobs as RequestJobs,
     Requests as Requests,
     RequestTouch as RequestTouch,
     RequestTune as RequestTune,

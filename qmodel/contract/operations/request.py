@@ -7,6 +7,7 @@ from typing import Annotated
 from qmodel.contract.arguments import (
     ConcurrencyLimit,
     Count,
+    Data,
     Interval,
     Offset,
     Operations,
@@ -33,6 +34,8 @@ class RequestOpen(Operation):
     closed if its producer is silent for so long: opening it again, adding to it, and `request_touch` renew this lease.
     All three take effect with the next pop of the queue, before it hands out jobs, or with `fire`. A sub-request with
     dependents outside of the request fails instead of being deleted, so that these follow their policies.
+
+    `data` is text that is kept with the request.
     """
 
     id: RequestName
@@ -43,6 +46,7 @@ class RequestOpen(Operation):
     deadline_ms: Interval | None = None
     fail_fast: Switch = False
     lease_ms: Interval | None = None
+    data: Data = ""
 
 
 @operation("number", "memo", "REQUEST_NOT_FOUND " + PUTS, "put request_forgotten" + CASCADE + FAST)
@@ -83,7 +87,7 @@ class RequestClose(Operation):
 class RequestPut(Operation):
     """Open a request, add all its sub-requests, and close it, in one step; replies its state.
 
-    `deadline_ms` and `fail_fast` are those of `request_open`.
+    `deadline_ms`, `fail_fast` and `data` are those of `request_open`.
     """
 
     id: RequestName
@@ -94,6 +98,7 @@ class RequestPut(Operation):
     request: RequestId = ""
     deadline_ms: Interval | None = None
     fail_fast: Switch = False
+    data: Data = ""
 
 
 @operation("request", "read")
@@ -101,6 +106,18 @@ class RequestGet(Operation):
     """Show a request and its progress, or nothing."""
 
     id: RequestName
+
+
+@operation("sub_requests", "read", "REQUEST_NOT_FOUND")
+class RequestJobs(Operation):
+    """List the sub-requests of a request in the order in which they were added, with their outcomes and results.
+
+    A call replies up to `count` of them, as far as its budget goes, and the offset to continue from.
+    """
+
+    id: RequestName
+    offset: Offset = 0
+    count: Count = 25
 
 
 @operation("page", "read")
@@ -146,12 +163,21 @@ class RequestCancel(Operation):
     request: RequestId = ""
 
 
-@operation("number", "memo", "REQUEST_NOT_FOUND REQUEST_STATE HAS_DEPENDENTS", "request_forgotten", finishes=True)
+@operation(
+    "forgotten",
+    "memo",
+    "REQUEST_NOT_FOUND REQUEST_STATE HAS_DEPENDENTS",
+    "retired canceled request_forgotten",
+    finishes=True,
+)
 class RequestForget(Operation):
     """Forget up to 1000 sub-requests of a request that has ended, and with the last of them the request.
 
-    Replies how many are left to forget. The jobs stay. It is refused while a job waits for the request.
+    It is refused while a job waits for the request. The jobs stay. With `delete_jobs`, those that ended as sub-requests
+    are deleted, as far as the budget of the call goes; a job with dependents, one that was retried, and one that was
+    put again stay. Repeat the call until none are left.
     """
 
     id: RequestName
     request: RequestId = ""
+    delete_jobs: Switch = False

@@ -11,7 +11,7 @@ from qmodel.contract.refusals import refuse
 from qmodel.contract.replies import Bulk, Cleaned, Drained
 from qmodel.model.rules import deduplication
 from qmodel.model.rules.concurrency import ending, parked_first
-from qmodel.model.rules.deletion import delete
+from qmodel.model.rules.deletion import delete, delete_any
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import acted, bulk, filter, find
 from qmodel.model.state import budget, jobs, queues, requests, schedules, throttles
@@ -29,7 +29,7 @@ def cancel(store: Store, now: int, op: Cancel) -> tuple[str, ...]:
     budget.check("cancel", len(found), sum(ending(store, job) for job in found))
 
     for job in parked_first(found):
-        _delete_any(store, now, job)
+        delete_any(store, now, job)
     return tuple(doomed)
 
 
@@ -152,7 +152,7 @@ def obliterate(store: Store, now: int, op: Obliterate) -> Bulk:
         schedules.leave(store, schedule)
         stop(store, now, schedule, "obliterate")
     for job in parked_first(doomed):
-        _delete_any(store, now, job)
+        delete_any(store, now, job)
     left = queues.length(queues.of(store, op.queue)) + schedules.size(store, op.queue)
     if not left and not cursor and not requests.timed(store, op.queue):
         _forget_queue(store, now, op.queue)
@@ -195,15 +195,6 @@ def _with_waiting(store: Store, queue: str, job: Job, doomed: dict[str, Job]) ->
         if len(more) > MOST:
             break
     return more
-
-
-def _delete_any(store: Store, now: int, job: Job) -> None:
-    """Delete a job in any state."""
-    if job.state == "complete":
-        emit(store, now, "retired", job.jid)
-        jobs.remove(store, job)
-    else:
-        delete(store, now, job)
 
 
 def _forget_queue(store: Store, now: int, queue: str) -> None:

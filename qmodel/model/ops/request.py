@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
+from qmodel.contract.lifecycle import seen_at
 from qmodel.contract.operations import (
     Put,
     RequestAdd,
@@ -13,6 +14,7 @@ from qmodel.contract.operations import (
     RequestClose,
     RequestForget,
     RequestGet,
+    RequestJobs,
     RequestOpen,
     RequestPut,
     Requests,
@@ -20,16 +22,26 @@ from qmodel.contract.operations import (
     RequestTune,
 )
 from qmodel.contract.refusals import refuse
-from qmodel.contract.replies import Page
+from qmodel.contract.replies import Forgotten, Page
 from qmodel.model.ops.put import check, check_budget, check_distinct, put_one
 from qmodel.model.ops.remove import check_cancel
 from qmodel.model.rules import deduplication, request_cancellation, stages
 from qmodel.model.rules.admission import check_throttles
 from qmodel.model.rules.concurrency import fill_slots
-from qmodel.model.rules.deletion import delete
+from qmodel.model.rules.deletion import delete, delete_any
 from qmodel.model.rules.failure import revoke_one
 from qmodel.model.rules.request_end import close, conclude
-from qmodel.model.state import budget, concurrency_keys, config, dependencies, jobs, queues, requests, state_index
+from qmodel.model.state import (
+    budget,
+    concurrency_keys,
+    config,
+    dependencies,
+    jobs,
+    parked,
+    queues,
+    requests,
+    state_index,
+)
 from qmodel.model.state.dependencies import Edges
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store, emit
@@ -39,7 +51,7 @@ def request_open(store: Store, now: int, op: RequestOpen) -> str:
     """Open a request, unless it exists already."""
     request = requests.get(store, op.id)
     if request is not None:
-        _check_same(request, op)
+        _check_same(store, request, op)
         _renew(store, now, request)
         return request.state
 
@@ -48,7 +60,7 @@ def request_open(store: Store, now: int, op: RequestOpen) -> str:
     return "open"
 
 
-def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
+def _check_same(store: Store, request: Request, op: RequestOpen | RequestPut) -> None:
     """Refuse to open a request again with other arguments."""
     known = {"queue": request.queue, "limit": request.first_limit, "priority": request.first_priority}
     if known["queue"] != op.queue:
@@ -64,12 +76,16 @@ def _check_same(request: Request, op: RequestOpen | RequestPut) -> None:
         raise refuse("REQUEST_CONFLICT", request.id, "deadline_ms", deadline_ms)
     if request.lease_ms != (getattr(op, "lease_ms", None) or 0):
         raise refuse("REQUEST_CONFLICT", request.id, "lease_ms", request.lease_ms)
+    data = requests.data(store, request)
+    if data != op.data:
+        raise refuse("REQUEST_CONFLICT", request.id, "data", f"{budget.size(data)} bytes")
 
 
 def _open(store: Store, now: int, op: RequestOpen | RequestPut) -> Request:
     """Create an open request."""
     request = requests.create(store, op.id, op.queue, op.priority, op.limit, now)
     requests.set_ends(now, request, op)
+    requests.set_data(store, request, op.data)
     queues.register(store, now, op.queue)
     emit(store, now, "request_opened", op.id, op.queue, op.priority, op.limit)
     requests.move(store, now, request, "open")
@@ -133,6 +149,7 @@ def _add(store: Store, now: int, request: Request, news: tuple[Put, ...], edges:
         jobs.create(store, one.jid)
         requests.add(store, request, one.jid)
     if news:
+        requests.enlist(store, request, [one.jid for one in news])
         requests.save(store, request)
     for one in news:
         put_one(store, now, one, edges.get(one.jid), "", request)
@@ -150,7 +167,7 @@ def request_put(store: Store, now: int, op: RequestPut) -> str:
     """Open a request, add all its sub-requests, and close it."""
     request = requests.get(store, op.id)
     if request is not None:
-        _check_same(request, op)
+        _check_same(store, request, op)
     news = _news_of(store, op.jobs, request, op.queue, "request_put")
     edges = check(store, news, op.id)
 
@@ -175,6 +192,40 @@ def request_get(store: Store, now: int, op: RequestGet) -> replies.Request | Non
         if jobs.load(store, jid).expires_at > now:
             running += 1
     return requests.view(request, running)
+
+
+def request_jobs(store: Store, now: int, op: RequestJobs) -> replies.SubRequests:
+    """List sub-requests in the order in which they were added."""
+    request = requests.find(store, op.id)
+    page = requests.ordered(store, request, op.offset, op.count)
+    page = page[: _affordable(store, page)]
+
+    ends = zip(page, requests.ends_of(store, request, page), strict=True)
+    shown = tuple(_sub_request(store, now, jid, *end) for jid, end in ends if end is not None)
+    after = op.offset + len(page)
+    return replies.SubRequests(after if after < requests.count(store, request) else 0, shown)
+
+
+def _affordable(store: Store, page: list[str]) -> int:
+    """How many of some sub-requests the budget shows, at least one."""
+    for at, jid in enumerate(page):
+        job = jobs.get(store, jid)
+        units = 1 if job is None else budget.moving(job) + 1
+        if at and not budget.fits(store, units, 0):
+            return at
+        budget.spend(store, units)
+    return len(page)
+
+
+def _sub_request(store: Store, now: int, jid: str, outcome: str, seq: int) -> replies.SubRequest:
+    """A sub-request and its outcome; and its job, unless that is no longer as it ended."""
+    job = jobs.get(store, jid)
+    if job is None or (outcome and job.seq != seq):
+        return replies.SubRequest(jid, outcome, "", "", "")
+    state = seen_at(now, job.state, job.ready_at, job.expires_at)
+    if state == "failed" and job.failure is not None:
+        return replies.SubRequest(jid, outcome, state, job.failure.group, job.failure.message)
+    return replies.SubRequest(jid, outcome, state, "", job.result if state == "complete" else "")
 
 
 def requests_(store: Store, now: int, op: Requests) -> Page:
@@ -246,6 +297,7 @@ def _prioritize(store: Store, job: Job, priority: int) -> None:
         state_index.leave(store, job)
         job.priority = priority
         state_index.enter(store, job)
+        parked.recheck(store, job)
     else:
         job.priority = priority
 
@@ -274,20 +326,48 @@ def request_cancel(store: Store, now: int, op: RequestCancel) -> int:
     return requests.left(request) - (len(holders) - len(request_cancellation.after(holders, reached)))
 
 
-def request_forget(store: Store, now: int, op: RequestForget) -> int:
-    """Forget sub-requests of an ended request, and with the last of them the request."""
+def request_forget(store: Store, now: int, op: RequestForget) -> Forgotten:
+    """Forget sub-requests of an ended request, and with the last of them the request; delete their jobs, if asked."""
     request = requests.find(store, op.id)
     if not requests.has_ended(request):
         raise refuse("REQUEST_STATE", request.id, request.state)
     for dependent in dependencies.dependents(request)[:1]:
         raise refuse("HAS_DEPENDENTS", request.jid, dependent)
+    reached, doomed, stay = _own_jobs(store, request) if op.delete_jobs else (MOST, [], 0)
 
-    return _forget(store, now, request)
+    for job in doomed:
+        delete_any(store, now, job)
+    return Forgotten(_forget(store, now, request, reached), len(doomed), stay)
 
 
-def _forget(store: Store, now: int, request: Request) -> int:
+def _own_jobs(store: Store, request: Request) -> tuple[int, list[Job], int]:
+    """How many sub-requests a call forgets with their jobs, as far as its budget goes; the jobs to delete, and how many
+    others stay.
+    """
+    found = requests.first_ended(store, request, MOST)
+    doomed: list[Job] = []
+    stay = units = 0
+    for at, (jid, outcome, seq) in enumerate(found):
+        job = jobs.get(store, jid)
+        units += 1 if job is None else budget.weight(job)
+        if at and not budget.fits(store, units, 0):
+            return at, doomed, stay
+        if job is not None and _is_own(job, outcome, seq):
+            doomed.append(job)
+        elif job is not None:
+            stay += 1
+    return len(found), doomed, stay
+
+
+def _is_own(job: Job, outcome: str, seq: int) -> bool:
+    """Whether a job is as it ended as a sub-request, and no other job depends on it."""
+    as_ended = (outcome, job.state) in (("done", "complete"), ("failed", "failed"))
+    return as_ended and job.seq == seq and not job.dependents
+
+
+def _forget(store: Store, now: int, request: Request, most: int) -> int:
     """Forget sub-requests of a request; give how many are left."""
-    left = requests.forget(store, request, MOST)
+    left = requests.forget(store, request, most)
     if left == 0:
         emit(store, now, "request_forgotten", request.id)
     return left
@@ -301,4 +381,4 @@ def _sweep(store: Store, now: int) -> None:
         if request.dependents:
             requests.postpone(store, now, request)
         else:
-            _forget(store, now, request)
+            _forget(store, now, request, MOST)

@@ -1,4 +1,4 @@
-"""Deleting an unfinished job, with its edges."""
+"""Deleting jobs, with their edges."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ def delete(store: Store, now: int, job: Job) -> None:
         dependencies.unlink(store, jobs.load(store, dependent), [job.jid])
     jobs.remove(store, job)
     clean_up(store, now, job)
+
+
+def delete_any(store: Store, now: int, job: Job) -> None:
+    """Delete a job in any state."""
+    if job.state == "complete":
+        emit(store, now, "retired", job.jid)
+        jobs.remove(store, job)
+    else:
+        delete(store, now, job)

@@ -26,11 +26,11 @@ def sub_ended(store: Store, now: int, job: Job) -> None:
     options.drop(job, "request")
     request = requests.load(store, id)
     if job.state == "complete":
-        requests.finish(store, request, job.jid, "done")
+        requests.finish(store, request, job, "done")
     elif job.state == "failed" and (request.state != "canceling" or request.reason == "failed"):
-        requests.finish(store, request, job.jid, "failed")
+        requests.finish(store, request, job, "failed")
     else:
-        requests.finish(store, request, job.jid, "canceled")
+        requests.finish(store, request, job, "canceled")
     conclude(store, now, request)
 
 

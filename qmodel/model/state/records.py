@@ -146,14 +146,15 @@ class ConcurrencyKey:
 class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
     since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
-    reached; otherwise None. While the engine cancels it by itself, it is `ending`. Each sub-request is `unfinished`
-    with 1 if it was given dependencies, else 0. `jid` is what the dependencies of other jobs call it.
+    reached; otherwise None. While the engine cancels it by itself, it is `ending`. `order` has its sub-requests as they
+    were added; each is `unfinished` with 1 if it was given dependencies, else 0, and `ended` says how each that has
+    ended did so, and the sequence of its end. `jid` is what the dependencies of other jobs call it.
     """
 
     __slots__ = (
-        "canceled", "deadline_at", "dependents", "done", "ended", "ended_at", "ending", "fail_fast", "failed",
-        "first_limit", "first_priority", "id", "jid", "lease_ms", "limit", "open_until", "opened_at", "priority",
-        "queue", "reached", "reason", "seq", "state", "state_at", "total", "unfinished",
+        "canceled", "data", "deadline_at", "dependents", "done", "ended", "ended_at", "ending", "fail_fast", "failed",
+        "first_limit", "first_priority", "id", "jid", "lease_ms", "limit", "open_until", "opened_at", "order",
+        "priority", "queue", "reached", "reason", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
     def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
@@ -171,8 +172,10 @@ class Request:
         self.fail_fast = self.ending = False
         self.reason = ""
         self.unfinished: dict[str, int] = {}
-        self.ended: dict[str, None] = {}
+        self.ended: dict[str, tuple[str, int]] = {}
+        self.order: list[str] = []
         self.dependents: dict[str, int] = {}
+        self.data = ""
 
 
 class Schedule:

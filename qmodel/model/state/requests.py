@@ -11,6 +11,9 @@ as its limit, because an admitted job joins the end. Rules:
   deleted, or when it is put anew and so becomes a job of its own. A failed sub-request that is retried also becomes
   such a job: a count never changes, nor does a request that has ended.
 - *Known by its id.* A sub-request that is added again is not put again, even if its job is no longer kept.
+- *Ordered.* Sub-requests are listed as they were added, each with its outcome, which outlives its job. The sequence of
+  its end tells whether the job is still as it ended: a job that was retried or put again has another one.
+- *Data* is opaque text, kept apart from what changes with each sub-request.
 - *Changes in parts.* A change of the sub-requests with a slot (a new priority, the cancellation) goes as far as its
   budget (state/budget.py), by id, and notes where it is. The next call continues.
 - *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
@@ -32,10 +35,12 @@ from qmodel.contract import replies
 from qmodel.contract.operations import RequestOpen, RequestPut
 from qmodel.contract.refusals import refuse
 from qmodel.model.sorted_list import Ordered
-from qmodel.model.state.records import Position, Request
+from qmodel.model.state.records import Job, Position, Request
 from qmodel.model.state.store import Store
 
 ENDED = ("done", "canceled")
+OUTCOMES = ("", "done", "failed", "canceled")
+"""How sub-requests end; those that ended before outcomes were kept have none."""
 
 
 def get(store: Store, id: str) -> Request | None:
@@ -171,10 +176,15 @@ def add(store: Store, request: Request, jid: str) -> None:
     request.total += 1
 
 
-def finish(store: Store, request: Request, jid: str, outcome: str) -> None:
+def enlist(store: Store, request: Request, jids: list[str]) -> None:
+    """Note the order of added sub-requests: they come after all others."""
+    request.order += jids
+
+
+def finish(store: Store, request: Request, job: Job, outcome: str) -> None:
     """Count a sub-request that has ended: done, failed or canceled."""
-    del request.unfinished[jid]
-    request.ended[jid] = None
+    del request.unfinished[job.jid]
+    request.ended[job.jid] = (outcome, job.seq)
     setattr(request, outcome, getattr(request, outcome) + 1)
 
 
@@ -205,6 +215,33 @@ def with_dependencies(store: Store, id: str, most: int) -> list[str]:
     return sorted(jid for jid, given in found.items() if given)[:most]
 
 
+def ordered(store: Store, request: Request, offset: int, count: int) -> list[str]:
+    """A page of the sub-requests, in the order in which they were added."""
+    return request.order[offset : offset + count]
+
+
+def ends_of(store: Store, request: Request, jids: list[str]) -> list[tuple[str, int] | None]:
+    """How some sub-requests ended, and the sequences of their ends; empty and 0 for those that have not ended, None for
+    those that are forgotten.
+    """
+    return [("", 0) if jid in request.unfinished else request.ended.get(jid) for jid in jids]
+
+
+def count(store: Store, request: Request) -> int:
+    """How many sub-requests were added."""
+    return len(request.order)
+
+
+def set_data(store: Store, request: Request, data: str) -> None:
+    """Set the data of a new request."""
+    request.data = data
+
+
+def data(store: Store, request: Request) -> str:
+    """The data of a request."""
+    return request.data
+
+
 # ---- forgetting
 
 
@@ -225,9 +262,17 @@ def over(store: Store, until: int) -> list[Request]:
     return found
 
 
+def first_ended(store: Store, request: Request, most: int) -> list[tuple[str, str, int]]:
+    """The sub-requests of an ended request that are forgotten next, those that ended last first, each with its outcome
+    and the sequence of its end.
+    """
+    found = [(jid, outcome, seq) for jid, (outcome, seq) in request.ended.items()]
+    return sorted(found, key=lambda one: (-one[2], -OUTCOMES.index(one[1]), one[0]))[:most]
+
+
 def forget(store: Store, request: Request, most: int) -> int:
     """Forget some sub-requests of an ended request, and with the last of them the request; give how many are left."""
-    for jid in sorted(request.ended)[:most]:
+    for jid, *_ in first_ended(store, request, most):
         del request.ended[jid]
     if not request.ended:
         _list(store, request.state).remove((request.state_at, request.seq, request.id))
@@ -256,4 +301,5 @@ def view(request: Request, running: int) -> replies.Request:
         request.fail_fast,
         request.reason,
         len(request.dependents),
+        request.data,
     )

@@ -117,6 +117,11 @@ def down_to(left: int) -> Step:
     return Step(0, left, left > 0)
 
 
+def of_forgotten(reply: replies.Forgotten) -> Step:
+    """Read the reply of an operation that forgets sub-requests: how many jobs it deleted, and how many are left."""
+    return Step(reply.deleted, reply.left, reply.left > 0)
+
+
 def up_to(count: int) -> Step:
     """Read the reply of an operation that says how many it changed."""
     return Step(count, 0, count > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmodel.contract import operations as ops
-from qmodel.present.actions.kinds import Action, Once, Stepwise, down_to, either, said, up_to
+from qmodel.present.actions.kinds import Action, Once, Stepwise, down_to, either, of_forgotten, said, up_to
 from qmodel.present.numbers import counted
 
 ACTIONS: dict[str, Action] = {
@@ -28,8 +28,15 @@ ACTIONS: dict[str, Action] = {
         "Forget",
         "Forget request {id}? Its jobs stay.",
         step=lambda f, _: ops.RequestForget(f.needed("id")),
-        read=down_to,
+        read=of_forgotten,
         tell=lambda f, step: f"Request {f.text('id')} is forgotten.",
+    ),
+    "request-delete": Stepwise(
+        "Forget with jobs",
+        "Forget request {id} and delete its jobs? Jobs that others depend on stay, and those that were put again.",
+        step=lambda f, _: ops.RequestForget(f.needed("id"), delete_jobs=True),
+        read=of_forgotten,
+        tell=lambda f, step: f"Request {f.text('id')} is forgotten; {counted(step.done, 'job')} deleted.",
     ),
     "publish": Once(
         "Publish",

@@ -14,6 +14,9 @@ from qmodel.web.source import PAGE, Slice
 STATES = ("open", "closed", "canceling", "done", "canceled")
 
 
+DATA = 20_000
+"""The characters of data to show."""
+
 REASONS = {
     "canceled": "It was canceled by a call.",
     "deadline": "Its deadline passed.",
@@ -35,9 +38,12 @@ def index(request: Request) -> Response:
 
 
 def show(request: Request) -> Response:
-    """Show one request and its progress."""
+    """Show one request, its progress, and its sub-requests in their order."""
     site = site_of(request)
-    found = site.source.ask(ops.RequestGet(queries.needed(request, "id")))
+    id, offset = queries.needed(request, "id"), queries.whole(request, "offset")
+    found = site.source.ask(ops.RequestGet(id))
     if found is None:
         raise HTTPException(404)
-    return site.page(request, "request.html", one=found, reasons=REASONS)
+    page = site.source.ask(ops.RequestJobs(id, offset, PAGE))
+    part = Slice(list(page.jobs), offset, found.total, page.next > 0)
+    return site.page(request, "request.html", one=found, reasons=REASONS, found=part, most=DATA)
