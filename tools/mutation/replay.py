@@ -3,8 +3,8 @@
 The state is compared after every step. So as long as a mutant is not noticed, its keys equal those of the right
 library, and each step can be executed alone, on the keys recorded before it. A mutant then executes only the steps that
 run its line, so a thousand mutants take about a minute. The result is the same, to the step, as if the mutant had
-executed everything. Mutants of what runs only in a row of plain calls execute the steps before it too: a row is known to
-the library alone, and not to its keys.
+executed everything. Mutants of what runs only in a row of plain calls execute the steps before it too: a row is known
+to the library alone, and not to its keys.
 
 A step is first compared by bytes: the reply, and the content of every key that either library wrote. If the bytes
 differ, the step is compared again as the suite sees it: the decoded reply, and the state that `raw_keys` decodes. If
