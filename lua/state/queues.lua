@@ -368,9 +368,13 @@ local function load_ready(key, members, step)
   return load(key, members, ready_jids_of(members, step), step)
 end
 
--- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
-local function load_some(key, members, jids)
+-- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends; or `all`
+-- of them, for one that takes them in another order, or all.
+local function load_some(key, members, jids, all)
   jids = jids or jids_of(members)
+  if all then
+    return load(key, members, jids, 1)
+  end
   for i = budget.reach(jids) + 1, #jids do
     jids[i] = nil
   end
@@ -449,8 +453,9 @@ function queues.is_due(name, now)
   return queue.due <= now
 end
 
--- Scheduled jobs that have become due, earliest first. This is the last check for due work: it sets the bound again.
-function queues.due(name, now, most)
+-- Scheduled jobs that have become due, earliest first, as far as the budget goes, or `all` of them. This is the last
+-- check for due work: it sets the bound again.
+function queues.due(name, now, most, all)
   local queue = queues.of(name)
   local key = queue.scheduled_key
   local due = until_(key, now, most)
@@ -466,7 +471,7 @@ function queues.due(name, now, most)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load_some(key, due)
+  return load_some(key, due, nil, all)
 end
 
 -- Let the next pop check the schedule again, because this one has left a due job.
@@ -474,10 +479,11 @@ function queues.is_late(job)
   lower_due(queues.of(job.queue), tonumber(job.ready_at))
 end
 
--- Stalled jobs, then those with a lease that expired by a given time, earliest first.
-function queues.lapsed(name, moment, most)
+-- Stalled jobs, then those with a lease that expired by a given time, earliest first, as far as the budget goes, or `all`
+-- of them.
+function queues.lapsed(name, moment, most, all)
   local key = keys.queue(name, '-locks')
-  return load_some(key, until_(key, moment, most))
+  return load_some(key, until_(key, moment, most), nil, all)
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.

@@ -4,10 +4,11 @@
                                    [--lines | --bounds]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families are searched
-whose histories run its line, or else its function or file: with one job, with two jobs, with small budgets, and in
-pairs. Each search tries all mutants that are left, on every edge (`together.py`). What is not noticed is printed, and
-what no small scope can notice is counted apart (`bounds.py`). `--lines` only prints the lines with mutants that no
-history runs: they show best what the alphabet lacks. `--bounds` only proves that no history reaches half of any bound.
+whose histories run its line, or else its function or file: with one job and with two, where each operation is tried
+with every budget that is too small for it too, and in pairs. Each search tries all mutants that are left, on every edge
+(`together.py`). What is not noticed is printed, and what no small scope can notice is counted apart (`bounds.py`).
+`--lines` only prints the lines with mutants that no history runs: they show best what the alphabet lacks. `--bounds`
+only proves that no history reaches half of any bound.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from itertools import combinations
 from typing import Final
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import explored, pair, scarce
+from qmodel.conformance.graph.alphabet import every_budget, explored, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
 from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO, Run
@@ -35,14 +36,8 @@ from tools.mutation.mutants import Mutant
 from tools.mutation.together import STUCK, Judge, LuaJudge, ModelJudge
 from tools.mutation.triage import Triage, path
 
-EDGES = 5_000
-"""The most edges of each search of a family with its usual budget."""
-
-BUDGETS: Final = range(3, 25)
-"""These budgets: a mutant that counts a unit too many or too few differs at one of them only."""
-
-BUDGET_EDGES = 1_500
-"""The most edges of a search with such a budget."""
+EDGES = 10_000
+"""The most edges of each search of a family, with every budget that is too small for an operation."""
 
 IN_PAIRS = 5
 """How many of the families that run a mutant's line most often are searched in pairs."""
@@ -90,18 +85,18 @@ class Graph:
 
     def runs(self, mutants: Sequence[Mutant]) -> Iterator[Run]:
         """List what is searched for these mutants: the families with histories that run the line of one, or else its
-        function, or its file; with one job, with two, with small budgets, and some in pairs.
+        function, or its file; with one job, with two, and some in pairs.
         """
         found = explored()
         ranked = [self._ranked(mutant) for mutant in mutants]
         names = set[str]().union(*ranked)
-        chosen = [family for name, family in found.items() if name in names or family.units or family.calls]
+        chosen = [
+            family if family.units or family.calls else every_budget(name)
+            for name, family in found.items()
+            if name in names or family.units or family.calls
+        ]
         yield from (Run(family, ONE, self._edges) for family in chosen)
         yield from (Run(family, TWO, self._edges) for family in chosen if family.scope >= TWO)
-        for units in BUDGETS:
-            for name in found:
-                if name in names and not found[name].calls:
-                    yield Run(scarce(name, units), min(found[name].scope, TWO), BUDGET_EDGES)
         daily = ([name for name in one if not found[name].night][:IN_PAIRS] for one in ranked)
         both = {two: None for one in daily for two in combinations(one, 2)}
         yield from (Run(pair(*two), ONE, PAIR_EDGES) for two in both)
@@ -123,7 +118,7 @@ class Graph:
 
     def _noticed(self, run: Run, left: Sequence[Mutant], silent: Counter[Mutant]) -> list[Mutant]:
         """Search with all mutants that are left, and then with each by itself that left other content silently."""
-        tried = [mutant for mutant in left if not (run.family.units and _is_budget(mutant))]
+        tried = [mutant for mutant in left if not ((run.family.units or run.family.budgets) and _is_budget(mutant))]
         judge = self.searched(run, tried)
         found = [mutant for mutant in tried if mutant not in judge.left]
         for mutant in judge.silent:
@@ -176,7 +171,7 @@ class Graph:
 
 def _is_budget(mutant: Mutant) -> bool:
     """Tell whether a mutant changes the line that a small budget changes too."""
-    return mutant.file == "state/budget" and "budget.UNITS =" in mutant.was
+    return mutant.file.endswith("state/budget") and "UNITS = " in mutant.was
 
 
 def _family(named: Named) -> str:

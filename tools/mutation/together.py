@@ -23,6 +23,7 @@ from qmodel.conformance.subjects.lua import PREFIX
 from qmodel.contract.operations import Events, Operation
 from qmodel.model import engine, snapshot
 from qmodel.model.copies import are_equal, copy
+from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 from qmodel.wire import codec
 from tools.mutation import model, python, replay
@@ -116,6 +117,9 @@ class ModelJudge(Judge):
         yield model.Change(module, _MARK, None, lambda *lines: self._ran.update(*map(groups.__getitem__, lines)))
         yield from model.functions(module, compile(tree, str(module.__file__), "exec"))
 
+    def within(self, units: int) -> None:
+        """Do nothing: mutants have the budget of the right model."""
+
     def load(self, keys: Keys) -> None:
         """Take a state; the first one is empty, for the setup."""
         self._store = Store()
@@ -196,14 +200,21 @@ class LuaJudge(Judge):
         self._recorded, self._units = recorded, units
         Judge.__init__(self, mutants)
         LuaCorner.__init__(self, with_units(None, units))
+        self._within = budget.UNITS
         self._subject.host.coverage(True)
         self._state = next(iter(self._subject.host._libraries.values()))
         self._mutated: dict[Mutant, LuaCorner] = {}
-        self._at: dict[Mutant, Keys] = {}
+        self._at: dict[Mutant, tuple[Keys, int]] = {}
+        """The state and the budget that a mutant has."""
 
     def places(self, mutant: Mutant) -> Iterable[Place] | None:
         """List the lines where a mutant can differ."""
         return self._recorded.lines_of(mutant)
+
+    def within(self, units: int) -> None:
+        """Set the budget of an operation."""
+        super().within(units)
+        self._within = units
 
     def differences(self, now: int, op: Operation, reply: Any, before: Store, after: Store) -> list[str]:
         """Execute the right library, then the mutants."""
@@ -273,7 +284,10 @@ class LuaJudge(Judge):
             texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])}
             corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
             corner.limit(replay.LIMIT)
-        if self._at.get(mutant) is not self._keys:
+        keys, units = self._at.get(mutant, (None, 0))
+        if keys is not self._keys:
             corner.load(self._keys)
-            self._at[mutant] = self._keys
+        if units != self._within:
+            corner.within(self._within)
+        self._at[mutant] = self._keys, self._within
         return corner

@@ -118,6 +118,8 @@ class Family(NamedTuple):
     graph: bool = False
     night: bool = False
     calls: bool = False
+    budgets: bool = False
+    """In every state, each operation is also tried with every budget that is too small for it."""
 
     @property
     def start(self) -> int:
@@ -221,6 +223,11 @@ def scarce(name: str, units: int) -> Family:
     """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
     family = families()[name]
     return family._replace(name=f"{name}/{units}", units=units, live=family.live | _COSTS)
+
+
+def every_budget(name: str) -> Family:
+    """Give a family where each operation is tried with every budget that is too small for it too, in every state."""
+    return families()[name]._replace(name=f"{name}/each", budgets=True)
 
 
 class Moves:

@@ -6,7 +6,8 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 - a refusal changes nothing, and neither does a read in the subject;
 - a new state keeps the invariants.
 
-Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row.
+Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row, or
+each operation with every budget that is too small for it; no new state is reached so.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
@@ -39,6 +40,10 @@ from qmodel.model.state.store import Store
 
 AT_ONE_JOB: Final = {"job.history"}
 """What is live in scopes of one job only: with more, the graph of these families does not close."""
+
+
+MOST_UNITS: Final = 64
+"""Budgets from this one on are not tried: the operation is too large."""
 
 
 class Finding(NamedTuple):
@@ -235,6 +240,25 @@ class Search:
             yield from self._arrive(node, op, _Node(0, store, node.now, node.keys, node.store.seq), live.helps(op))
         if self._corner is not None:
             self._corner.undo()
+            if self._family.budgets:
+                self._try_budgets(self._corner, node, op, reply, store)
+
+    def _try_budgets(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
+        """Execute an operation with each budget, from one unit up to the first that is enough."""
+        usual = budget.UNITS
+        try:
+            for units in range(1, MOST_UNITS):
+                budget.UNITS, after = units, copy(node.store)
+                found = engine.step(after, node.now, op)
+                self.result.edges += 1
+                corner.within(units)
+                self._compare(corner, node, op, found, after, f" with a budget of {units} units")
+                corner.undo()
+                if found == reply and are_equal(store, after):
+                    break
+        finally:
+            budget.UNITS = usual
+            corner.within(usual)
 
     def _is_compared(self, op: Operation) -> bool:
         return self._compared is None or op.spec.name in self._compared
@@ -243,11 +267,13 @@ class Search:
         inside = self._bound is None or self._bound(store, now)
         return inside and self.canonical.of(store, now) not in self._ids
 
-    def _compare(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
-        what = "the Lua library differs from the model"
+    def _compare(
+        self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store, where: str = ""
+    ) -> None:
+        what = f"the Lua library differs from the model{where}"
         try:
             lines = corner.differences(node.now, op, reply, node.store, store)
-            if not lines and self._server and self._server.wants(op, reply, corner.keyspace.touched):
+            if not lines and not where and self._server and self._server.wants(op, reply, corner.keyspace.touched):
                 what = "the server differs from the model"
                 lines = self._server.differences(node.keys, node.now, op, reply, node.store, store)
         except Exception as error:
