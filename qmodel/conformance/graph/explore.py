@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from qmodel.conformance.compare.report import call
 from qmodel.conformance.graph import live
-from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
+from qmodel.conformance.graph.alphabet import COMMON, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
 from qmodel.conformance.graph.server import ServerCorner
@@ -214,7 +214,7 @@ class Search:
         if self._family.calls and self._corner is not None:
             self._try_calls(self._corner, node)
         self.result.edges += 1
-        later = _Node(0, node.store, node.now + TICK, node.keys, node.store.seq)
+        later = _Node(0, node.store, node.now + self._family.step, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
 
     def _edge(self, node: _Node, op: Operation, spare: _Spare) -> Iterator[_Node]:
@@ -357,7 +357,7 @@ class Search:
             if form == mine and "LOCK_LOST" in op.spec.refusals:
                 continue  # the reply to a call under an old token is of the past, which is not in the form
             found[op.spec.name, kind(reply), form] += 1
-        found["tick", "", self.canonical.of(store, now + TICK)] += 1
+        found["tick", "", self.canonical.of(store, now + self._family.step)] += 1
         return found
 
     # ---- findings
@@ -378,7 +378,7 @@ class Search:
         now = self._family.start
         while at:
             at, step = self._steps[at]
-            now += TICK * (step is None)
+            now += self._family.step * (step is None)
         return now
 
     def _history(self, at: int) -> list[Step]:
