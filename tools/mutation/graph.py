@@ -71,11 +71,11 @@ class Graph:
         silent: Counter[Mutant] = Counter()
         end = time.process_time() + seconds
         for run in self.runs(left):
-            if not left or time.process_time() > end:
+            left = [mutant for mutant in left if not by[mutant]]
+            if time.process_time() > end:
                 break
             for mutant in self._noticed(run, left, silent):
                 by[mutant] = f"{run.family.name} {run.scope}"
-            left = [mutant for mutant in left if not by[mutant]]
         return by
 
     def unrun(self, mutants: Iterable[Mutant]) -> list[str]:
@@ -90,10 +90,11 @@ class Graph:
         found = explored()
         ranked = [self._ranked(mutant) for mutant in mutants]
         names = set[str]().union(*ranked)
+        names |= {name for name, family in found.items() if family.calls or name not in self._sizes}
         chosen = [
             family if family.units or family.calls else every_budget(name)
             for name, family in found.items()
-            if name in names or family.units or family.calls
+            if name in names
         ]
         yield from (Run(family, ONE, self._edges) for family in chosen)
         yield from (Run(family, TWO, self._edges) for family in chosen if family.scope >= TWO)
