@@ -269,7 +269,7 @@ def test_histories_that_json_does_not_hold_are_not_kept(tmp_path: Path) -> None:
 def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: str) -> None:
     judge = graph.Graph(side, [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")])
     found = list(judge.runs([one for one in _of_metadata(side) if one.operator == "statement"]))
-    assert [(run.family.name, run.scope) for run in found[:2]] == [("metadata/each", ONE), ("budget", ONE)]
+    assert [(run.family.name, run.scope) for run in found[:2]] == [("metadata/each", ONE), ("metadata/each", TWO)]
     assert not any("refusals" in run.family.name for run in found)
 
 

@@ -39,6 +39,9 @@ from tools.mutation.triage import Triage, path
 EDGES = 10_000
 """The most edges of each search of a family, with every budget that is too small for an operation."""
 
+LATER = 4
+"""How many of these families, for each mutant, are searched before those that have no histories of shapes."""
+
 IN_PAIRS = 5
 """How many of the families that run a mutant's line most often are searched in pairs."""
 
@@ -85,19 +88,18 @@ class Graph:
 
     def runs(self, mutants: Sequence[Mutant]) -> Iterator[Run]:
         """List what is searched for these mutants: the families with histories that run the line of one, or else its
-        function, or its file; with one job, with two, and some in pairs.
+        function, or its file, first those where the largest part does; with one job and with two, and some in pairs.
         """
-        found = explored()
-        ranked = [self._ranked(mutant) for mutant in mutants]
-        names = set[str]().union(*ranked)
-        names |= {name for name, family in found.items() if family.calls or name not in self._sizes}
-        chosen = [
-            family if family.units or family.calls else every_budget(name)
-            for name, family in found.items()
-            if name in names
-        ]
-        yield from (Run(family, ONE, self._edges) for family in chosen)
-        yield from (Run(family, TWO, self._edges) for family in chosen if family.scope >= TWO)
+        found, ranked = explored(), [self._ranked(mutant) for mutant in mutants]
+        places = {name: LATER for name, family in found.items() if family.calls or name not in self._sizes}
+        for one in ranked:
+            for place, name in enumerate(one):
+                places[name] = min(place, places.get(name, place))
+        for name in sorted(places, key=lambda name: places[name]):
+            family = found[name] if found[name].units or found[name].calls else every_budget(name)
+            yield Run(family, ONE, self._edges)
+            if family.scope >= TWO:
+                yield Run(family, TWO, self._edges)
         daily = ([name for name in one if not found[name].night][:IN_PAIRS] for one in ranked)
         both = {two: None for one in daily for two in combinations(one, 2)}
         yield from (Run(pair(*two), ONE, PAIR_EDGES) for two in both)
