@@ -112,6 +112,22 @@ class _Spare:
         return equal
 
 
+@dataclass
+class _Tried:
+    """What an operation does on the model with a budget."""
+
+    units: int
+    reply: Any
+    store: Store
+    is_compared: bool = False
+
+    def is_like(self, other: _Tried) -> bool:
+        """Tell whether another budget makes no difference, but for the budget that a refusal names."""
+        refused = isinstance(self.reply, Refusal) and isinstance(other.reply, Refusal)
+        same = self.reply.code == other.reply.code if refused else self.reply == other.reply
+        return bool(same) and are_equal(self.store, other.store)
+
+
 class Search:
     """The search of one family in one scope."""
 
@@ -244,21 +260,31 @@ class Search:
                 self._try_budgets(self._corner, node, op, reply, store)
 
     def _try_budgets(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
-        """Execute an operation with each budget, from one unit up to the first that is enough."""
-        usual = budget.UNITS
+        """Execute an operation with one unit, and with each budget up to the first that is enough on the model. The
+        corner executes it where a unit more makes a difference: with that unit, and without it.
+        """
+        usual, last = budget.UNITS, None
         try:
             for units in range(1, MOST_UNITS):
                 budget.UNITS, after = units, copy(node.store)
                 found = engine.step(after, node.now, op)
-                self.result.edges += 1
-                corner.within(units)
-                self._compare(corner, node, op, found, after, f" with a budget of {units} units")
-                corner.undo()
+                tried = _Tried(units, found, after)
+                if last is None or not last.is_like(tried):
+                    for one in (tried,) if last is None or last.is_compared else (last, tried):
+                        self._compare_within(corner, node, op, one)
                 if found == reply and are_equal(store, after):
                     break
+                last = tried
         finally:
             budget.UNITS = usual
             corner.within(usual)
+
+    def _compare_within(self, corner: LuaCorner, node: _Node, op: Operation, tried: _Tried) -> None:
+        tried.is_compared, budget.UNITS = True, tried.units
+        corner.within(tried.units)
+        self.result.edges += 1
+        self._compare(corner, node, op, tried.reply, tried.store, f" with a budget of {tried.units} units")
+        corner.undo()
 
     def _is_compared(self, op: Operation) -> bool:
         return self._compared is None or op.spec.name in self._compared
