@@ -321,10 +321,13 @@ def _constants(module: types.ModuleType, text: str, path: str) -> Iterator[Chang
 
     Argument defaults belong to functions and are replaced there.
     """
-    right = {ast.unparse(node) for node in ast.parse(python.read(_name_of(path))).body}
+    before, after = ast.parse(python.read(_name_of(path))).body, ast.parse(text, path).body
+    if gone := _assigned(before) - _assigned(after):
+        raise NameError(f"nothing assigns {gone}")
+    right = {ast.unparse(node) for node in before}
     scope = dict(vars(module))
     changed = False
-    for node in ast.parse(text, path).body:
+    for node in after:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             changed = changed or ast.unparse(node) not in right
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -337,6 +340,12 @@ def _constants(module: types.ModuleType, text: str, path: str) -> Iterator[Chang
             exec(compile(ast.Module([node], []), path, "exec"), scope)
             function = vars(module)[node.name]
             yield Change(function, "__defaults__", function.__defaults__, scope[node.name].__defaults__)
+
+
+def _assigned(body: Sequence[ast.stmt]) -> set[str]:
+    """List the names that top-level statements assign."""
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    return {name for target in targets for name in readers.assigned(target)}
 
 
 def _name_of(path: str) -> str:
