@@ -327,6 +327,16 @@ def test_a_fault_that_shows_at_one_budget_only_is_found_where_every_budget_is_tr
     assert not Search(each, plan.TWO, LuaCorner(), edges=plan.SCARCE_EDGES).run().findings
 
 
+def test_a_fault_of_a_millisecond_is_found_where_the_clock_goes_in_milliseconds() -> None:
+    right, text = "return load_some(key, until_(key, now, most))", read("state/queues")
+    assert text.count(right) == 1
+    corner = LuaCorner({"state/queues": text.replace(right, right.replace("now", "now + 1"))})
+    family = explored()["milliseconds"]
+    found = Search(family, plan.ONE, corner, edges=2_000).run().findings
+    assert family.step == 1 and "Peek(" in str(found[0])
+    assert not Search(explored()["delays"], plan.ONE, corner, edges=2_000).run().findings
+
+
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uniques, "remove", lambda store, unique: None)
     found = Search(explored()["unique_pending"], Scope(1, 1)).run()

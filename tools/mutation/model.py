@@ -105,14 +105,6 @@ class Recording:
             found = set(range(len(self.suite))) if lines is None else self._running(lines)
         return sorted(found)
 
-    def operations_of(self, mutant: Mutant) -> set[str]:
-        """Name the operations that run a mutant's statement in some history; none if it runs while modules load."""
-        return {
-            named.steps[at].op.spec.name
-            for named in map(self.suite.__getitem__, sorted(self._running(_lines(mutant))))
-            for at in _running_steps(mutant, named.steps)
-        }
-
     def _running(self, lines: Iterable[tuple[str, int]]) -> set[int]:
         """Find the histories that run any of these lines."""
         return set().union(*(self.running.get(line, ()) for line in lines))
@@ -184,28 +176,6 @@ def lines_of(mutant: Mutant) -> set[tuple[str, int]] | None:
 
 def _lines(mutant: Mutant) -> Iterator[tuple[str, int]]:
     return ((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
-
-
-def _running_steps(mutant: Mutant, steps: Sequence[Step]) -> Iterator[int]:
-    """Execute steps, and give the numbers of those that run a mutant's statement."""
-    path, ran, at = str(python.ROOT / f"{mutant.file}.py"), set[int](), 0
-
-    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != path:
-            return None
-        if mutant.first <= frame.f_lineno <= mutant.last:
-            ran.add(at)
-        return trace
-
-    store, before = Store(), sys.gettrace()
-    sys.settrace(trace)
-    try:
-        while at < len(steps):
-            engine.step(store, *steps[at])
-            at += 1
-    finally:
-        sys.settrace(before)
-    yield from sorted(ran)
 
 
 def _stride(named: Named) -> int:
