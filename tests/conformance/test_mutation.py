@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.backends.bundle import FILES, read
-from qmodel.conformance.graph.alphabet import families
+from qmodel.conformance.graph.alphabet import Family, every_budget, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
@@ -274,11 +274,12 @@ def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: 
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])
-def test_a_search_of_many_mutants_notices_what_one_of_each_does(side: str) -> None:
+@pytest.mark.parametrize("family", [families()["tags"], every_budget("tags")], ids=["usual budget", "each budget"])
+def test_a_search_of_many_mutants_notices_what_one_of_each_does(side: str, family: Family) -> None:
     judge = graph.Graph(side, suite.shapes_of("metadata")[:1])
-    run, mutants = Run(families()["metadata"], ONE, 150), _of_metadata(side)[::5]
-    left = judge.searched(run, mutants).left
-    assert len(left) < len(mutants) and judge.searched(Run(families()["refusals"], ONE, 150), mutants).left
+    run, made = Run(family, ONE, 250), lua.mutants("ops/tag") if side == "lua" else python.mutants("model/ops/tag")
+    left = judge.searched(run, mutants := made[::7]).left
+    assert left and len(left) < len(mutants)
     for mutant in mutants:
         assert judge.finds(mutant, run) == (mutant not in left), mutant
 

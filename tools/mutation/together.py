@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from qmodel.backends import bundle
+from qmodel.backends.embedded.host import ReplyError
 from qmodel.backends.embedded.keyspace import same
 from qmodel.conformance.graph.compare import MOST_EVENTS, Keys, LuaCorner, with_units
 from qmodel.conformance.subjects.lua import PREFIX
@@ -254,8 +255,10 @@ class LuaJudge(Judge):
             self._note(mutant, self._differs(mutant, words, reply, written, differences))
 
     def _differs(self, mutant: Mutant, words: Any, reply: Any, written: Keys, differences: Any) -> bool | None:
+        corner = self._corner_of(mutant)
+        if corner is None:
+            return True
         try:
-            corner = self._corner_of(mutant)
             found = corner._subject.host.fcall(*words)
         except Exception:
             return True
@@ -277,12 +280,15 @@ class LuaJudge(Judge):
             same(data.get(key), self._keys.get(key)) for key in more
         )
 
-    def _corner_of(self, mutant: Mutant) -> LuaCorner:
-        """Give a mutant's library, in the state at hand."""
+    def _corner_of(self, mutant: Mutant) -> LuaCorner | None:
+        """Give a mutant's library, in the state at hand; None if it cannot be loaded."""
         corner = self._mutated.get(mutant)
         if corner is None:
             texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])}
-            corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
+            try:
+                corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
+            except ReplyError:
+                return None
             corner.limit(replay.LIMIT)
         keys, units = self._at.get(mutant, (None, 0))
         if keys is not self._keys:

@@ -25,7 +25,7 @@ MOST_EVENTS: Final = 1000
 
 _UNITS: Final = "budget.UNITS = "
 _WITHIN: Final = "within"
-_SETTING: Final = f"register_function('{_WITHIN}', function(_, args) budget.UNITS = tonumber(args[1]) end)"
+_SETTING: Final = f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end)"
 """What is added to the library, so that the budget of an operation can be set."""
 
 

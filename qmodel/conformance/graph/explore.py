@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from qmodel.conformance.compare.report import call
-from qmodel.conformance.graph import live
+from qmodel.conformance.graph import budgets, live
 from qmodel.conformance.graph.alphabet import COMMON, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
@@ -40,10 +40,6 @@ from qmodel.model.state.store import Store
 
 AT_ONE_JOB: Final = {"job.history"}
 """What is live in scopes of one job only: with more, the graph of these families does not close."""
-
-
-MOST_UNITS: Final = 64
-"""Budgets from this one on are not tried: the operation is too large."""
 
 
 class Finding(NamedTuple):
@@ -110,22 +106,6 @@ class _Spare:
         equal = are_equal(self._store, used)
         self._copy = used if equal else None
         return equal
-
-
-@dataclass
-class _Tried:
-    """What an operation does on the model with a budget."""
-
-    units: int
-    reply: Any
-    store: Store
-    is_compared: bool = False
-
-    def is_like(self, other: _Tried) -> bool:
-        """Tell whether another budget makes no difference, but for the budget that a refusal names."""
-        refused = isinstance(self.reply, Refusal) and isinstance(other.reply, Refusal)
-        same = self.reply.code == other.reply.code if refused else self.reply == other.reply
-        return bool(same) and are_equal(self.store, other.store)
 
 
 class Search:
@@ -260,31 +240,15 @@ class Search:
                 self._try_budgets(self._corner, node, op, reply, store)
 
     def _try_budgets(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
-        """Execute an operation with one unit, and with each budget up to the first that is enough on the model. The
-        corner executes it where a unit more makes a difference: with that unit, and without it.
-        """
-        usual, last = budget.UNITS, None
-        try:
-            for units in range(1, MOST_UNITS):
-                budget.UNITS, after = units, copy(node.store)
-                found = engine.step(after, node.now, op)
-                tried = _Tried(units, found, after)
-                if last is None or not last.is_like(tried):
-                    for one in (tried,) if last is None or last.is_compared else (last, tried):
-                        self._compare_within(corner, node, op, one)
-                if found == reply and are_equal(store, after):
-                    break
-                last = tried
-        finally:
-            budget.UNITS = usual
-            corner.within(usual)
-
-    def _compare_within(self, corner: LuaCorner, node: _Node, op: Operation, tried: _Tried) -> None:
-        tried.is_compared, budget.UNITS = True, tried.units
-        corner.within(tried.units)
-        self.result.edges += 1
-        self._compare(corner, node, op, tried.reply, tried.store, f" with a budget of {tried.units} units")
-        corner.undo()
+        """Execute an operation with budgets that are too small for it."""
+        for tried in budgets.worth_trying(node.store, node.now, op, reply, store):
+            with budgets.within(tried.units):
+                corner.within(tried.units)
+                self.result.edges += 1
+                where = f" with a budget of {tried.units} units"
+                self._compare(corner, node, op, tried.reply, tried.store, where)
+                corner.undo()
+        corner.within(budget.UNITS)
 
     def _is_compared(self, op: Operation) -> bool:
         return self._compared is None or op.spec.name in self._compared
