@@ -256,7 +256,7 @@ end
 -- Make due jobs ready from now, up to `most`; of one moment the later names come first, as in qless.
 local function notice_due(now, queue, most)
   local found = {}
-  for i, job in ipairs(queues.due(queue, now, most + 1)) do
+  for i, job in ipairs(queues.due(queue, now, most + 1, true)) do
     if i <= most then
       found[i] = job
     else
@@ -299,7 +299,7 @@ local function next_of_qless(now, queue, count)
   if not queues.is_due(queue, now) then
     return ready(now, queue, count, passed)
   end
-  local found = queues.lapsed(queue, now, catalogue.most)
+  local found = queues.lapsed(queue, now, catalogue.most, true)
   local taken = take(now, queue, in_state(found, 'running', count), count, passed)
   failure.expire_due(now, queue, catalogue.most)
   local left = count - #taken
@@ -370,7 +370,7 @@ end
 -- others.
 local function next_of_reqless(now, queue, count, tries)
   local is_due = queues.is_due(queue, now)
-  local found = is_due and queues.lapsed(queue, now, catalogue.most) or {}
+  local found = is_due and queues.lapsed(queue, now, catalogue.most, true) or {}
   if tries == 0 then
     return take(now, queue, in_state(found, 'running', count), count, {})
   end

@@ -439,13 +439,17 @@ local function load_ready(key, members, step)
   return load(key, members, ready_jids_of(members, step), step)
 end
 
--- Load the first jobs of a list for a caller that spends what each one costs, and stops where the budget ends.
-local function load_some(key, members, jids, step)
+-- Load the first jobs of a list, of which every `step`-th entry is a member, for a caller that spends what each one costs,
+-- and stops where the budget ends; or `all` of them, for one that takes them in another order, or all.
+local function load_some(key, members, jids, step, all)
   jids = jids or jids_of(members)
+  if all then
+    return load(key, members, jids, step)
+  end
   for i = budget.reach(jids) + 1, #jids do
     jids[i] = nil
   end
-  return load(key, members, jids, step or 1)
+  return load(key, members, jids, step)
 end
 
 local function until_(key, moment, most)
@@ -521,8 +525,9 @@ function queues.is_due(name, now)
   return queue.due <= now
 end
 
--- Scheduled jobs that have become due, earliest first. This is the last check for due work: it sets the bound again.
-function queues.due(name, now, most)
+-- Scheduled jobs that have become due, earliest first, as far as the budget goes, or `all` of them. This is the last
+-- check for due work: it sets the bound again.
+function queues.due(name, now, most, all)
   local queue = queues.of(name)
   local key = queue.scheduled_key
   local due = until_(key, now, most)
@@ -538,7 +543,7 @@ function queues.due(name, now, most)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load_some(key, due)
+  return load_some(key, due, nil, 1, all)
 end
 
 -- Let the next pop check the schedule again, because this one has left a due job.
@@ -546,10 +551,11 @@ function queues.is_late(job)
   lower_due(queues.of(job.queue), tonumber(job.ready_at))
 end
 
--- Stalled jobs, then those with a lease that expired by a given time, earliest first.
-function queues.lapsed(name, moment, most)
+-- Stalled jobs, then those with a lease that expired by a given time, earliest first, as far as the budget goes, or `all`
+-- of them.
+function queues.lapsed(name, moment, most, all)
   local key = keys.queue(name, '-locks')
-  return load_some(key, until_(key, moment, most))
+  return load_some(key, until_(key, moment, most), nil, 1, all)
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.
@@ -574,7 +580,7 @@ function queues.unaged(name, most)
   end
   local key = keys.queue(name, '-work')
   local members = writes.fetch('ZRANGEBYSCORE', key, '(' .. aging.BOUND, '+inf', 'LIMIT', 0, most)
-  return load_some(key, members, ready_jids_of(members, 1))
+  return load_some(key, members, ready_jids_of(members, 1), 1)
 end
 
 -- Whether there are any; the state of the queue was read.
@@ -591,7 +597,7 @@ end
 -- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
   local key = keys.queue(name, '-scheduled')
-  return load_some(key, until_(key, now, most))
+  return load_some(key, until_(key, now, most), nil, 1)
 end
 
 -- ---- idle workers

@@ -18,6 +18,7 @@ from qmodel.conformance.graph.alphabet import (
     Family,
     Moves,
     Scope,
+    every_budget,
     explored,
     families,
     letter,
@@ -314,6 +315,26 @@ def test_a_fault_of_the_budget_is_found_where_the_budget_is_small() -> None:
     small = scarce("orders", 5)
     assert Search(small, plan.TWO, LuaCorner(with_units(texts, 5)), edges=plan.SCARCE_EDGES).run().findings
     assert not Search(explored()["orders"], plan.TWO, LuaCorner(texts), edges=plan.SCARCE_EDGES).run().findings
+
+
+def test_a_fault_that_shows_at_one_budget_only_is_found_where_every_budget_is_tried() -> None:
+    right = "and queues.lapsed(queue, now, catalogue.most, true) or {}"
+    texts = {"ops/pop": read("ops/pop").replace(right, right.replace(", true", ""))}
+    family, each = explored()["several_due"], every_budget("several_due")
+    found = Search(each, plan.TWO, LuaCorner(texts), edges=plan.EACH_EDGES).run().findings
+    assert found and "with a budget of" in found[0].what
+    assert not Search(family, plan.TWO, LuaCorner(texts), edges=plan.SCARCE_EDGES).run().findings
+    assert not Search(each, plan.TWO, LuaCorner(), edges=plan.SCARCE_EDGES).run().findings
+
+
+def test_a_fault_of_a_millisecond_is_found_where_the_clock_goes_in_milliseconds() -> None:
+    right, text = "return load_some(key, until_(key, now, most))", read("state/queues")
+    assert text.count(right) == 1
+    corner = LuaCorner({"state/queues": text.replace(right, right.replace("now", "now + 1"))})
+    family = explored()["milliseconds"]
+    found = Search(family, plan.ONE, corner, edges=2_000).run().findings
+    assert family.step == 1 and "Peek(" in str(found[0])
+    assert not Search(explored()["delays"], plan.ONE, corner, edges=2_000).run().findings
 
 
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

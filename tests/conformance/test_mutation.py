@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.backends.bundle import FILES, read
-from qmodel.conformance.graph.alphabet import families
+from qmodel.conformance.graph.alphabet import Family, every_budget, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
@@ -29,6 +29,7 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
+from tools.mutation.mutants import Mutant
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
@@ -265,23 +266,26 @@ def test_histories_that_json_does_not_hold_are_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])
-def test_the_graph_looks_for_a_mutant_in_the_families_that_run_its_line(side: str) -> None:
-    named = [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")]
-    judge = graph.Graph(side, named, families=1)
-    file = "state/metadata" if side == "lua" else "model/state/metadata"
-    made = (lua if side == "lua" else python).mutants(file)
-    mutant = next(one for one in made if one.operator == "statement" and judge.notices(one))
-    known = families()
-    found = judge._where(mutant)
-    assert [(run.family.name, run.scope) for run in found[:3]] == [
-        ("metadata", ONE),
-        ("metadata", TWO),
-        ("budget", ONE),
-    ]
-    assert {f"metadata/{units}" for units in graph.BUDGETS} < {run.family.name for run in found}
-    assert judge._finds(mutant, found[0]) and not judge._finds(mutant, Run(known["refusals"], ONE, 1_000))
-    names = set(judge._operations_of(mutant) or ())  # type: ignore[call-overload]
-    assert names and names <= {"metadata_set", "metadata_increment", "metadata_unset", "metadata_get"}
+def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: str) -> None:
+    judge = graph.Graph(side, [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")])
+    found = list(judge.runs([one for one in _of_metadata(side) if one.operator == "statement"]))
+    assert [(run.family.name, run.scope) for run in found[:2]] == [("metadata/each", ONE), ("metadata/each", TWO)]
+    assert not any("refusals" in run.family.name for run in found)
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+@pytest.mark.parametrize("family", [families()["tags"], every_budget("tags")], ids=["usual budget", "each budget"])
+def test_a_search_of_many_mutants_notices_what_one_of_each_does(side: str, family: Family) -> None:
+    judge = graph.Graph(side, suite.shapes_of("metadata")[:1])
+    run, made = Run(family, ONE, 250), lua.mutants("ops/tag") if side == "lua" else python.mutants("model/ops/tag")
+    left = judge.searched(run, mutants := made[::7]).left
+    assert left and len(left) < len(mutants)
+    for mutant in mutants:
+        assert judge.finds(mutant, run) == (mutant not in left), mutant
+
+
+def _of_metadata(side: str) -> list[Mutant]:
+    return (lua if side == "lua" else python).mutants("state/metadata" if side == "lua" else "model/state/metadata")
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])

@@ -1,13 +1,14 @@
 """Measure which mutants the closed graph notices by itself, without generated and directed histories.
 
-    python -m tools.mutation.graph [--side lua|model] [--only FILE] [--sample N] [--seed S] [--seconds N] [--families N]
+    python -m tools.mutation.graph [--side lua|model] [--only FILE] [--sample N] [--seed S] [--seconds N]
                                    [--lines | --bounds]
 
-A mutant is first tried on histories with one edge of each shape. If none of them notices it, families whose histories
-run its line, or else its function or file, are searched: with one job, with two jobs, in pairs, and with small budgets.
-What is not noticed is printed, and what no small scope can notice is counted apart (`bounds.py`). `--lines` only prints
-the lines with mutants that no history runs: they show best what the alphabet lacks. `--bounds` only proves that no
-history reaches half of any bound.
+A mutant is first tried on histories with one edge of each shape. If none of them notices it, families are searched
+whose histories run its line, or else its function or file: with one job and with two, where each operation is tried
+with every budget that is too small for it too, and in pairs. Each search tries all mutants that are left, on every edge
+(`together.py`). What is not noticed is printed, and what no small scope can notice is counted apart (`bounds.py`).
+`--lines` only prints the lines with mutants that no history runs: they show best what the alphabet lacks. `--bounds`
+only proves that no history reaches half of any bound.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Final
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import explored, pair, scarce
+from qmodel.conformance.graph.alphabet import every_budget, explored, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
 from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO, Run
@@ -32,37 +33,26 @@ from qmodel.conformance.histories.script import Named
 from tools.mutation import bounds, model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
 from tools.mutation.mutants import Mutant
+from tools.mutation.together import STUCK, Judge, LuaJudge, ModelJudge
 from tools.mutation.triage import Triage, path
 
-FAMILIES = 8
-"""How many families are searched for a mutant with all edges, besides those with a small budget."""
+EDGES = 10_000
+"""The most edges of each search of a family, with every budget that is too small for an operation."""
 
-BROAD_EDGES = 1_500
-"""The most edges of a search of each other family that runs the mutant's line."""
+LATER = 4
+"""How many of these families, for each mutant, are searched before those that have no histories of shapes."""
 
 IN_PAIRS = 5
-"""How many of these are searched in pairs."""
+"""How many of the families that run a mutant's line most often are searched in pairs."""
 
-WITH_BUDGETS = 4
-"""How many of these are searched with small budgets too."""
-
-BUDGETS: Final = range(3, 25)
-"""These budgets: a mutant that counts a unit too many or too few differs at one of them only."""
-
-BUDGET_EDGES = 1_500
-"""The most edges of a search with such a budget."""
-
-EDGES = 5_000
-"""The most edges of each search of a family with its usual budget."""
+SILENT_RUNS = 3
+"""In how many searches a mutant is tried by itself if it left other content silently there."""
 
 SECONDS = 120.0
-"""The most seconds of the processor for a search."""
+"""The most seconds of the processor for a search of a mutant by itself."""
 
 BY_SERVERS: Final = {("state/epochs", name) for name in ("digits", "is_foreign", "own_of", "next_", "remember")}
 """The functions that no operation runs: by them a server notices a lost tail, and begins an epoch by itself."""
-
-STUCK = 30.0
-"""A mutant on which one edge takes more seconds loops for ever."""
 
 _BEGIN: Final = re.compile(r"(?:def|class|(?:local )?function) ")
 """How a function begins at the left margin."""
@@ -71,47 +61,57 @@ _BEGIN: Final = re.compile(r"(?:def|class|(?:local )?function) ")
 class Graph:
     """The closed graph as a judge of mutants."""
 
-    def __init__(self, side: str, named: Sequence[Named], families: int = FAMILIES, edges: int = EDGES) -> None:
-        self.side, self.named, self._families, self._edges = side, named, families, edges
+    def __init__(self, side: str, named: Sequence[Named], edges: int = EDGES) -> None:
+        self.side, self.named, self._edges = side, named, edges
         self.recorded = replay.Recording(named) if side == "lua" else model.Recording(named)
-        self._sizes = Counter(_family(one) for one in named)
-        self._last: Mutant | None = None
-        self._names: set[str] = set()
+        self._sizes = Counter(map(_family, named))
         self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
-    def notices(self, mutant: Mutant) -> str:
-        """Tell what notices a mutant: `shapes`, `search`, or nothing."""
-        if self.recorded.judge(mutant).kills:
-            return "shapes"
-        return "search" if any(self._finds(mutant, run) for run in self._where(mutant)) else ""
+    def judge(self, mutants: Sequence[Mutant], seconds: float = 1e9) -> dict[Mutant, str]:
+        """Tell what notices each mutant: `shapes`, a search, or nothing; searches take about `seconds` in all."""
+        by = {mutant: "shapes" if self.recorded.judge(mutant).kills else "" for mutant in mutants}
+        left = [mutant for mutant in mutants if not by[mutant]]
+        silent: Counter[Mutant] = Counter()
+        end = time.process_time() + seconds
+        for run in self.runs(left):
+            left = [mutant for mutant in left if not by[mutant]]
+            if time.process_time() > end:
+                break
+            for mutant in self._noticed(run, left, silent):
+                by[mutant] = f"{run.family.name} {run.scope}"
+        return by
 
     def unrun(self, mutants: Iterable[Mutant]) -> list[str]:
         """List the lines with mutants that no history runs."""
         found = {f"{path(one)}:{one.line} {one.was}": None for one in mutants if not self._histories_of(one)}
         return list(found)
 
-    def _where(self, mutant: Mutant) -> list[Run]:
-        """List what is searched: first the families in which the largest part of the histories runs the mutant's line,
-        or else its function, or its file.
+    def runs(self, mutants: Sequence[Mutant]) -> Iterator[Run]:
+        """List what is searched for these mutants: the families with histories that run the line of one, or else its
+        function, or its file, first those where the largest part does; with one job and with two, and some in pairs.
+        """
+        found, ranked = explored(), [self._ranked(mutant) for mutant in mutants]
+        places = {name: LATER for name, family in found.items() if family.calls or name not in self._sizes}
+        for one in ranked:
+            for place, name in enumerate(one):
+                places[name] = min(place, places.get(name, place))
+        for name in sorted(places, key=lambda name: places[name]):
+            family = found[name] if found[name].units or found[name].calls else every_budget(name)
+            yield Run(family, ONE, self._edges)
+            if family.scope >= TWO:
+                yield Run(family, TWO, self._edges)
+        daily = ([name for name in one if not found[name].night][:IN_PAIRS] for one in ranked)
+        both = {two: None for one in daily for two in combinations(one, 2)}
+        yield from (Run(pair(*two), ONE, PAIR_EDGES) for two in both)
+
+    def _ranked(self, mutant: Mutant) -> list[str]:
+        """List the families of the histories that run a mutant's line, or else its function, or its file; first those
+        where the largest part of the histories does.
         """
         around = (mutant, self._function(mutant), self._whole(mutant))
         histories = next(filter(None, map(self._histories_of, around)), set[int]())
         counted = Counter(_family(self.named[number]) for number in histories)
-        ranked = sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))
-        chosen = ranked[: self._families]
-        found = explored()
-        wide = [name for name in chosen if found[name].scope >= TWO]
-        both = combinations([name for name in chosen if not found[name].night][:IN_PAIRS], 2)
-        small = [family for family in found.values() if family.units or family.calls]
-        budgets = [scarce(name, units) for name in chosen[:WITH_BUDGETS] for units in BUDGETS]
-        return [
-            *(Run(found[name], ONE, self._edges) for name in chosen),
-            *(Run(found[name], TWO, self._edges) for name in wide),
-            *(Run(family, scope, self._edges) for family in small for scope in (ONE, TWO)),
-            *(Run(found[name], ONE, BROAD_EDGES) for name in ranked[self._families :]),
-            *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in both),
-            *(Run(family, min(family.scope, TWO), BUDGET_EDGES) for family in budgets),
-        ]
+        return sorted(counted, key=lambda name: (-counted[name] / self._sizes[name], name))
 
     def _histories_of(self, mutant: Mutant) -> set[int]:
         """Find the histories that run a mutant's line."""
@@ -119,28 +119,37 @@ class Graph:
             return {self.recorded.steps[step].history for step in self.recorded.steps_of(mutant)}
         return set(self.recorded.histories_of(mutant))
 
-    def _finds(self, mutant: Mutant, run: Run) -> bool:
+    def _noticed(self, run: Run, left: Sequence[Mutant], silent: Counter[Mutant]) -> list[Mutant]:
+        """Search with all mutants that are left, and then with each by itself that left other content silently."""
+        tried = [mutant for mutant in left if not ((run.family.units or run.family.budgets) and _is_budget(mutant))]
+        judge = self.searched(run, tried)
+        found = [mutant for mutant in tried if mutant not in judge.left]
+        for mutant in judge.silent:
+            silent[mutant] += 1
+            if silent[mutant] <= SILENT_RUNS and self.finds(mutant, run):
+                found.append(mutant)
+        return found
+
+    def searched(self, run: Run, mutants: Sequence[Mutant]) -> Judge:
+        """Search with these mutants on every edge."""
+        if isinstance(self.recorded, replay.Recording):
+            judge = LuaJudge(self.recorded, mutants, run.family.units)
+            Search(run.family, run.scope, judge, edges=run.edges).run()
+            return judge
+        with ModelJudge(mutants) as watched:
+            Search(run.family._replace(calls=False), run.scope, watched, edges=run.edges).run()
+        return watched
+
+    def finds(self, mutant: Mutant, run: Run) -> bool:
+        """Tell whether a search of a mutant by itself notices it."""
         family = run.family
         if self.side == "model":
-            compared = self._operations_of(mutant)
             with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
-                return bool(bad) or self._search(run, self._right(family.units), compared)
-        assert isinstance(self.recorded, replay.Recording)
-        if family.units and mutant.file == "state/budget" and "budget.UNITS =" in mutant.was:
-            return False  # the small budget is a change of the same line
+                return bool(bad) or self._search(run, self._right(family.units))
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
         corner = LuaCorner(with_units(texts, family.units))
         corner.limit(replay.LIMIT)
-        return self._search(run, corner, self._operations_of(mutant))
-
-    def _operations_of(self, mutant: Mutant) -> Container[str] | None:
-        """Name the operations that can differ: those that run a mutant's line, or else its file; None if any can."""
-        if isinstance(self.recorded, model.Recording):
-            if mutant != self._last:
-                self._last, self._names = mutant, self.recorded.operations_of(mutant)
-            return self._names or None
-        steps = self.recorded.steps_of(mutant) or self.recorded.steps_of(self._whole(mutant))
-        return {self.recorded.steps[step].step.op.spec.name for step in steps} or None
+        return self._search(run, corner)
 
     def _whole(self, mutant: Mutant) -> Mutant:
         """Give a mutant that stands for all lines of the file."""
@@ -154,13 +163,18 @@ class Graph:
         last = min((number for number in at if number > mutant.line), default=len(lines))
         return replace(mutant, first=first, last=last - 1)
 
-    def _search(self, run: Run, corner: LuaCorner, compared: Container[str] | None = None) -> bool:
+    def _search(self, run: Run, corner: LuaCorner) -> bool:
         try:
             with model._limited(SECONDS + STUCK):
-                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges, compared=compared)
+                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges)
                 return bool(search.run().findings)
         except Exception:  # it takes too long, or fails where the right code does not: in the setup of the family
             return True
+
+
+def _is_budget(mutant: Mutant) -> bool:
+    """Tell whether a mutant changes the line that a small budget changes too."""
+    return mutant.file.endswith("state/budget") and "UNITS = " in mutant.was
 
 
 def _family(named: Named) -> str:
@@ -174,8 +188,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="FILE", help="files with this in their name, as ops/put")
     parser.add_argument("--sample", type=int, default=200, metavar="N", help="how many mutants, for a seed the same")
     parser.add_argument("--seed", default="fixed sample", metavar="S", help="any text, for another sample")
-    parser.add_argument("--seconds", type=float, default=1e9, help="time limit of each side")
-    parser.add_argument("--families", type=int, default=FAMILIES, metavar="N", help="how many are searched")
+    parser.add_argument("--seconds", type=float, default=1e9, help="processor time limit of the searches of each side")
     parser.add_argument("--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search")
     parser.add_argument("--lines", action="store_true", help="only print the lines that no history of a shape runs")
     parser.add_argument("--bounds", action="store_true", help="only tell whether a history reaches half of a bound")
@@ -188,7 +201,7 @@ def main() -> int:
         print(f"{len(named)} histories:", "some notice it" if reached else "none notices it")
         return int(reached)
     for side in [given.side] if given.side else ["lua", "model"]:
-        judge = Graph(side, named, given.families, given.edges)
+        judge = Graph(side, named, given.edges)
         mutants = judged(side, given.only)
         if given.lines:
             print("\n".join(judge.unrun(mutants)))
@@ -209,16 +222,15 @@ def judged(side: str, only: str = "") -> list[Mutant]:
 
 
 def count(judge: Graph, mutants: Sequence[Mutant], seconds: float) -> Counter[str]:
-    """Count by what mutants are noticed, for at most `seconds`; prints those that nothing notices."""
+    """Count by what mutants are noticed; prints the searches that notice some, and those that nothing notices."""
     counted: Counter[str] = Counter()
-    end = time.monotonic() + seconds
-    for mutant in mutants:
-        by = judge.notices(mutant) or ("bound" if bounds.of(mutant) else "")
-        counted[by] += 1
-        if not by:
-            print(mutant, flush=True)
-        if time.monotonic() > end:
-            break
+    for mutant, by in judge.judge(mutants, seconds).items():
+        kind = by if by == "shapes" else "search" if by else "bound" if bounds.of(mutant) else ""
+        counted[kind] += 1
+        if kind == "search":
+            print(f"noticed by a search of {by}: {mutant}")
+        elif not kind:
+            print(f"not noticed: {mutant}")
     return counted
 
 

@@ -17,7 +17,7 @@ import importlib
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import process_time
 from typing import Any, NamedTuple
@@ -100,18 +100,10 @@ class Recording:
         If it runs while modules load, list those that run a line that reads its value, or all if it has no name.
         """
         found = self._running(_lines(mutant))
-        if not found and not _in_function(mutant):
-            lines = readers.lines(mutant.file, mutant.line)
+        if not found:
+            lines = lines_of(mutant)
             found = set(range(len(self.suite))) if lines is None else self._running(lines)
         return sorted(found)
-
-    def operations_of(self, mutant: Mutant) -> set[str]:
-        """Name the operations that run a mutant's statement in some history; none if it runs while modules load."""
-        return {
-            named.steps[at].op.spec.name
-            for named in map(self.suite.__getitem__, sorted(self._running(_lines(mutant))))
-            for at in _running_steps(mutant, named.steps)
-        }
 
     def _running(self, lines: Iterable[tuple[str, int]]) -> set[int]:
         """Find the histories that run any of these lines."""
@@ -177,30 +169,13 @@ class Recording:
         return kill
 
 
+def lines_of(mutant: Mutant) -> set[tuple[str, int]] | None:
+    """List the lines where a mutant can differ from the right code; None means any line."""
+    return set(_lines(mutant)) if _in_function(mutant) else readers.lines(mutant.file, mutant.line)
+
+
 def _lines(mutant: Mutant) -> Iterator[tuple[str, int]]:
     return ((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
-
-
-def _running_steps(mutant: Mutant, steps: Sequence[Step]) -> Iterator[int]:
-    """Execute steps, and give the numbers of those that run a mutant's statement."""
-    path, ran, at = str(python.ROOT / f"{mutant.file}.py"), set[int](), 0
-
-    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != path:
-            return None
-        if mutant.first <= frame.f_lineno <= mutant.last:
-            ran.add(at)
-        return trace
-
-    store, before = Store(), sys.gettrace()
-    sys.settrace(trace)
-    try:
-        while at < len(steps):
-            engine.step(store, *steps[at])
-            at += 1
-    finally:
-        sys.settrace(before)
-    yield from sorted(ran)
 
 
 def _stride(named: Named) -> int:
@@ -247,56 +222,82 @@ def _limited(seconds: float) -> Iterator[None]:
 # ---- planting
 
 
+class Change(NamedTuple):
+    """One thing that planting a mutant replaces: the code of a function, its defaults, or the value of a name."""
+
+    holder: Any
+    name: str
+    right: Any
+    wrong: Any
+
+
 @contextmanager
 def planted(file: str, text: str) -> Iterator[str]:
     """Run a file with another text within this context; yields "compile" or "load" if the text cannot be loaded."""
-    path = str(python.ROOT / f"{file}.py")
-    module = importlib.import_module("qmodel." + file.replace("/", "."))
-    undo: list[Callable[[], None]] = []
     try:
-        try:
-            code = compile(text, path, "exec")
-            _exchange_constants(module, text, path, undo)
-        except SyntaxError:
-            yield "compile"
-            return
-        except Exception:
-            yield "load"
-            return
-        _exchange_functions(vars(module), code, undo)
+        found = changes(file, text)
+    except SyntaxError:
+        yield "compile"
+        return
+    except Exception:
+        yield "load"
+        return
+    with in_place(found):
         yield ""
+
+
+@contextmanager
+def in_place(found: Sequence[Change]) -> Iterator[None]:
+    """Run with these changes within this context."""
+    for holder, name, _, wrong in found:
+        setattr(holder, name, wrong)
+    try:
+        yield
     finally:
-        for step in reversed(undo):
-            step()
+        for holder, name, right, _ in found:
+            setattr(holder, name, right)
 
 
-def _exchange_functions(names: Any, code: types.CodeType, undo: list[Callable[[], None]]) -> None:
+def changes(file: str, text: str) -> list[Change]:
+    """Compile another text of a file, and list what planting it changes."""
+    module, path = module_of(file), str(python.ROOT / f"{file}.py")
+    code = compile(text, path, "exec")
+    return [*_constants(module, text, path), *functions(module, code)]
+
+
+def module_of(file: str) -> types.ModuleType:
+    """Give the module of a file."""
+    return importlib.import_module("qmodel." + file.replace("/", "."))
+
+
+def functions(module: types.ModuleType, code: types.CodeType) -> Iterator[Change]:
+    """List the functions of a module that have other code in another code of its file."""
+    return _functions(vars(module), code)
+
+
+def _functions(names: Any, code: types.CodeType) -> Iterator[Change]:
     for inner in code.co_consts:
         if not isinstance(inner, types.CodeType):
             continue
         known = names.get(inner.co_name)
-        if isinstance(known, types.FunctionType):
-            _exchange(known, inner, undo)
+        if isinstance(known, types.FunctionType) and inner != known.__code__:
+            yield Change(known, "__code__", known.__code__, inner)
         elif isinstance(known, type):
-            _exchange_functions(vars(known), inner, undo)
+            yield from _functions(vars(known), inner)
 
 
-def _exchange(function: types.FunctionType, code: types.CodeType, undo: list[Callable[[], None]]) -> None:
-    right = function.__code__
-    if code != right:
-        function.__code__ = code
-        undo.append(lambda: setattr(function, "__code__", right))
-
-
-def _exchange_constants(module: types.ModuleType, text: str, path: str, undo: list[Callable[[], None]]) -> None:
-    """Execute the changed top-level assignments again, and replace their names in the module and its importers.
+def _constants(module: types.ModuleType, text: str, path: str) -> Iterator[Change]:
+    """Execute the changed top-level assignments again, and give their names in the module and its importers.
 
     Argument defaults belong to functions and are replaced there.
     """
-    right = {ast.unparse(node) for node in ast.parse(python.read(_name_of(path))).body}
+    before, after = ast.parse(python.read(_name_of(path))).body, ast.parse(text, path).body
+    if gone := _assigned(before) - _assigned(after):
+        raise NameError(f"nothing assigns {gone}")
+    right = {ast.unparse(node) for node in before}
     scope = dict(vars(module))
     changed = False
-    for node in ast.parse(text, path).body:
+    for node in after:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             changed = changed or ast.unparse(node) not in right
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -304,23 +305,27 @@ def _exchange_constants(module: types.ModuleType, text: str, path: str, undo: li
             if changed and names:  # and those after it, which may be made from it
                 exec(compile(ast.Module([node], []), path, "exec"), scope)
                 for name in names:
-                    _replace(name, vars(module)[name], scope[name], undo)
+                    yield from _holders(name, vars(module)[name], scope[name])
         elif isinstance(node, ast.FunctionDef) and node.args.defaults and ast.unparse(node) not in right:
             exec(compile(ast.Module([node], []), path, "exec"), scope)
             function = vars(module)[node.name]
-            undo.append(lambda it=function, was=function.__defaults__: setattr(it, "__defaults__", was))  # type: ignore[misc]
-            function.__defaults__ = scope[node.name].__defaults__
+            yield Change(function, "__defaults__", function.__defaults__, scope[node.name].__defaults__)
+
+
+def _assigned(body: Sequence[ast.stmt]) -> set[str]:
+    """List the names that top-level statements assign."""
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    return {name for target in targets for name in readers.assigned(target)}
 
 
 def _name_of(path: str) -> str:
     return path.removesuffix(".py").rpartition("qmodel/")[2]
 
 
-def _replace(name: str, old: Any, new: Any, undo: list[Callable[[], None]]) -> None:
+def _holders(name: str, right: Any, wrong: Any) -> Iterator[Change]:
     for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("qmodel.model.") and vars(module).get(name) is old:
-            setattr(module, name, new)
-            undo.append(lambda module=module: setattr(module, name, old))  # type: ignore[misc]
+        if getattr(module, "__name__", "").startswith("qmodel.model.") and vars(module).get(name) is right:
+            yield Change(module, name, right, wrong)
 
 
 def _in_function(mutant: Mutant) -> bool:

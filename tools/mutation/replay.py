@@ -217,12 +217,18 @@ class Recording:
             found.update(self.running.get(line, ()))
         if found:
             return sorted(found)
-        if in_function(lua.tree(self.texts[mutant.file]).named_descendant_for_byte_range(mutant.start, mutant.end)):
-            return []
-        lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
+        lines = self.lines_of(mutant)
         if lines is None:
             return range(len(self.steps))
-        return sorted({index for file, line in lines for index in self.running.get(self.firsts[file] + line, ())})
+        return sorted({index for line in lines for index in self.running.get(line, ())})
+
+    def lines_of(self, mutant: Mutant) -> set[int] | None:
+        """List the lines of the bundle where a mutant can differ from the right library; None means any line."""
+        first, text = self.firsts[mutant.file], self.texts[mutant.file]
+        if in_function(lua.tree(text).named_descendant_for_byte_range(mutant.start, mutant.end)):
+            return set(range(first + mutant.first, first + mutant.last + 1))
+        lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
+        return None if lines is None else {self.firsts[file] + line for file, line in lines}
 
     def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
         """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""

@@ -8,6 +8,7 @@
     live job.put_at            fields that count in this family (canonical.py)
     horizon 2                  how many ticks back moments are told apart; 1 if not given
     midnight                   the first state is a tick before midnight
+    step 1                     how far the clock goes, in milliseconds, instead of a tick
     units 8                    the budget of an operation, instead of the model's
     scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
     graph                      it is explored by itself, not only as part of others
@@ -115,9 +116,12 @@ class Family(NamedTuple):
     units: int = 0
     scope: Scope = Scope(2, 2)
     midnight: bool = False
+    step: int = TICK
     graph: bool = False
     night: bool = False
     calls: bool = False
+    budgets: bool = False
+    """In every state, each operation is also tried with every budget that is too small for it."""
 
     @property
     def start(self) -> int:
@@ -172,6 +176,8 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
         return family._replace(bounds=(*family.bounds, rest))
     if word == "live":
         return family._replace(live=family.live | set(rest.split()))
+    if word == "step":
+        return family._replace(step=letter(rest).of({}))
     if word == "horizon":
         return family._replace(horizon=int(rest))
     if word == "units":
@@ -221,6 +227,11 @@ def scarce(name: str, units: int) -> Family:
     """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
     family = families()[name]
     return family._replace(name=f"{name}/{units}", units=units, live=family.live | _COSTS)
+
+
+def every_budget(name: str) -> Family:
+    """Give a family where each operation is tried with every budget that is too small for it too, in every state."""
+    return families()[name]._replace(name=f"{name}/each", budgets=True)
 
 
 class Moves:

@@ -38,7 +38,6 @@ LEFT_OUT: Final = {
     "put.at: *": "a moment is the end of a delay, which letters name; directed histories and the matrix name moments",
     "recur_update.*: 0": "the other value of an exact field, which recur sets",
     "recur_update.fair_*: given": "the other value of an exact field, which recur sets",
-    "request_put.deadline_ms: given": "a request is opened by one function; letters of request_open name a deadline",
     "subscribe.fair_*: given": "the job of a message is put as any job; put tries them",
     "subscribe.retries: *": "the job of a message is put as any job; put tries them",
     "subscribe.tags: several": "the job of a message is put as any job; put tries them",

@@ -24,6 +24,9 @@ MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
 _UNITS: Final = "budget.UNITS = "
+_WITHIN: Final = "within"
+_SETTING: Final = f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end)"
+"""What is added to the library, so that the budget of an operation can be set."""
 
 
 def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | None:
@@ -35,6 +38,12 @@ def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | Non
     return {**(texts or {}), "state/budget": text.replace(f"{_UNITS}{budget.UNITS}\n", f"{_UNITS}{units}\n")}
 
 
+def _with_setting(texts: dict[str, str] | None) -> str:
+    """Give the file of the budget with a function that sets it, on its last line: no other line moves."""
+    text = (texts or {}).get("state/budget") or bundle.read("state/budget")
+    return text.removesuffix("\n") + f" {_SETTING}\n"
+
+
 def changes_nothing(store: Store, op: Operation, reply: Any) -> bool:
     """Tell whether an operation must leave everything as it is; the journal records refusals too."""
     return op.spec.reads or (isinstance(reply, Refusal) and not store.settings["journal"])
@@ -44,13 +53,17 @@ class LuaCorner:
     """The library, and its keys in the state at hand. `texts` replaces some of its files (faults)."""
 
     def __init__(self, texts: dict[str, str] | None = None) -> None:
-        self._subject = LuaSubject(texts)
+        self._subject = LuaSubject({**(texts or {}), "state/budget": _with_setting(texts)})
         self.keyspace = self._subject.host.keyspace
         self._keys: Keys = {}
 
     def limit(self, instructions: int) -> None:
         """Break off an operation that takes more instructions: it loops for ever."""
         self._subject.host.limit(instructions)
+
+    def within(self, units: int) -> None:
+        """Set the budget of an operation."""
+        self._subject.host.fcall(_WITHIN, (), (str(units),))
 
     def load(self, keys: Keys) -> None:
         """Set the state at hand."""

@@ -6,7 +6,8 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 - a refusal changes nothing, and neither does a read in the subject;
 - a new state keeps the invariants.
 
-Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row.
+Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row, or
+each operation with every budget that is too small for it; no new state is reached so.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
@@ -23,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from qmodel.conformance.compare.report import call
-from qmodel.conformance.graph import live
-from qmodel.conformance.graph.alphabet import COMMON, TICK, Family, Moves, Scope
+from qmodel.conformance.graph import budgets, live
+from qmodel.conformance.graph.alphabet import COMMON, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
 from qmodel.conformance.graph.server import ServerCorner
@@ -209,7 +210,7 @@ class Search:
         if self._family.calls and self._corner is not None:
             self._try_calls(self._corner, node)
         self.result.edges += 1
-        later = _Node(0, node.store, node.now + TICK, node.keys, node.store.seq)
+        later = _Node(0, node.store, node.now + self._family.step, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
 
     def _edge(self, node: _Node, op: Operation, spare: _Spare) -> Iterator[_Node]:
@@ -235,6 +236,19 @@ class Search:
             yield from self._arrive(node, op, _Node(0, store, node.now, node.keys, node.store.seq), live.helps(op))
         if self._corner is not None:
             self._corner.undo()
+            if self._family.budgets:
+                self._try_budgets(self._corner, node, op, reply, store)
+
+    def _try_budgets(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
+        """Execute an operation with budgets that are too small for it."""
+        for tried in budgets.worth_trying(node.store, node.now, op, reply, store):
+            with budgets.within(tried.units):
+                corner.within(tried.units)
+                self.result.edges += 1
+                where = f" with a budget of {tried.units} units"
+                self._compare(corner, node, op, tried.reply, tried.store, where)
+                corner.undo()
+        corner.within(budget.UNITS)
 
     def _is_compared(self, op: Operation) -> bool:
         return self._compared is None or op.spec.name in self._compared
@@ -243,11 +257,13 @@ class Search:
         inside = self._bound is None or self._bound(store, now)
         return inside and self.canonical.of(store, now) not in self._ids
 
-    def _compare(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
-        what = "the Lua library differs from the model"
+    def _compare(
+        self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store, where: str = ""
+    ) -> None:
+        what = f"the Lua library differs from the model{where}"
         try:
             lines = corner.differences(node.now, op, reply, node.store, store)
-            if not lines and self._server and self._server.wants(op, reply, corner.keyspace.touched):
+            if not lines and not where and self._server and self._server.wants(op, reply, corner.keyspace.touched):
                 what = "the server differs from the model"
                 lines = self._server.differences(node.keys, node.now, op, reply, node.store, store)
         except Exception as error:
@@ -331,7 +347,7 @@ class Search:
             if form == mine and "LOCK_LOST" in op.spec.refusals:
                 continue  # the reply to a call under an old token is of the past, which is not in the form
             found[op.spec.name, kind(reply), form] += 1
-        found["tick", "", self.canonical.of(store, now + TICK)] += 1
+        found["tick", "", self.canonical.of(store, now + self._family.step)] += 1
         return found
 
     # ---- findings
@@ -352,7 +368,7 @@ class Search:
         now = self._family.start
         while at:
             at, step = self._steps[at]
-            now += TICK * (step is None)
+            now += self._family.step * (step is None)
         return now
 
     def _history(self, at: int) -> list[Step]:

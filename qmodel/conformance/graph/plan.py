@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from qmodel.conformance.graph.alphabet import Family, Scope, explored, families, pair, scarce
+from qmodel.conformance.graph.alphabet import Family, Scope, every_budget, explored, families, pair, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Explored, Search
 from qmodel.conformance.graph.server import ServerCorner
@@ -37,6 +37,9 @@ SCARCE: Final = (5, 8, 12, 18)
 
 SCARCE_EDGES: Final = 2_500
 """The most edges of a family with such a budget."""
+
+EACH_EDGES: Final = 10_000
+"""The most edges of a family where each operation is tried with every budget that is too small for it."""
 
 
 class Run(NamedTuple):
@@ -91,7 +94,7 @@ def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: boo
 def _named(name: str) -> Family:
     one, between, other = name.partition("/" if "/" in name else "+")
     if between == "/":
-        return scarce(one, int(other))
+        return every_budget(one) if other == "each" else scarce(one, int(other))
     return pair(one, other) if other else families()[one]
 
 
@@ -114,6 +117,11 @@ def at_night() -> list[Run]:
             for name, family in found.items()
             if not family.calls  # a call leaves operations to the next one where the budget is small
             for units in SCARCE
+        ),
+        *(
+            Run(every_budget(name), min(family.scope, TWO), EACH_EDGES)
+            for name, family in found.items()
+            if not family.calls and not family.units
         ),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
         *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
