@@ -12,11 +12,13 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
+from qmodel.contract.arguments import Edge
 from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.model import invariants, snapshot
 from qmodel.model.state.store import Store
 from qmodel.simulator.baton import Process
+from qmodel.simulator.workload import CONCURRENCY
 
 PATIENCE: Final = 4.0
 """Seconds after a fault in which leases may end and jobs may wait: the longest pause between two tries, and more."""
@@ -62,6 +64,9 @@ class Oracles:
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
+        self._over: dict[str, str] = {}
+        self._depends: dict[str, str] = {}
+        self._goes: set[str] = set()
         self._held: dict[str, tuple[int, str]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._performing: dict[str, int] = {}
@@ -102,10 +107,14 @@ class Oracles:
             return
         for jid, token in _ended(op):
             self._ends.setdefault((jid, token), spec.name)
+            if not isinstance(op, ops.Retry | ops.Release):
+                self._over[jid] = spec.name
             self._held.pop(jid, None)
             self.ended += 1
         for job in _granted(op, outcome):
             self._grant(space, job.token, job.jid, job.worker)
+        if isinstance(op, ops.PutMany):
+            self._depends |= {put.jid: Edge.parse(put.depends[0]).jid for put in op.jobs if put.depends}
         if isinstance(op, ops.Timeout):
             for jid in op.jids:
                 self._held.pop(jid, None)
@@ -118,6 +127,8 @@ class Oracles:
         before = self._grants.setdefault((space, token), (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
+        if jid in self._depends and self._depends[jid] not in self._over:
+            self.found("dependents wait", f"{jid} was handed out, and {self._depends[jid]} had not ended")
         held, self._held[jid] = self._held.get(jid), (token, worker)
         if held is not None and held[0] != token and self._lives(held[1]) and self.calm(PATIENCE):
             self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
@@ -134,8 +145,13 @@ class Oracles:
 
     def _limits(self, store: Store) -> None:
         for name, throttle in store.throttles.items():
-            if throttle.concurrency and len(throttle.held) > throttle.concurrency:
-                self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {throttle.concurrency}")
+            most = CONCURRENCY.get(name, throttle.concurrency)
+            if most and len(throttle.held) > most:
+                self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {most}")
+        for request in store.requested.values():
+            runs = sum(store.jobs[jid].state == "running" for jid in request.unfinished if jid in store.jobs)
+            if runs > request.first_limit:
+                self.found("limits", f"{runs} jobs of {request.id} run, of {request.first_limit}")
 
     def recovered(self, store: Store, since: float | None, has: Callable[[str], bool] = lambda jid: True) -> None:
         """Observe the state after a start. `since`: what the failure model may have lost was done after that. `has`
@@ -144,7 +160,8 @@ class Oracles:
         self._ends = {end: how for end, how in self._ends.items() if not has(end[0])}
         self._held = {jid: held for jid, held in self._held.items() if not has(jid)}
         for jid, at in self.acknowledged.items():
-            if jid in store.jobs or jid in self.lost or not has(jid):
+            is_gone = jid in self._goes and self._over.get(jid, "").startswith("complete")
+            if jid in store.jobs or jid in self.lost or not has(jid) or is_gone:
                 continue
             if (since is not None and at > since) or jid in self.orphans:
                 self.lost.add(jid)
@@ -165,16 +182,20 @@ class Oracles:
         self.counts["replies compared"] += 1
         if not any(one.outcome == outcome and one.at >= called for one in known):
             self.found("linearizable", f"{op} gave {outcome}, which no execution since {called:.6f} gave")
-        if isinstance(op, ops.Put):
-            if isinstance(outcome, Refusal):
-                self.found("own puts", f"the put of the new job {op.jid} was refused: {outcome}")
-            else:
-                self.put(op.jid)
+        puts = (op,) if isinstance(op, ops.Put) else op.jobs if isinstance(op, ops.PutMany) else ()
+        if puts and isinstance(outcome, Refusal):
+            self.found("own puts", f"the put of the new job {puts[0].jid} was refused: {outcome}")
+            return
+        for put, jid in zip(puts, outcome if isinstance(op, ops.PutMany) else (outcome,), strict=False):
+            if put.jid == jid:  # no other job stands for it
+                self.put(jid, goes=put.keep_newest is not None or put.keep_complete_ms is not None)
 
-    def put(self, jid: str) -> None:
-        """Observe that a put was acknowledged."""
+    def put(self, jid: str, goes: bool) -> None:
+        """Observe that a put was acknowledged, of a job that perhaps `goes` when it is complete."""
         self.counts["puts acknowledged"] += 1
         self.acknowledged[jid] = self._clock()
+        if goes:
+            self._goes.add(jid)
 
     def gave_up(self, error: Exception, called: float, deadline: float) -> None:
         """Observe that a call failed: it must have tried until its deadline, and something must have failed."""
@@ -233,6 +254,13 @@ class Oracles:
         """Note that jobs have not ended, although the faults have stopped and everybody had time."""
         jobs = [store.jobs[jid] for store in stores for jid in unended(store)]
         self.found("all jobs end", f"{len(jobs)} did not, as {jobs[0].jid} ({jobs[0].state})")
+
+    def requests_end(self, stores: Sequence[Store]) -> None:
+        """Note requests that have not ended, although they all end by themselves."""
+        for request in [request for store in stores for request in store.requested.values()]:
+            self.counts["requests"] += 1
+            if not request.ended_at:
+                self.found("requests end", f"{request.id} did not, and is {request.state}")
 
     def replayed(self, store: Store, again: Store) -> None:
         """Compare the state with what the journal gives."""
