@@ -29,6 +29,7 @@ from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.replies import Raw, reply
 from qmodel.serve.resp import Fault
 from qmodel.simulator.baton import Process
+from qmodel.simulator.oracles import changes
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import PREFIX, Server
 
@@ -223,7 +224,7 @@ class LuaServer(Server):
 
     def _observed(self, namespace: LuaNamespace, spec: Spec, op: Operation, now: int, outcome: Any) -> None:
         if namespace is self._namespace:
-            self._calls += 1
+            self._calls += changes(spec, outcome)
             self._step_twin(spec, op, now, outcome)
         elif isinstance(op, Put):
             self._scene.oracles.orphans.add(op.jid)

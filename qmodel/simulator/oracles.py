@@ -12,12 +12,13 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
+from qmodel.contract import replies
 from qmodel.contract.arguments import Edge
 from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.model import invariants, snapshot
 from qmodel.model.state.store import Store
-from qmodel.simulator.baton import Process
+from qmodel.simulator.baton import EPOCH, Process
 from qmodel.simulator.workload import CONCURRENCY
 
 PATIENCE: Final = 4.0
@@ -53,7 +54,7 @@ class Oracles:
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
         self.orphans: set[str] = set()
-        """The jobs that were put at a server after its replica had been promoted."""
+        """The jobs that may be lost: put at a server that was no longer the master, or acknowledged after they were lost."""
         self.parted = False
         """Whether such a server still serves clients: what ends there has not ended at the other one."""
         self.tail_lost_at = -inf
@@ -64,10 +65,14 @@ class Oracles:
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
+        self._changes = self._checked = 0
+        self._put_at: dict[str, float] = {}
+        self._tail_lost = -inf
         self._over: dict[str, str] = {}
         self._depends: dict[str, str] = {}
         self._goes: set[str] = set()
         self._held: dict[str, tuple[int, str]] = {}
+        self._until: dict[str, int] = {}
         self._begun: set[tuple[str, int]] = set()
         self._performing: dict[str, int] = {}
         self._waiting: dict[str, int] = {}
@@ -95,6 +100,9 @@ class Oracles:
         self.counts["operations"] += 1
         if op is None:
             return
+        self._changes += changes(spec, outcome)
+        for put in _puts(op):
+            self._put_at[put.jid] = self._clock()
         execution = Execution(self._clock(), op, outcome)
         if request := words[0] if words else "":
             self._by_request.setdefault(request, []).append(execution)
@@ -112,7 +120,9 @@ class Oracles:
             self._held.pop(jid, None)
             self.ended += 1
         for job in _granted(op, outcome):
-            self._grant(space, job.token, job.jid, job.worker)
+            self._grant(space, job)
+        if isinstance(op, ops.Heartbeat):
+            self._until[op.jid] = outcome.expires_at
         if isinstance(op, ops.PutMany):
             self._depends |= {put.jid: Edge.parse(put.depends[0]).jid for put in op.jobs if put.depends}
         if isinstance(op, ops.Timeout):
@@ -123,14 +133,16 @@ class Oracles:
             if store is not None:
                 self._limits(store)
 
-    def _grant(self, space: str, token: int, jid: str, worker: str) -> None:
+    def _grant(self, space: str, job: replies.Job) -> None:
+        token, jid, worker = job.token, job.jid, job.worker
         before = self._grants.setdefault((space, token), (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
         if jid in self._depends and self._depends[jid] not in self._over:
             self.found("dependents wait", f"{jid} was handed out, and {self._depends[jid]} had not ended")
         held, self._held[jid] = self._held.get(jid), (token, worker)
-        if held is not None and held[0] != token and self._lives(held[1]) and self.calm(PATIENCE):
+        until, self._until[jid] = self._until.get(jid, 0) / 1000 - EPOCH, job.expires_at
+        if held is not None and held[0] != token and self._lives(held[1]) and until - self._calm_since() > PATIENCE:
             self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
 
     def _lives(self, worker: str) -> bool:
@@ -157,6 +169,9 @@ class Oracles:
         """Observe the state after a start. `since`: what the failure model may have lost was done after that. `has`
         says which jobs belong there.
         """
+        self._changes += 1
+        if since is not None:
+            self._tail_lost = self._clock()
         self._ends = {end: how for end, how in self._ends.items() if not has(end[0])}
         self._held = {jid: held for jid, held in self._held.items() if not has(jid)}
         for jid, at in self.acknowledged.items():
@@ -180,9 +195,9 @@ class Oracles:
         request = getattr(op, "request", "")
         known = self._by_request.get(request, []) if request else self._reads.get(op, [])
         self.counts["replies compared"] += 1
-        if not any(one.outcome == outcome and one.at >= called for one in known):
+        if not any(one.outcome == outcome and one.at >= called for one in reversed(known)):
             self.found("linearizable", f"{op} gave {outcome}, which no execution since {called:.6f} gave")
-        puts = (op,) if isinstance(op, ops.Put) else op.jobs if isinstance(op, ops.PutMany) else ()
+        puts = _puts(op)
         if puts and isinstance(outcome, Refusal):
             self.found("own puts", f"the put of the new job {puts[0].jid} was refused: {outcome}")
             return
@@ -194,6 +209,8 @@ class Oracles:
         """Observe that a put was acknowledged, of a job that perhaps `goes` when it is complete."""
         self.counts["puts acknowledged"] += 1
         self.acknowledged[jid] = self._clock()
+        if self._put_at.get(jid, inf) < self._tail_lost:
+            self.orphans.add(jid)  # this reply was under way when the put was lost
         if goes:
             self._goes.add(jid)
 
@@ -236,9 +253,13 @@ class Oracles:
     # ---- the state
 
     def each_second(self, stores: Sequence[Store], idle: Sequence[str], limited: bool) -> None:
-        """Check the states of servers that run. `idle` workers have a free slot; their queues may have limits."""
-        for broken in [broken for store in stores for broken in invariants.check(snapshot.of(store))[:1]]:
-            self.found("invariants", str(broken))
+        """Check the states of servers that run, if anything has changed. `idle` workers have a free slot; their queues
+        may have limits.
+        """
+        if self._checked != self._changes:
+            self._checked = self._changes
+            for broken in [broken for store in stores for broken in invariants.check(snapshot.of(store))[:1]]:
+                self.found("invariants", str(broken))
         known = self.calm(PATIENCE) and self._clock() - self.tail_lost_at > self.longest_sleep
         watched = stores if idle and not limited and known else ()
         waiting = [job.jid for store in watched for job in store.jobs.values() if job.state == "waiting"]
@@ -268,9 +289,18 @@ class Oracles:
             self.found("the journal is the state", "its replay gives another state than the server has")
 
 
+def changes(spec: Spec, outcome: Any) -> bool:
+    """Whether an operation has changed more than when its worker was seen."""
+    return not (spec.reads or outcome == () or isinstance(outcome, Refusal))
+
+
 def unended(store: Store) -> list[str]:
     """List the jobs that have not ended."""
     return [job.jid for job in store.jobs.values() if job.state not in ("complete", "failed")]
+
+
+def _puts(op: Operation) -> Sequence[ops.Put]:
+    return (op,) if isinstance(op, ops.Put) else op.jobs if isinstance(op, ops.PutMany) else ()
 
 
 def _granted(op: Operation, outcome: Any) -> Sequence[Any]:

@@ -76,14 +76,14 @@ class World(Scene):
 
     def _set_up(self) -> None:
         """Set the options of the namespace, before anything fails."""
-        self.failing = False
+        self.failing, weather = False, self.net.weather
+        self.net.weather = weather._replace(lose=0.0)
         done = strands.Event(self.baton)
 
         def set_up() -> None:
-            client = self._connected()
-            for op in self.clients.workload.options_of_the_namespace():
-                client.execute(op)
-            client.close()
+            with Client(self.server.url) as client:
+                for op in self.clients.workload.options_of_the_namespace():
+                    client.execute(op)
             done.set()
 
         self.baton.start("operator", self._weather, self.server.operate)
@@ -92,13 +92,7 @@ class World(Scene):
         self.baton.start("set-up", Process("set-up"), set_up)
         if not done.wait(SETTLING):
             self.oracles.found("the run is whole", "the options of the namespace could not be set")
-        self.failing = True
-
-    def _connected(self) -> Client:
-        """Connect, however often the network loses the first packets."""
-        while True:
-            with contextlib.suppress(ConnectError):
-                return Client(self.server.url)
+        self.failing, self.net.weather = True, weather
 
     def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
         while self.baton.now < moment and not is_over():
