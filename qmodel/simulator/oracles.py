@@ -54,7 +54,7 @@ class Oracles:
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
         self.orphans: set[str] = set()
-        """The jobs that may be lost: put at a server that was no longer the master, or acknowledged after they were lost."""
+        """The jobs that may be lost: put at a server that was no master any more, or acknowledged after their loss."""
         self.parted = False
         """Whether such a server still serves clients: what ends there has not ended at the other one."""
         self.tail_lost_at = -inf
