@@ -210,6 +210,7 @@ class LuaServer(Server):
     def _step_twin(self, spec: Spec, op: Operation, now: int, outcome: Any) -> None:
         """Execute an operation with the model, and compare the outcome; or begin again from the keys."""
         if self._twin is None:
+            self._read = None  # when workers were seen may have changed since
             if self.store is not None:
                 self._twin = copies.copy(self.store)
             return
