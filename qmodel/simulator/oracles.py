@@ -66,6 +66,7 @@ class Oracles:
         self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
         self._changes = self._checked = 0
+        self._seq = -1
         self._put_at: dict[str, float] = {}
         self._tail_lost = -inf
         self._over: dict[str, str] = {}
@@ -100,7 +101,9 @@ class Oracles:
         self.counts["operations"] += 1
         if op is None:
             return
-        self._changes += changes(spec, outcome)
+        seq, self._seq = self._seq, store.seq if store is not None else -1
+        if not (spec.reads or isinstance(outcome, Refusal) or (outcome == () and seq == self._seq >= 0)):
+            self._changes += 1
         for put in _puts(op):
             self._put_at[put.jid] = self._clock()
         execution = Execution(self._clock(), op, outcome)
@@ -287,11 +290,6 @@ class Oracles:
         """Compare the state with what the journal gives."""
         if snapshot.of(store) != snapshot.of(again):
             self.found("the journal is the state", "its replay gives another state than the server has")
-
-
-def changes(spec: Spec, outcome: Any) -> bool:
-    """Whether an operation has changed more than when its worker was seen."""
-    return not (spec.reads or outcome == () or isinstance(outcome, Refusal))
 
 
 def unended(store: Store) -> list[str]:

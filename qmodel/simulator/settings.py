@@ -91,7 +91,7 @@ def _workload(chance: Random, seconds: float) -> Settings:
 
 
 def _with_extras(chance: Random, base: Settings) -> Settings:
-    """Draw what jobs have besides: nothing in half of the seeds. Many jobs at once come only to workers with slots."""
+    """Draw what jobs have besides, nothing in half of the seeds; and how many come at once now and then."""
     share = chance.choice((0.0, 0.0, 0.15, 0.4))
     extras = tuple(name for name in EXTRAS if chance.random() < share)
     return base._replace(extras=extras, burst=chance.choice((0, 0, 0, 25)))
