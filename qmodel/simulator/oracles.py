@@ -44,6 +44,19 @@ class Execution(NamedTuple):
     outcome: Any
 
 
+class _Jobs:
+    """What is known of jobs by id: when each was put last, how it ended, what it depends on, whether it goes once
+    it is complete, and when its lease ends.
+    """
+
+    def __init__(self) -> None:
+        self.put_at: dict[str, float] = {}
+        self.over: dict[str, str] = {}
+        self.depends: dict[str, str] = {}
+        self.goes: set[str] = set()
+        self.until: dict[str, int] = {}
+
+
 class Oracles:
     """All oracles of one run. `clock` is the virtual time, `calm_since` the time of the last fault."""
 
@@ -65,15 +78,10 @@ class Oracles:
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
-        self._changes = self._checked = 0
-        self._seq = -1
-        self._put_at: dict[str, float] = {}
+        self._changes, self._checked, self._seq = 0, 0, -1
+        self._jobs = _Jobs()
         self._tail_lost = -inf
-        self._over: dict[str, str] = {}
-        self._depends: dict[str, str] = {}
-        self._goes: set[str] = set()
         self._held: dict[str, tuple[int, str]] = {}
-        self._until: dict[str, int] = {}
         self._begun: set[tuple[str, int]] = set()
         self._performing: dict[str, int] = {}
         self._waiting: dict[str, int] = {}
@@ -101,11 +109,7 @@ class Oracles:
         self.counts["operations"] += 1
         if op is None:
             return
-        seq, self._seq = self._seq, store.seq if store is not None else -1
-        if not (spec.reads or isinstance(outcome, Refusal) or (outcome == () and seq == self._seq >= 0)):
-            self._changes += 1
-        for put in _puts(op):
-            self._put_at[put.jid] = self._clock()
+        self._note_changes(store, spec, outcome)
         execution = Execution(self._clock(), op, outcome)
         if request := words[0] if words else "":
             self._by_request.setdefault(request, []).append(execution)
@@ -115,19 +119,30 @@ class Oracles:
             self.counts[outcome.code] += 1
             if outcome.code == "LOCK_LOST":
                 self._refused(_ended(op), spec.name)
-            return
+        else:
+            self._done(store, spec, op, outcome, space)
+
+    def _note_changes(self, store: Store | None, spec: Spec, outcome: Any) -> None:
+        """Count what may have changed the state: not a read, nor a pop that found nothing and told no event."""
+        seq, self._seq = self._seq, store.seq if store is not None else -1
+        if not (spec.reads or isinstance(outcome, Refusal) or (outcome == () and seq == self._seq >= 0)):
+            self._changes += 1
+
+    def _done(self, store: Store | None, spec: Spec, op: Operation, outcome: Any, space: str) -> None:
+        for put in _puts(op):
+            self._jobs.put_at[put.jid] = self._clock()
+            if put.depends:
+                self._jobs.depends[put.jid] = Edge.parse(put.depends[0]).jid
         for jid, token in _ended(op):
             self._ends.setdefault((jid, token), spec.name)
             if not isinstance(op, ops.Retry | ops.Release):
-                self._over[jid] = spec.name
+                self._jobs.over[jid] = spec.name
             self._held.pop(jid, None)
             self.ended += 1
         for job in _granted(op, outcome):
             self._grant(space, job)
         if isinstance(op, ops.Heartbeat):
-            self._until[op.jid] = outcome.expires_at
-        if isinstance(op, ops.PutMany):
-            self._depends |= {put.jid: Edge.parse(put.depends[0]).jid for put in op.jobs if put.depends}
+            self._jobs.until[op.jid] = outcome.expires_at
         if isinstance(op, ops.Timeout):
             for jid in op.jids:
                 self._held.pop(jid, None)
@@ -141,10 +156,10 @@ class Oracles:
         before = self._grants.setdefault((space, token), (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
-        if jid in self._depends and self._depends[jid] not in self._over:
-            self.found("dependents wait", f"{jid} was handed out, and {self._depends[jid]} had not ended")
+        if jid in self._jobs.depends and self._jobs.depends[jid] not in self._jobs.over:
+            self.found("dependents wait", f"{jid} was handed out, and {self._jobs.depends[jid]} had not ended")
         held, self._held[jid] = self._held.get(jid), (token, worker)
-        until, self._until[jid] = self._until.get(jid, 0) / 1000 - EPOCH, job.expires_at
+        until, self._jobs.until[jid] = self._jobs.until.get(jid, 0) / 1000 - EPOCH, job.expires_at
         if held is not None and held[0] != token and self._lives(held[1]) and until - self._calm_since() > PATIENCE:
             self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
 
@@ -178,7 +193,7 @@ class Oracles:
         self._ends = {end: how for end, how in self._ends.items() if not has(end[0])}
         self._held = {jid: held for jid, held in self._held.items() if not has(jid)}
         for jid, at in self.acknowledged.items():
-            is_gone = jid in self._goes and self._over.get(jid, "").startswith("complete")
+            is_gone = jid in self._jobs.goes and self._jobs.over.get(jid, "").startswith("complete")
             if jid in store.jobs or jid in self.lost or not has(jid) or is_gone:
                 continue
             if (since is not None and at > since) or jid in self.orphans:
@@ -212,10 +227,10 @@ class Oracles:
         """Observe that a put was acknowledged, of a job that perhaps `goes` when it is complete."""
         self.counts["puts acknowledged"] += 1
         self.acknowledged[jid] = self._clock()
-        if self._put_at.get(jid, inf) < self._tail_lost:
+        if self._jobs.put_at.get(jid, inf) < self._tail_lost:
             self.orphans.add(jid)  # this reply was under way when the put was lost
         if goes:
-            self._goes.add(jid)
+            self._jobs.goes.add(jid)
 
     def gave_up(self, error: Exception, called: float, deadline: float) -> None:
         """Observe that a call failed: it must have tried until its deadline, and something must have failed."""

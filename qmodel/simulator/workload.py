@@ -91,7 +91,7 @@ class Workload:
         return False
 
     async def _burst(self, client: AsyncClient) -> None:
-        """Put many jobs at once, of which most take no time: so workers pop some before they begin them."""
+        """Put many jobs at once. Most take no time, so workers pop some before they begin them."""
         queue = client.queues[self._chance.choice(QUEUES)]
         kinds = self._chance.choices(("instant", self.how()), (0.9, 0.1), k=self._settings.burst)
         await client.put_many([queue.new(KLASS, {"how": how}, retries=30) for how in kinds])
