@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
@@ -113,7 +114,8 @@ class Batch:
         if writes >= SOME or 1 < writes == len(self._left):
             calls = [(op, args) for _, op, args in self._left[:writes]]
             return Sent(self._dialect.pack_calls(calls), 1, writes, several=True)
-        count = next((at for at in range(CHUNK) if self._writes(at) >= SOME), CHUNK)
+        places = range(min(CHUNK, len(self._left) - SOME + 1))
+        count = next((at for at in places if self._writes(at) >= SOME), CHUNK)
         alone = self._left[:count]
         return Sent(b"".join([self._dialect.pack(type(op), args) for _, op, args in alone]), len(alone), len(alone))
 
@@ -209,7 +211,19 @@ def wait_of(timeout: float) -> float:
 def settings(options: Options, retry: Any, **others: Any) -> dict[str, Any]:
     """Give the arguments for a connection of redis-py."""
     given = {name: value for name, value in options.connection.items() if name != "connection_class"}
+    if not given.keys() & {"lib_name", "lib_version", "driver_info"}:
+        others |= _driver()
     return {**given, "retry": retry, **others}
+
+
+@functools.cache
+def _driver() -> dict[str, Any]:
+    """What redis-py tells the server of itself. It would read its version from the file system for each connection."""
+    try:
+        from redis.driver_info import DriverInfo
+    except ImportError:  # before redis-py 7.2
+        return {}
+    return {"driver_info": DriverInfo()}
 
 
 def closed(where: str) -> ConnectError:

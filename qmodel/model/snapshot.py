@@ -220,11 +220,11 @@ def _job(job: Job) -> Record:
         "progress": job.progress,
         "failure": tuple(job.failure) if job.failure is not None else None,
         "seq": job.seq,
-        "dependencies": tuple(sorted(job.dependencies)),
-        "dependents": tuple(sorted(job.dependents)),
-        "marks": tuple(sorted((jid, mark) for jid, mark in job.dependencies.items() if mark)),
+        "dependencies": tuple(sorted(job.dependencies)) if job.dependencies else (),
+        "dependents": tuple(sorted(job.dependents)) if job.dependents else (),
+        "marks": tuple(sorted(mark for mark in job.dependencies.items() if mark[1])) if job.dependencies else (),
         "history": tuple(stages(job)),
-        "options": tuple(sorted(job.options.items())),
+        "options": tuple(sorted(job.options.items())) if job.options else (),
     }
 
 

@@ -19,6 +19,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
+EPOCH: Final = 1_700_000_000.0
+"""The time at which every run begins, in seconds since 1970."""
+
 TICK: Final = 1e-6
 """Seconds that pass with each switch, so that no loop can run for ever within one moment."""
 

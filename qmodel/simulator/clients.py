@@ -20,13 +20,12 @@ from qmodel.simulator.cluster import LAYOUT
 from qmodel.simulator.oracles import PATIENCE
 from qmodel.simulator.scene import Scene
 from qmodel.simulator.server import DEADLINE, Server
+from qmodel.simulator.workload import KLASS, QUEUES, Workload
 from qmodel.worker.worker import Worker
 
 if TYPE_CHECKING:
     from qmodel.backends import AsyncBackend
 
-QUEUES = ("first", "second")
-KLASS = "work"
 LONGEST_PAUSE = 12.0
 """The most seconds between two puts of a producer."""
 
@@ -41,6 +40,7 @@ class Observed:
     def __init__(self, scene: Scene, inner: AsyncBackend) -> None:
         self._scene = scene
         self._inner = inner
+        self.layout = getattr(inner, "layout", None)
 
     async def execute(self, op: Operation, now: int | None = None) -> Any:
         """Execute an operation."""
@@ -77,6 +77,7 @@ class Clients:
     def __init__(self, scene: Scene, server: Server) -> None:
         self._scene = scene
         self._server = server
+        self.workload = Workload(scene.chance, scene.settings)
         self.workers: dict[str, tuple[Worker, Process]] = {}
         self.producing = self.consuming = True
         self._number = 0
@@ -99,18 +100,6 @@ class Clients:
 
     # ---- producers
 
-    def _drawn(self) -> tuple[str, str, dict[str, Any]]:
-        """Draw a job: its queue, how it behaves, and its options."""
-        chance, settings = self._scene.chance, self._scene.settings
-        weights = settings.slow_jobs, settings.failing_jobs, 1 - settings.slow_jobs - settings.failing_jobs
-        (how,) = chance.choices(("slow", "fails", "quick"), weights)
-        options: dict[str, Any] = {"retries": 30}
-        if chance.random() < 0.1:
-            options["delay"] = chance.random() * 2
-        if chance.random() < 0.2:
-            options["priority"] = chance.randrange(3)
-        return chance.choice(QUEUES), how, options
-
     def _produce_async(self, name: str) -> None:
         self._scene.run_loop(self._produce_with_client(name))
 
@@ -123,10 +112,12 @@ class Clients:
         while self.producing:
             await asyncio.sleep(self._pause())
             number += 1
-            queue, how, options = self._drawn()
             try:
+                if await self.workload.group(client, f"{name}-{number}"):
+                    continue
+                queue, how, options = self.workload.job()
                 await client.queues[queue].put(KLASS, {"how": how}, jid=f"{name}-{number}", **options)
-            except ConnectError:
+            except (ConnectError, RefusedError):
                 continue
             if scene.chance.random() < 0.1:
                 await self._ask(client, f"{name}-{number}")
@@ -148,14 +139,15 @@ class Clients:
         kind = app.jobs[KLASS]
         while self.producing:
             runtime.sleep(self._pause())
-            queue, how, options = self._drawn()
+            queue, how, options = self.workload.job()
             called = runtime.monotonic()
             try:
                 made = kind.options(queue=queue, **options).put(how)
             except ConnectError as error:
                 scene.oracles.gave_up(error, called, DEADLINE)
             else:
-                scene.oracles.put(made.jid)
+                if not made.deduplicated:
+                    scene.oracles.put(made.jid, goes=bool(options.keys() & {"keep_newest", "keep_complete"}))
         app.close()
 
     # ---- consumers

@@ -74,8 +74,8 @@ class SimulatedDisk(Disk):
             self.refused += 1
             raise OSError(28, os.strerror(28))
         path = self._open[file]
-        size = path.stat().st_size
-        before = _read(path, at, len(raw))
+        size = os.fstat(file).st_size
+        before = _read(path, at, len(raw)) if at < size else b""
         super().write(file, raw, at)
 
         def tear(part: float) -> None:
@@ -88,8 +88,8 @@ class SimulatedDisk(Disk):
         """Cut a file."""
         path = self._open[file]
         self._baton.check()
-        size = path.stat().st_size
-        before = _read(path, length, max(size - length, 0))
+        size = os.fstat(file).st_size
+        before = _read(path, length, size - length) if length < size else b""
         super().truncate(file, length)
         if before:
             self._changed(path, lambda: _restore(path, before, length, size))

@@ -10,6 +10,7 @@ those that it has for some more time: two servers, and the old one's writes are 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -36,13 +37,19 @@ EVENTS = bundle.events_key(PREFIX).encode()
 Observe = Callable[[Spec, Operation, int, Any], None]
 
 
+@functools.cache
+def _source(build: Callable[[], str]) -> str:
+    """Build the library once for all starts of all seeds."""
+    return build()
+
+
 class LuaNamespace(Namespace):
     """A namespace with a Lua state of its own, in which one command of a call may fail."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(lambda: system_clock() / 1000)
         self._host = LuaHost(limit=0)
-        self._host.load(bundle.library())
+        self._host.load(_source(bundle.library))
         self._scene = scene
         self._left = 0
         self.keyspace.failing = self._failing
@@ -174,6 +181,7 @@ class LuaServer(Server):
         scene.oracles.parted = True
         self._lose("tail")
         self._process, self.start_at = None, scene.baton.now
+        self._ended.wake()
         scene.sleep(lasts)
         scene.baton.kill(old)
         scene.baton.give_way()

@@ -12,11 +12,14 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from qmodel.contract import operations as ops
+from qmodel.contract import replies
+from qmodel.contract.arguments import Edge
 from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.model import invariants, snapshot
 from qmodel.model.state.store import Store
-from qmodel.simulator.baton import Process
+from qmodel.simulator.baton import EPOCH, Process
+from qmodel.simulator.workload import CONCURRENCY
 
 PATIENCE: Final = 4.0
 """Seconds after a fault in which leases may end and jobs may wait: the longest pause between two tries, and more."""
@@ -41,6 +44,19 @@ class Execution(NamedTuple):
     outcome: Any
 
 
+class _Jobs:
+    """What is known of jobs by id: when each was put last, how it ended, what it depends on, whether it goes once
+    it is complete, and when its lease ends.
+    """
+
+    def __init__(self) -> None:
+        self.put_at: dict[str, float] = {}
+        self.over: dict[str, str] = {}
+        self.depends: dict[str, str] = {}
+        self.goes: set[str] = set()
+        self.until: dict[str, int] = {}
+
+
 class Oracles:
     """All oracles of one run. `clock` is the virtual time, `calm_since` the time of the last fault."""
 
@@ -51,7 +67,7 @@ class Oracles:
         self.acknowledged: dict[str, float] = {}
         self.lost: set[str] = set()
         self.orphans: set[str] = set()
-        """The jobs that were put at a server after its replica had been promoted."""
+        """The jobs that may be lost: put at a server that was no master any more, or acknowledged after their loss."""
         self.parted = False
         """Whether such a server still serves clients: what ends there has not ended at the other one."""
         self.tail_lost_at = -inf
@@ -62,6 +78,9 @@ class Oracles:
         self._clock, self._calm_since = clock, calm_since
         self._grants: dict[tuple[str, int], tuple[str, str]] = {}
         self._ends: dict[tuple[str, int], str] = {}
+        self._changes, self._checked, self._seq = 0, 0, -1
+        self._jobs = _Jobs()
+        self._tail_lost = -inf
         self._held: dict[str, tuple[int, str]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._performing: dict[str, int] = {}
@@ -90,6 +109,7 @@ class Oracles:
         self.counts["operations"] += 1
         if op is None:
             return
+        self._note_changes(store, spec, outcome)
         execution = Execution(self._clock(), op, outcome)
         if request := words[0] if words else "":
             self._by_request.setdefault(request, []).append(execution)
@@ -99,13 +119,30 @@ class Oracles:
             self.counts[outcome.code] += 1
             if outcome.code == "LOCK_LOST":
                 self._refused(_ended(op), spec.name)
-            return
+        else:
+            self._done(store, spec, op, outcome, space)
+
+    def _note_changes(self, store: Store | None, spec: Spec, outcome: Any) -> None:
+        """Count what may have changed the state: not a read, nor a pop that found nothing and told no event."""
+        seq, self._seq = self._seq, store.seq if store is not None else -1
+        if not (spec.reads or isinstance(outcome, Refusal) or (outcome == () and seq == self._seq >= 0)):
+            self._changes += 1
+
+    def _done(self, store: Store | None, spec: Spec, op: Operation, outcome: Any, space: str) -> None:
+        for put in _puts(op):
+            self._jobs.put_at[put.jid] = self._clock()
+            if put.depends:
+                self._jobs.depends[put.jid] = Edge.parse(put.depends[0]).jid
         for jid, token in _ended(op):
             self._ends.setdefault((jid, token), spec.name)
+            if not isinstance(op, ops.Retry | ops.Release):
+                self._jobs.over[jid] = spec.name
             self._held.pop(jid, None)
             self.ended += 1
         for job in _granted(op, outcome):
-            self._grant(space, job.token, job.jid, job.worker)
+            self._grant(space, job)
+        if isinstance(op, ops.Heartbeat):
+            self._jobs.until[op.jid] = outcome.expires_at
         if isinstance(op, ops.Timeout):
             for jid in op.jids:
                 self._held.pop(jid, None)
@@ -114,12 +151,16 @@ class Oracles:
             if store is not None:
                 self._limits(store)
 
-    def _grant(self, space: str, token: int, jid: str, worker: str) -> None:
+    def _grant(self, space: str, job: replies.Job) -> None:
+        token, jid, worker = job.token, job.jid, job.worker
         before = self._grants.setdefault((space, token), (jid, worker))
         if before != (jid, worker):
             self.found("token granted once", f"token {token} of {before[0]} at {before[1]}, then of {jid} at {worker}")
+        if jid in self._jobs.depends and self._jobs.depends[jid] not in self._jobs.over:
+            self.found("dependents wait", f"{jid} was handed out, and {self._jobs.depends[jid]} had not ended")
         held, self._held[jid] = self._held.get(jid), (token, worker)
-        if held is not None and held[0] != token and self._lives(held[1]) and self.calm(PATIENCE):
+        until, self._jobs.until[jid] = self._jobs.until.get(jid, 0) / 1000 - EPOCH, job.expires_at
+        if held is not None and held[0] != token and self._lives(held[1]) and until - self._calm_since() > PATIENCE:
             self.found("leases are renewed", f"the lease of {jid} at {held[1]} ended, although nothing failed")
 
     def _lives(self, worker: str) -> bool:
@@ -134,17 +175,26 @@ class Oracles:
 
     def _limits(self, store: Store) -> None:
         for name, throttle in store.throttles.items():
-            if throttle.concurrency and len(throttle.held) > throttle.concurrency:
-                self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {throttle.concurrency}")
+            most = CONCURRENCY.get(name, throttle.concurrency)
+            if most and len(throttle.held) > most:
+                self.found("limits", f"{len(throttle.held)} jobs run under {name}, of {most}")
+        for request in store.requested.values():
+            runs = sum(store.jobs[jid].state == "running" for jid in request.unfinished if jid in store.jobs)
+            if runs > request.first_limit:
+                self.found("limits", f"{runs} jobs of {request.id} run, of {request.first_limit}")
 
     def recovered(self, store: Store, since: float | None, has: Callable[[str], bool] = lambda jid: True) -> None:
         """Observe the state after a start. `since`: what the failure model may have lost was done after that. `has`
         says which jobs belong there.
         """
+        self._changes += 1
+        if since is not None:
+            self._tail_lost = self._clock()
         self._ends = {end: how for end, how in self._ends.items() if not has(end[0])}
         self._held = {jid: held for jid, held in self._held.items() if not has(jid)}
         for jid, at in self.acknowledged.items():
-            if jid in store.jobs or jid in self.lost or not has(jid):
+            is_gone = jid in self._jobs.goes and self._jobs.over.get(jid, "").startswith("complete")
+            if jid in store.jobs or jid in self.lost or not has(jid) or is_gone:
                 continue
             if (since is not None and at > since) or jid in self.orphans:
                 self.lost.add(jid)
@@ -163,18 +213,24 @@ class Oracles:
         request = getattr(op, "request", "")
         known = self._by_request.get(request, []) if request else self._reads.get(op, [])
         self.counts["replies compared"] += 1
-        if not any(one.outcome == outcome and one.at >= called for one in known):
+        if not any(one.outcome == outcome and one.at >= called for one in reversed(known)):
             self.found("linearizable", f"{op} gave {outcome}, which no execution since {called:.6f} gave")
-        if isinstance(op, ops.Put):
-            if isinstance(outcome, Refusal):
-                self.found("own puts", f"the put of the new job {op.jid} was refused: {outcome}")
-            else:
-                self.put(op.jid)
+        puts = _puts(op)
+        if puts and isinstance(outcome, Refusal):
+            self.found("own puts", f"the put of the new job {puts[0].jid} was refused: {outcome}")
+            return
+        for put, jid in zip(puts, outcome if isinstance(op, ops.PutMany) else (outcome,), strict=False):
+            if put.jid == jid:  # no other job stands for it
+                self.put(jid, goes=put.keep_newest is not None or put.keep_complete_ms is not None)
 
-    def put(self, jid: str) -> None:
-        """Observe that a put was acknowledged."""
+    def put(self, jid: str, goes: bool) -> None:
+        """Observe that a put was acknowledged, of a job that perhaps `goes` when it is complete."""
         self.counts["puts acknowledged"] += 1
         self.acknowledged[jid] = self._clock()
+        if self._jobs.put_at.get(jid, inf) < self._tail_lost:
+            self.orphans.add(jid)  # this reply was under way when the put was lost
+        if goes:
+            self._jobs.goes.add(jid)
 
     def gave_up(self, error: Exception, called: float, deadline: float) -> None:
         """Observe that a call failed: it must have tried until its deadline, and something must have failed."""
@@ -215,9 +271,13 @@ class Oracles:
     # ---- the state
 
     def each_second(self, stores: Sequence[Store], idle: Sequence[str], limited: bool) -> None:
-        """Check the states of servers that run. `idle` workers have a free slot; their queues may have limits."""
-        for broken in [broken for store in stores for broken in invariants.check(snapshot.of(store))[:1]]:
-            self.found("invariants", str(broken))
+        """Check the states of servers that run, if anything has changed. `idle` workers have a free slot; their queues
+        may have limits.
+        """
+        if self._checked != self._changes:
+            self._checked = self._changes
+            for broken in [broken for store in stores for broken in invariants.check(snapshot.of(store))[:1]]:
+                self.found("invariants", str(broken))
         known = self.calm(PATIENCE) and self._clock() - self.tail_lost_at > self.longest_sleep
         watched = stores if idle and not limited and known else ()
         waiting = [job.jid for store in watched for job in store.jobs.values() if job.state == "waiting"]
@@ -234,6 +294,13 @@ class Oracles:
         jobs = [store.jobs[jid] for store in stores for jid in unended(store)]
         self.found("all jobs end", f"{len(jobs)} did not, as {jobs[0].jid} ({jobs[0].state})")
 
+    def requests_end(self, stores: Sequence[Store]) -> None:
+        """Note requests that have not ended, although they all end by themselves."""
+        for request in [request for store in stores for request in store.requested.values()]:
+            self.counts["requests"] += 1
+            if not request.ended_at:
+                self.found("requests end", f"{request.id} did not, and is {request.state}")
+
     def replayed(self, store: Store, again: Store) -> None:
         """Compare the state with what the journal gives."""
         if snapshot.of(store) != snapshot.of(again):
@@ -243,6 +310,10 @@ class Oracles:
 def unended(store: Store) -> list[str]:
     """List the jobs that have not ended."""
     return [job.jid for job in store.jobs.values() if job.state not in ("complete", "failed")]
+
+
+def _puts(op: Operation) -> Sequence[ops.Put]:
+    return (op,) if isinstance(op, ops.Put) else op.jobs if isinstance(op, ops.PutMany) else ()
 
 
 def _granted(op: Operation, outcome: Any) -> Sequence[Any]:

@@ -10,15 +10,12 @@ from typing import Any, BinaryIO, Final
 
 from qmodel import runtime
 from qmodel.simulator import strands
-from qmodel.simulator.baton import Baton, Killed
+from qmodel.simulator.baton import EPOCH, Baton, Killed
 from qmodel.simulator.loop import Loop
 from qmodel.simulator.net import Net
 from qmodel.simulator.oracles import Oracles
 from qmodel.simulator.settings import Settings
 from qmodel.simulator.sockets import Selector, connection_class, socketpair
-
-EPOCH: Final = 1_700_000_000.0
-"""The time at which every run begins, in seconds since 1970."""
 
 MOST_ASKED: Final = 3000
 SOON: Final = 0.01

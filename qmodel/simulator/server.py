@@ -20,6 +20,7 @@ from qmodel.simulator.baton import Process
 from qmodel.simulator.disk import SimulatedDisk
 from qmodel.simulator.net import PORT
 from qmodel.simulator.scene import Scene
+from qmodel.simulator.strands import Waiters
 
 PREFIX = "ql:"
 DEADLINE = 6.0
@@ -38,6 +39,7 @@ class Server:
         self._scene = scene
         self._options = Options(data=str(folder), snapshot_every=snapshot_every)
         self._process: Process | None = None
+        self._ended = Waiters(scene.baton)
 
     @property
     def store(self) -> Store | None:
@@ -77,10 +79,14 @@ class Server:
     def operate(self) -> None:
         """Start the server whenever it does not run, and its time to start has come: the operator's part."""
         while True:
-            if not self.runs and self._scene.baton.now >= self.start_at:
+            if self.runs:
+                self._ended.wait(None)
+            elif self._scene.baton.now < self.start_at:
+                self._scene.sleep(self.start_at - self._scene.baton.now)
+            else:
                 self._process = process = Process("server", self._scene.draw_skew())
+                process.at_death.append(self._ended.wake)
                 self._scene.baton.start("serve", process, partial(self._serve, process))
-            self._scene.sleep(0.05)
 
     def _serve(self, process: Process) -> None:
         scene = self._scene

@@ -7,9 +7,14 @@ magnitude (swarm testing: Groce et al., ISSTA 2012).
 from __future__ import annotations
 
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from qmodel.simulator.net import Weather
+
+EXTRAS: Final = (
+    "fair", "flows", "kept", "ordered", "recurring", "requests", "retries", "throttles", "ttl", "unique",
+)  # fmt: skip
+"""What jobs may have besides a queue, a priority and a delay. `workload.py` says how each is drawn."""
 
 
 class Settings(NamedTuple):
@@ -44,6 +49,8 @@ class Settings(NamedTuple):
     evict_every: float = 0.0
     stop_every: float = 0.0
     kill_every: float = 0.0
+    burst: int = 0
+    extras: tuple[str, ...] = ()
 
 
 def drawn(seed: str, seconds: float = 60.0) -> Settings:
@@ -51,6 +58,7 @@ def drawn(seed: str, seconds: float = 60.0) -> Settings:
     chance = Random(f"{seed} settings")
     is_calm = chance.random() < 0.2
     base = _workload(chance, seconds)
+    base = _with_extras(Random(f"{seed} extras"), base)
     if not is_calm:
         base = _failing(chance, base)
     if chance.random() < 0.15:
@@ -80,6 +88,13 @@ def _workload(chance: Random, seconds: float) -> Settings:
         snapshot_every=pick((50, 100_000)),
     )
     return base._replace(rate=min(base.rate, _most(base)))
+
+
+def _with_extras(chance: Random, base: Settings) -> Settings:
+    """Draw what jobs have besides, nothing in half of the seeds; and how many come at once now and then."""
+    share = chance.choice((0.0, 0.0, 0.15, 0.4))
+    extras = tuple(name for name in EXTRAS if chance.random() < share)
+    return base._replace(extras=extras, burst=chance.choice((0, 0, 0, 25)))
 
 
 def _failing(chance: Random, base: Settings) -> Settings:
@@ -117,6 +132,7 @@ def _with_nodes(chance: Random, base: Settings) -> Settings:
         move_every=chance.choice((1.0, 2.0, 8.0)),
         rate=min(base.rate, 1.0),
         limit=0,
+        extras=(),
         tail=max(base.tail, 0.3),
         crashes=("failover", "split") if base.lies else ("kill",),
         fill_every=0.0,

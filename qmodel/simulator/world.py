@@ -15,11 +15,10 @@ from typing import BinaryIO, Final, NamedTuple
 
 from qmodel import runtime
 from qmodel.client.sync import Client
-from qmodel.contract import operations as ops
 from qmodel.errors import ConnectError
 from qmodel.simulator import oracles, strands
 from qmodel.simulator.baton import Deadlock, Process
-from qmodel.simulator.clients import QUEUES, Clients
+from qmodel.simulator.clients import Clients
 from qmodel.simulator.cluster import Cluster
 from qmodel.simulator.disk import SimulatedDisk
 from qmodel.simulator.lua_server import LuaServer
@@ -77,17 +76,14 @@ class World(Scene):
 
     def _set_up(self) -> None:
         """Set the options of the namespace, before anything fails."""
-        settings, self.failing = self.settings, False
+        self.failing, weather = False, self.net.weather
+        self.net.weather = weather._replace(lose=0.0)
         done = strands.Event(self.baton)
 
         def set_up() -> None:
-            client = self._connected()
-            client.execute(ops.ConfigSet("heartbeat", int(settings.lease * 1000)))
-            client.execute(ops.ConfigSet("grace-period", 0))
-            if settings.limit:
-                for queue in QUEUES:
-                    client.execute(ops.ThrottleSet(f"queue/{queue}", settings.limit))
-            client.close()
+            with Client(self.server.url) as client:
+                for op in self.clients.workload.options_of_the_namespace():
+                    client.execute(op)
             done.set()
 
         self.baton.start("operator", self._weather, self.server.operate)
@@ -96,13 +92,7 @@ class World(Scene):
         self.baton.start("set-up", Process("set-up"), set_up)
         if not done.wait(SETTLING):
             self.oracles.found("the run is whole", "the options of the namespace could not be set")
-        self.failing = True
-
-    def _connected(self) -> Client:
-        """Connect, however often the network loses the first packets."""
-        while True:
-            with contextlib.suppress(ConnectError):
-                return Client(self.server.url)
+        self.failing, self.net.weather = True, weather
 
     def _watch_until(self, moment: float, is_over: Callable[[], bool]) -> None:
         while self.baton.now < moment and not is_over():
@@ -150,6 +140,7 @@ class World(Scene):
         left = [link.ends[0].process.name for link in self.net.links.values() if not link.closed[0]]
         if left:
             self.oracles.found("nothing is left over", f"connections of {', '.join(left)}")
+        self.oracles.requests_end(self.server.stores)
         self.server.check_at_the_end()
 
     # ---- faults

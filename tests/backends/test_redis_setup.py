@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from redis import exceptions as raised
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import setup
 from qmodel.backends.redis.backend import RedisBackend
+from qmodel.backends.redis.common import Batch, settings
 from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.setup import Dialect, ForeignLibrary, diagnose, is_hopeless
 from qmodel.backends.redis.url import options_of
-from qmodel.contract.operations import Length, Put
+from qmodel.contract.operations import Get, Length, Put
 from qmodel.errors import ConnectError
 from qmodel.wire.codec import encode
 from tests.backends.helpers import Private, Starter, started
@@ -363,3 +365,26 @@ def test_a_call_is_the_same_bytes_with_and_without_hiredis(
 
     assert dialect.pack(Put, args) == packed
     assert packed.startswith(b"*16\r\n" if functions else b"*17\r\n")
+
+
+def test_a_batch_looks_no_further_than_its_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, writes = [], Batch._writes
+    monkeypatch.setattr(Batch, "_writes", lambda self, first: looked.append(first) or writes(self, first))
+    reads = [Get("a"), Get("b")]
+    batch = Batch([*reads, *(Put("q", f"j{number}", "K", "") for number in range(4))], None, Dialect("ql:", True), True)
+    batch.next()
+    assert (batch.expected, looked) == (2, [0, 0, 1, 2])
+    looked.clear()
+    Batch(reads, None, Dialect("ql:", True), True).next()
+    assert looked == [0]
+
+
+# ---- what redis-py says of itself
+
+
+def test_all_connections_share_what_redis_py_says_of_itself() -> None:
+    pytest.importorskip("redis.driver_info")
+    one, other = (settings(options_of(f"redis://{host}"), None) for host in ("one", "other"))
+    assert one["driver_info"] is other["driver_info"]
+    assert one["driver_info"].lib_version == redis.__version__
+    assert "driver_info" not in settings(options_of("redis://one?lib_name=shop"), None)

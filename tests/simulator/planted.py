@@ -24,6 +24,7 @@ from qmodel.backends.redis.common import encoded
 from qmodel.backends.redis.resend import code_of
 from qmodel.backends.redis.route import Line, Route
 from qmodel.errors import ConnectError
+from qmodel.model.state import dependencies, requests
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host
 from qmodel.serve.log_file import Writer
@@ -133,6 +134,31 @@ def _keeps_connections_after_an_error() -> Iterator[None]:
 def _performs_twice() -> contextlib.AbstractContextManager[Any]:
     start = ThreadRunner.run
     return mock.patch.object(ThreadRunner, "run", lambda self, attempts: start(self, [*attempts, attempts[0]]))
+
+
+def _performs_what_it_gave_back() -> contextlib.AbstractContextManager[Any]:
+    def keep(self: ThreadRunner) -> list[Any]:
+        return list(self._backlog)
+
+    return mock.patch.object(ThreadRunner, "take_back", keep)
+
+
+def _ignores_limits_of_requests() -> contextlib.AbstractContextManager[Any]:
+    limit = requests.limit
+    return mock.patch.object(requests, "limit", lambda store, id: limit(store, id) and limit(store, id) + 1)
+
+
+def _ends_no_request_by_itself() -> contextlib.AbstractContextManager[Any]:
+    return mock.patch.object(requests, "due_at", lambda request: None)
+
+
+def _lets_dependents_go() -> contextlib.AbstractContextManager[Any]:
+    check = dependencies.check
+
+    def met(store: Any, wanted: Any) -> Any:
+        return {jid: edges._replace(unmet=()) for jid, edges in check(store, wanted).items()}
+
+    return mock.patch.object(dependencies, "check", met)
 
 
 def _performs_too_many() -> contextlib.AbstractContextManager[Any]:
@@ -253,6 +279,10 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a renewer that keeps what has ended": (_renews_what_has_ended, "nothing is left over"),
     "a connection that is kept after an error": (_keeps_connections_after_an_error, "linearizable"),
     "a runner that performs an attempt twice": (_performs_twice, "performed once"),
+    "a runner that performs what it gave back": (_performs_what_it_gave_back, "performed before its end"),
+    "requests with one job too many": (_ignores_limits_of_requests, "limits"),
+    "requests that do not end by themselves": (_ends_no_request_by_itself, "requests end"),
+    "dependents that do not wait": (_lets_dependents_go, "dependents wait"),
     "a runner that performs too many": (_performs_too_many, "limits"),
     "a client that gives up early": (_gives_up_early, "tries until the deadline"),
     "a server that replies before the commit": (_replies_before_the_commit, "acknowledged puts exist"),

@@ -16,8 +16,9 @@ import pytest
 from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.model.state import config, stats
+from qmodel.simulator import workload
 from qmodel.simulator.net import Weather
-from qmodel.simulator.settings import Settings, drawn
+from qmodel.simulator.settings import EXTRAS, Settings, drawn
 from qmodel.simulator.world import World, run
 from tests.simulator.planted import DEFECTS, FAULTS
 
@@ -55,6 +56,17 @@ def test_a_storm_breaks_nothing() -> None:
     assert (
         result.counts["puts acknowledged"] > 10 and sum(result.counts[f"crashes: {how}"] for how in STORM.crashes) > 1
     )
+
+
+@pytest.mark.parametrize("lua", [False, True])
+def test_jobs_with_all_that_is_drawn_break_nothing(lua: bool) -> None:
+    result = run("extras", STORM._replace(extras=EXTRAS, burst=25, lua=lua, crashes=("kill",), rate=4.0))
+    assert result.findings == []
+    assert result.counts["requests"] > 0 and result.counts["puts acknowledged"] > 20
+
+
+def test_each_extra_is_an_option_or_a_group() -> None:
+    assert sorted([*workload._OPTIONS, *workload._GROUPS]) == sorted(EXTRAS)
 
 
 def test_a_lying_disk_loses_puts_and_that_is_counted() -> None:
@@ -155,6 +167,7 @@ def test_seeds_draw_different_settings() -> None:
     found = [drawn(str(number)) for number in range(50)]
     assert len(set(found)) == 50
     assert any(not (one.crash_every or one.part_every or one.weather.lose) for one in found)
+    assert {extra for one in found for extra in one.extras} == set(EXTRAS)
     assert drawn("7") == drawn("7")
 
 
