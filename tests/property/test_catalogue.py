@@ -130,7 +130,7 @@ ENDS = [one.steps for one in directed() if one.name in ("ends_of_runs", "ends_th
 
 def _rare() -> Iterator[list[Step]]:
     """Give rare histories: dead letters, and failed jobs past their retention, for each operation that fails jobs."""
-    yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0))]
+    yield [Step(0, ops.Results("no blanks")), Step(0, ops.Journal(count=0)), Step(0, ops.Journal(1, epoch=1))]
     yield [Step(0, ops.BeginEpoch(2)), Step(0, ops.BeginEpoch(1))]
     limited = [Step(0, ops.ThrottleSet("t", 1)), Step(0, ops.Put("q", "a", "k", "", throttles=("t",)))]
     yield [*limited, Step(0, ops.Pop("q", "w")), Step(0, ops.ThrottleUnset("t", jid="a"))]
@@ -144,6 +144,8 @@ def _rare() -> Iterator[list[Step]]:
         done, ops.CompleteMany((done,)), ops.CompleteAndPop("a", 6, "s", "w"), ops.Release("a", 6), ops.Timeout(("a",)),
     ):  # fmt: skip
         yield [*revoked, Step(0, end)]
+    later = [Step(0, ops.Put("q", "a", "k", "", retry_delay_ms=10**9)), Step(0, pop), Step(0, ops.Put("r", "b", "k", ""))]
+    yield [*later, Step(10**6, ops.Pop("r", "w")), Step(10**6, ops.CompleteAndPop("b", 4, "q", "w"))]
     for end in (ops.Fail("a", 6, "g", ""), ops.Retry("a", 6)):
         yield [*running, Step(0, end)]
     for end in (pop, ops.PopAny(("q",), "w")):
@@ -263,6 +265,9 @@ def _with_requests() -> Iterator[list[Step]]:
     yield [*late, *stalled, Step(5, pop)]
     delayed = ops.RequestPut("M", "q", 2, (sub(8, delay_ms=9), sub(9)), deadline_ms=5)
     yield [*steps(delayed, ops.Put("q", "x", "k", "", depends=("R:8",)), pop), Step(5, ops.Fire("q"))]
+    held = steps(ops.RequestOpen("H", "q", 1, lease_ms=5), ops.Put("r", "x", "k", ""), ops.Pop("r", "w"))
+    for end in (ops.Fire("q"), pop, ops.PopAny(("q",), "w"), ops.CompleteAndPop("x", 3, "q", "w")):
+        yield [*held, Step(6, end)]
     for op in (ops.RequestAdd("N", (sub(1),)), ops.RequestClose("N"), ops.RequestTune("N"), ops.RequestCancel("N")):
         yield steps(op)
 

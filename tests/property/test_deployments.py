@@ -36,6 +36,9 @@ from tests.property.support import QUICK, bulk, fails, state_of
 
 OTHER_NAMES = {name for name in CATALOGUE if "subscription" in name} | {"subscribe", "unsubscribe", "catch_up"}
 
+MERGED = {"throttles_used"}
+"""Operations whose pages of all shards are merged: their cursor is a name, not a place in a shard."""
+
 LAYOUT = Layout(4, single=frozenset({"alone"}), split=frozenset({"divided"}))
 
 
@@ -47,12 +50,12 @@ def test_a_deployment_of_one_shard_is_the_model() -> None:
         for now, op in history:
             if op.spec.name in OTHER_NAMES:
                 continue
-            cursor = getattr(op, "cursor", "")
+            cursor = getattr(op, "cursor", "") if op.spec.name not in MERGED else ""
             reply = deployments.step(one, now, replace(op, cursor=f"0:{cursor}") if cursor else op)
             if isinstance(reply, Refusal) and reply.code in ROUTING_REASONS:
                 continue
             expected = engine.step(store, now, op)
-            if getattr(expected, "cursor", ""):
+            if getattr(expected, "cursor", "") and op.spec.name not in MERGED:
                 expected = expected._replace(cursor=f"0:{expected.cursor}")
             assert reply == expected, op
             compared += 1

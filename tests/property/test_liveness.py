@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from qmodel.contract import operations as ops
-from qmodel.contract.arguments import TIME_END
+from qmodel.contract.arguments import TIME_END, awaited_request
 from qmodel.model import engine, snapshot
 from qmodel.model.invariants import check
-from qmodel.model.state import queues
+from qmodel.model.state import queues, requests
 from qmodel.model.state.store import Store
 from tests.property.support import bulk, fails, last, plant
 
@@ -51,11 +51,24 @@ def _finish(store: Store, now: int) -> None:
 
 
 def _is_blocked(store: Store, jid: str) -> bool:
-    """Whether a job waits, directly or indirectly, for a failed job or for a moment that is never reached."""
+    """Whether a job waits, directly or indirectly, for a failed job, a request that never ends well, or a moment that
+    is never reached.
+    """
+    id = awaited_request(jid)
+    if id:
+        return _is_held_up(store, id)
     job = store.jobs[jid]
     if job.state == "failed" or (job.state == "scheduled" and job.ready_at >= TIME_END):
         return True
     return job.state == "depends" and any(_is_blocked(store, other) for other in job.dependencies)
+
+
+def _is_held_up(store: Store, id: str) -> bool:
+    """Whether a request has ended badly, is still open, or has a sub-request that is blocked."""
+    request = requests.load(store, id)
+    if requests.has_ended(request):
+        return not requests.has_ended_well(request)
+    return request.state == "open" or any(_is_blocked(store, jid) for jid in request.unfinished)
 
 
 def test_active_workers_finish_every_job() -> None:

@@ -33,10 +33,10 @@ def looked_at(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     found: list[str] = []
     waits_for, bind = dependencies._waits_for, Keyspace.bind
 
-    def in_model(store: Any, wanted: Any, jid: str) -> list[str]:
-        if jid not in wanted:
+    def in_model(store: Any, plan: Any, jid: str) -> list[str]:
+        if jid not in plan.edges:
             found.append(jid)
-        return waits_for(store, wanted, jid)
+        return waits_for(store, plan, jid)
 
     def in_lua(keyspace: Keyspace, name: str, read_only: bool) -> Any:
         command = bind(keyspace, name, read_only)

@@ -72,6 +72,21 @@ WRONG = (
         "    job.expires_at = 0\n    job.ready_at = now + delay_ms\n",
         "    job.expires_at = 0\n    job.ready_at = now + delay_ms if delay_ms else job.ready_at\n",
     ),
+    # ---- priorities that improve with age
+    Wrong(
+        "a worse priority is an earlier moment",
+        "which is its ready time plus `aging` times its priority",
+        "model/state/aging",
+        "ready_at + priority * rate",
+        "ready_at - priority * rate",
+    ),
+    Wrong(
+        "age counts from the put",
+        "Age counts from the ready time",
+        "model/state/queues",
+        "aging.first_number(rate, priority, at)",
+        "aging.first_number(rate, priority, job.put_at)",
+    ),
     # ---- ordered keys
     Wrong(
         "a retry gives the key away",

@@ -76,10 +76,11 @@ def an_edge_ends_only_for_a_reason(m: Moment) -> Iterator[str]:
                 continue
             if m.name == "depends_off" and m.op.jid == jid and (m.op.all or other in m.op.dependencies):
                 continue
-            if _has_ended(m, other) and (policy != "block" or _went_well(m, awaited_request(other))):
-                continue
             given = (_named(m, jid) or {}).get(other)
-            if other in failed and "ignore" in (policy, given and given.on_failure):
+            policies = {policy, given.on_failure if given else policy}
+            if _has_ended(m, other) and (policies != {"block"} or _went_well(m, awaited_request(other))):
+                continue
+            if other in failed and "ignore" in policies:
                 continue
             released = m.name == "unique_release" or _ended_in_any_way(m, other)
             if dict(before["options"]).get("holder") == other and released:
