@@ -35,6 +35,8 @@ LONG_FILES = {
     "lua/ops/pop.lua": "the pop, those of qless and reqless, and the peek, which share their steps",
     "qmodel/model/ops/pop.py": "the same as its twin",
     "qmodel/errors.py": "an exception for each refusal",
+    "lua/state/requests.lua": "the request, its sub-requests, their order and outcomes, and the lists of requests",
+    "lua/ops/request.lua": "eleven verbs, and what they check of the sub-requests",
     "lua/state/dependencies.lua": "the edges, and the search for a cycle among them",
     "lua/state/queues.lua": "what is kept of a queue from call to call, and its four sorted sets",
     "qmodel/client/aio.py": "the client has a method for each operation",

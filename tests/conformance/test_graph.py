@@ -328,7 +328,7 @@ def test_a_fault_that_shows_at_one_budget_only_is_found_where_every_budget_is_tr
 
 
 def test_a_fault_of_a_millisecond_is_found_where_the_clock_goes_in_milliseconds() -> None:
-    right, text = "return load_some(key, until_(key, now, most))", read("state/queues")
+    right, text = "return load_some(key, until_(key, now, most), nil, 1)", read("state/queues")
     assert text.count(right) == 1
     corner = LuaCorner({"state/queues": text.replace(right, right.replace("now", "now + 1"))})
     family = explored()["milliseconds"]

@@ -343,7 +343,9 @@ def _waiting_for_a_request() -> Iterator[list[Step]]:
 
 
 def _stalling_past_a_deadline() -> Iterator[list[Step]]:
-    """Give histories in which a stalled sub-request ends with its request, with and without a dependent."""
+    """Give histories in which a stalled sub-request, and one without a slot, end with their request, with and without a
+    dependent.
+    """
     put = ops.RequestPut("R", "r", 1, (ops.Put("r", "R:1", "k", ""),), deadline_ms=9)
     stalled = [Step(0, put), Step(0, ops.Pop("r", "w")), Step(0, ops.Timeout(("R:1",)))]
     lapsed = [
@@ -355,6 +357,8 @@ def _stalling_past_a_deadline() -> Iterator[list[Step]]:
     yield [*stalled[:2], Step(9, ops.Fire("r"))]
     for more in ([], [Step(0, ops.Put("z", "x", "k", "", depends=("R:1",)))]):
         yield [*stalled, *more, Step(9, ops.Pop("r", "w"))]
+    two = ops.RequestPut("R", "r", 1, tuple(ops.Put("r", jid, "k", "") for jid in ("R:1", "R:2")), deadline_ms=9)
+    yield [Step(0, two), Step(0, ops.Put("z", "x", "k", "", depends=("R:2",))), Step(9, ops.Pop("r", "w"))]
 
 
 def _obliterating_a_throttled_queue() -> list[Step]:

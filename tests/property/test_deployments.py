@@ -65,7 +65,7 @@ def test_a_deployment_of_one_shard_is_the_model() -> None:
 
 def test_an_operation_with_one_plain_name_goes_where_the_whole_rule_sends_it() -> None:
     layout, plain = Layout(8), set()
-    for history in bulk(60):
+    for history in bulk(90):
         for _, op in history:
             home = layout.plain_home(op)
             if home is not None:

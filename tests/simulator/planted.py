@@ -155,8 +155,8 @@ def _ends_no_request_by_itself() -> contextlib.AbstractContextManager[Any]:
 def _lets_dependents_go() -> contextlib.AbstractContextManager[Any]:
     check = dependencies.check
 
-    def met(store: Any, wanted: Any) -> Any:
-        return {jid: edges._replace(unmet=()) for jid, edges in check(store, wanted).items()}
+    def met(store: Any, wanted: Any, *of: Any) -> Any:
+        return {jid: edges._replace(unmet=()) for jid, edges in check(store, wanted, *of).items()}
 
     return mock.patch.object(dependencies, "check", met)
 

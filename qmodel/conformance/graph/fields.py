@@ -93,7 +93,8 @@ PARKED: Final[dict[str, Rule | Dead]] = {"moment": rules.due, "parked": order, "
 KEY: Final[dict[str, Rule | Dead]] = {"active": members, "parked": order}
 
 REQUEST: Final[dict[str, Rule | Dead]] = {
-    **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit", "reached"), exact),
+    **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit"), exact),
+    "reached": rules.until_the_end,
     **dict.fromkeys(("total", "done", "failed", "canceled", "lease_ms", "fail_fast", "reason", "ending"), exact),
     "order": names,
     "data": exact,

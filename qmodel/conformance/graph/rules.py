@@ -113,6 +113,11 @@ def ended(value: dict[str, tuple[str, int]], request: Request, form: Form) -> li
     return [(jid, value[jid][0], jobs[jid].seq == value[jid][1]) for jid in kept]
 
 
+def until_the_end(value: str | None, request: Request, _form: Form) -> str | None:
+    """Write how far a change of a request has come; of one that has ended, nothing asks for it."""
+    return None if request.ended_at else value
+
+
 def names(value: Iterable[str], _record: Any, _form: Form) -> list[str]:
     """Write names in their order."""
     return list(value)
