@@ -1184,8 +1184,8 @@ class Generator:
         """Choose a pattern, mostly one that matches, and where to begin: mostly at the first name."""
         names = (*self._store.throttles, *self._names.throttles)
         name = pick(self._chooser, names)
-        match = pick(self._chooser, ("*", "*", name, name[:1] + "*", "*" + name[-1:], *self._families))
-        cursor = pick(self._chooser, ("", "", "", name, name[:1], "~"))
+        match = pick(self._chooser, ("*", "*", "*", name[:1] + "*", "*" + name[-1:], *self._families))
+        cursor = pick(self._chooser, ("", "", "", "", name[:1], "~"))
         return ops.ThrottlesUsed(match, cursor, pick(self._chooser, COUNTS))
 
     def why(self) -> Operation:
@@ -1524,7 +1524,7 @@ class Generator:
             return self._setting()
         option = self._option()
         known = settings.OPTIONS.get(option, settings.OPTIONS["heartbeat"])
-        edges = (known.high + 1, known.high + 2, max(known.low - 1, 0), known.high)
+        edges = (known.high + 1, known.high + 2, known.low - 1 if known.low else known.high + 3, known.high)
         return ops.ConfigSet(option, pick(self._chooser, edges), self._request())
 
     def config_unset(self) -> Operation:
