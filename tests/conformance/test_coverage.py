@@ -291,6 +291,15 @@ UNREACHED = {
         "return true",
     ): "a thousand due requests, each with nothing to cancel, do not fill half",
     ("state/config", "decode()"): NAMESPACES,
+    ("state/config", "namespace.rates = rates"): NAMESPACES,
+    **dict.fromkeys(
+        (
+            ("state/throttles", "return false"),
+            ("state/throttles", "local count = throttles.running(name)"),
+            ("state/throttles", "return count < throttle.concurrency, count > 0"),
+        ),
+        "plain pops of a queue with a throttle of its own: tests/property/test_plain.py runs them",
+    ),
     ("state/store", "put_off_told()"): CALLS,
     ("state/idempotency", "writes.last('HDEL', keys.requests, gone)"): (
         "a plain call after a thousand remembered requests: tests/property/test_plain.py runs it"

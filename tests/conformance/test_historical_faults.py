@@ -74,7 +74,7 @@ MODEL = [
     Fault("Q23", "a job that is gone cannot be untracked", "model/ops/tag",
           "    if not tracking.is_tracked(store, op.jid):", "    jobs.find(store, op.jid)\n    if not tracking.is_tracked(store, op.jid):"),
     Fault("Q25", "jobs may wait for each other for ever", "model/state/dependencies",
-          "    _check_cycles(store, unfinished)\n", ""),
+          "    _check_cycles(store, Plan(wanted, unfinished, request))\n", ""),
     Fault("Q26", "unknown dependencies are forgotten silently", "model/state/dependencies",
           '            raise refuse("DEPENDENCY_NOT_FOUND", jid, edge.jid)\n', "            continue\n"),
     Fault("Q28", "fail writes the data in its own way", "model/ops/finish",

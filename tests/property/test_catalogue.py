@@ -144,7 +144,11 @@ def _rare() -> Iterator[list[Step]]:
         done, ops.CompleteMany((done,)), ops.CompleteAndPop("a", 6, "s", "w"), ops.Release("a", 6), ops.Timeout(("a",)),
     ):  # fmt: skip
         yield [*revoked, Step(0, end)]
-    later = [Step(0, ops.Put("q", "a", "k", "", retry_delay_ms=10**9)), Step(0, pop), Step(0, ops.Put("r", "b", "k", ""))]
+    later = [
+        Step(0, ops.Put("q", "a", "k", "", retry_delay_ms=10**9)),
+        Step(0, pop),
+        Step(0, ops.Put("r", "b", "k", "")),
+    ]
     yield [*later, Step(10**6, ops.Pop("r", "w")), Step(10**6, ops.CompleteAndPop("b", 4, "q", "w"))]
     for end in (ops.Fail("a", 6, "g", ""), ops.Retry("a", 6)):
         yield [*running, Step(0, end)]

@@ -110,7 +110,7 @@ def daily() -> list[str]:
 
 
 def at_night() -> list[Run]:
-    """Give the searches of the night: the gate's to the end, but for the large ones, pairs, wider scopes, and small budgets."""
+    """Give the searches of the night: the gate's to the end (but LARGE), pairs, wider scopes, and small budgets."""
     found = explored()
     pairs = list(combinations(daily(), 2))
     random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
