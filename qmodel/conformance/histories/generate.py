@@ -886,7 +886,9 @@ class Generator:
         return pick(self._chooser, self._names.jids[:2])
 
     def unique_get(self) -> Operation:
-        return ops.UniqueGet(self._key())
+        """Choose a key that a job holds, or, if not aimed, perhaps one that may be free."""
+        held = tuple(self._store.uniques)
+        return ops.UniqueGet(pick(self._chooser, held if self._aimed and held else (*held, *self._names.jids[:2])))
 
     def unique_release(self) -> Operation:
         return ops.UniqueRelease(self._key(), self._request())
@@ -1003,7 +1005,10 @@ class Generator:
         return ops.RequestGet(self._requested("open", "closed", "canceling", "done", "canceled"))
 
     def request_jobs(self) -> Operation:
-        return ops.RequestJobs(self._requested("open", "closed", "canceling", "done", "canceled"), *self._short_page())
+        """Choose a request, aimed at one that has sub-requests."""
+        known = tuple(one.id for one in self._store.requested.values() if one.order)
+        chosen = pick(self._chooser, known if self._aimed and known else (*known, *REQUEST_NAMES))
+        return ops.RequestJobs(chosen, *self._short_page())
 
     def requests(self) -> Operation:
         states = [state for state, found in self._store.request_states.items() if found] if self._aimed else ()
@@ -1632,7 +1637,7 @@ def succeeds(op: Operation, outcome: Any, moved: bool) -> bool:
     if not op.spec.reads or outcome is None or outcome == ():
         return False
     first = outcome[0] if isinstance(outcome, tuple) else outcome
-    if op.spec.reply == "found":
+    if op.spec.reply in ("found", "sub_requests"):
         return bool(outcome.jobs)
     if op.spec.reply == "used_throttles":
         return bool(outcome.throttles)
