@@ -112,16 +112,14 @@ local function ready(now, queue, count, passed)
     local found, before = queues.take(queue, wanted), left
     budget.spend(own and budget.ALONE or 0)
     local fit = fitting(found, taken[1] ~= nil or closed > 0)
-    local others = {unpack(found, fit + 1)}
-    local live = failure.expire_taken(now, fit == #found and found or {unpack(found, 1, fit)})
+    local live = failure.expire_taken(now, queues.keep_taken(queue, found, fit))
     for i = 1, #live do
       local job = live[i]
       if not own and job.options == '' or admission.passes(now, job, passed, false) then
         taken[#taken + 1] = job
       end
     end
-    if others[1] then
-      queues.put_back(queue, others)
+    if fit < #found then
       break
     end
     left = count - #taken
@@ -328,11 +326,10 @@ local function head(now, queue, count, stalled, some)
   for _, job in ipairs(lifted) do
     jobs.lift(job)
   end
-  local fresh = math.max(fit - #again, 0)
-  for _, job in ipairs(failure.expire_taken(now, {unpack(found, 1, fresh)})) do
+  local fresh = queues.keep_taken(queue, found, math.max(fit - #again, 0))
+  for _, job in ipairs(failure.expire_taken(now, fresh)) do
     lifted[#lifted + 1] = job
   end
-  queues.put_back(queue, {unpack(found, fresh + 1)})
   return lifted, fit < #both, {unpack(stalled, #again + 1)}
 end
 

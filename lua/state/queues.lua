@@ -466,7 +466,7 @@ local function leave(key, popped, from)
   end
 end
 
--- Take the next ready jobs out of the order; they are in no list then. Those that the budget cannot reach stay.
+-- Take the next ready jobs out of the order; `keep_taken` comes next. Those that the budget cannot reach stay.
 function queues.take(name, count_)
   if count_ == 0 then
     return {}
@@ -482,14 +482,6 @@ function queues.take(name, count_)
     leave(queue.work_key, popped, 2 * budget.reach(jids) + 1)
   end
   local taken = load_ready(queue.work_key, popped, 2)
-  for i = 1, #taken do
-    local job = taken[i]
-    if job.options ~= '' then
-      ttl.leave(job)
-      turns.leave(job)
-    end
-    job.state = ''
-  end
   if #taken < #popped / 2 then -- some were missing: the next ones take their place
     for _, job in ipairs(queues.take(name, #popped / 2 - #taken)) do
       taken[#taken + 1] = job
@@ -498,17 +490,24 @@ function queues.take(name, count_)
   return taken
 end
 
--- Put jobs that were taken out of the order back to where they were.
-function queues.put_back(name, taken)
+-- Keep as many jobs that were taken out of the order, which are in no list then, and put the others back to where they
+-- were.
+function queues.keep_taken(name, taken, fit)
   local queue = queues.of(name)
-  for _, job in ipairs(taken) do
-    job.state = 'waiting'
+  for i = fit + 1, #taken do
+    local job = taken[i]
     writes.put_off('ZADD', queue.work_key, queues.standing(job), queues.rank(job))
-    if job.options ~= '' then
-      ttl.enter(job)
-      turns.restore(job)
-    end
   end
+  local kept = fit == #taken and taken or {unpack(taken, 1, fit)}
+  for i = 1, fit do
+    local job = kept[i]
+    if job.options ~= '' then
+      ttl.leave(job)
+      turns.leave(job)
+    end
+    job.state = ''
+  end
+  return kept
 end
 
 local function first_moment(command, key, ...)

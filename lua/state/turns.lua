@@ -93,16 +93,6 @@ function turns.leave(job)
   end
 end
 
--- Note that a job with a turn is in the order again, where it was.
-function turns.restore(job)
-  local turn = options.get(job, 'turn')
-  if turn then
-    local key, member = keys.turns(job.queue, job.priority), 'k' .. turns.fair_key(job)
-    local count, following = read(key, member)
-    write(key, count + 1, member, math.max(math.min(turn + turns.cost(job), LAST), following or 0))
-  end
-end
-
 -- Give back the turn of a job that leaves the order without being taken.
 function turns.give_back(job)
   if not options.get(job, 'turn') then

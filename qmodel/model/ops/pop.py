@@ -248,9 +248,9 @@ def _head(
     fit = _fitting(store, [*again, *found], some)
     for job in again[:fit]:
         jobs.lift(store, job)
-    fresh = max(fit - len(again), 0)
-    live = expire_taken(store, now, found[:fresh]) if queue.expires.size else found[:fresh]
-    queues.put_back(store, queue, found[fresh:])
+    mortal = queue.expires.size
+    fresh = queues.keep_taken(store, queue, found, max(fit - len(again), 0))
+    live = expire_taken(store, now, fresh) if mortal else fresh
     return [*again[:fit], *live], fit < len(again) + len(found), stalled
 
 
@@ -323,12 +323,11 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         if own:
             budget.spend(store, budget.ALONE)
         fit = _fitting(store, found, bool(taken) or closed > 0)
-        before = left
-        for job in expire_taken(store, now, found[:fit]) if mortal else found[:fit]:
+        before, kept = left, queues.keep_taken(store, queue_state, found, fit)
+        for job in expire_taken(store, now, kept) if mortal else kept:
             if not (job.options or own) or passes(store, now, job, passed, False):
                 taken.append(job)
         if fit < len(found):
-            queues.put_back(store, queue_state, found[fit:])
             break
         left = count - len(taken)
         closed += len(found) - (before - left)

@@ -211,26 +211,23 @@ def renew(store: Store, job: Job, expires_at: int) -> None:
 
 
 def take(store: Store, queue: Queue, count: int) -> list[Job]:
-    """Take the next ready jobs out of the order; they are in no list then."""
-    taken = []
-    for place in queue.ready.take(count):
-        job = store.jobs[place[3]]
+    """Take the next ready jobs out of the order; `keep_taken` comes next."""
+    return [store.jobs[place[3]] for place in queue.ready.take(count)]
+
+
+def keep_taken(store: Store, queue: Queue, taken: list[Job], fit: int) -> list[Job]:
+    """Keep as many jobs that were taken out of the order, which are in no list then, and put the others back to where
+    they were.
+    """
+    for job in taken[fit:]:
+        queue.ready.add(standing(job))
+    kept = taken[:fit]
+    for job in kept:
         if job.options:
             ttl.leave(store, job)
             turns.leave(queue, job)
         job.state = ""
-        taken.append(job)
-    return taken
-
-
-def put_back(store: Store, queue: Queue, taken: list[Job]) -> None:
-    """Put jobs that were taken out of the order back to where they were."""
-    for job in taken:
-        job.state = "waiting"
-        queue.ready.add(standing(job))
-        if job.options:
-            ttl.enter(store, job)
-            turns.restore(queue, job)
+    return kept
 
 
 def due(store: Store, queue: Queue, now: int, most: int) -> Sequence[Job]:

@@ -84,17 +84,6 @@ def leave(queue: Queue, job: Job) -> None:
         del queue.turns[job.priority]
 
 
-def restore(queue: Queue, job: Job) -> None:
-    """Note that a job with a turn is in the order again, where it was."""
-    turn = options.get(job, "turn")
-    if turn is None:
-        return
-    turns = queue.turns.setdefault(job.priority, Turns())
-    turns.jobs += 1
-    key, to = fair_key(job), min(int(turn) + cost(job), LAST)
-    _set(turns, key, max(to, turns.next.get(key, 0)))
-
-
 def give_back(queue: Queue, job: Job) -> None:
     """Give back the turn of a job that leaves the order without being taken."""
     if options.get(job, "turn") is None:
