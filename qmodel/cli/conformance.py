@@ -16,6 +16,7 @@ from qmodel.cli.session import common, session
 
 if TYPE_CHECKING:
     from qmodel.conformance.campaign.parts import Campaign, Total
+    from qmodel.conformance.subjects.named import Opening
 
 
 @click.group("conformance")
@@ -123,11 +124,8 @@ def _answer(summary: Any, seed: str, again: str) -> None:
 def _parts(steps: int, seed: str, every: int, lawful: bool) -> Campaign:
     """Make the campaign of the session's subject, for several processes."""
     from qmodel.conformance.campaign import parts
-    from qmodel.conformance.subjects import named
 
-    opening = named.Opening(session().url)
-    opening.check()
-    return parts.Campaign(seed, opening, steps, every, lawful=lawful)
+    return parts.Campaign(seed, _opening(session().url), steps, every, lawful=lawful)
 
 
 def _in_processes(what: Campaign, examples: int, processes: int) -> Total:
@@ -166,21 +164,22 @@ def _on_spark(what: Campaign, examples: int, tasks: int | None, out: str | None)
 def _campaign(url: str, examples: int, seed: str, advance: Any, **options: Any) -> Any:
     from qmodel.conformance.campaign import campaign
 
-    return campaign.run(examples, seed, _subject(url), advance, **options)
+    return campaign.run(examples, seed, _opening(url)(), advance, **options)
 
 
 def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
     from qmodel.conformance.dialects import runner, subjects
 
-    return runner.run(examples, seed, subjects.open_subject(url), advance, steps=steps)
+    return runner.run(examples, seed, subjects.open_subject(_opening(url).url()), advance, steps=steps)
 
 
-def _subject(url: str) -> Any:
+def _opening(url: str) -> Opening:
+    """Give what opens a subject by its URL or word. Raises ConnectError if this machine cannot."""
     from qmodel.conformance.subjects.named import Opening
 
     opening = Opening(url)
     opening.check()
-    return opening()
+    return opening
 
 
 class _progress:

@@ -68,6 +68,15 @@ def test_the_subjects_available_here_are_listed_once() -> None:
     assert set(named.available()) <= {"embedded", *named.OWN}
 
 
+@pytest.mark.parametrize("subject", ["memory", "embedded", "valkey"])
+@pytest.mark.parametrize("dialect", ["", "qless"])
+def test_the_command_that_runs_a_campaign_again_can_be_run(subject: str, dialect: str) -> None:
+    again = Campaign(subject, "a-2", Size(2, 5, dialect), 2, 10, 1.0).again
+    said = CliRunner().invoke(cli, again.split()[1:])
+    assert said.exit_code == 0, said.output
+    assert "2 histories" in said.output and said.output.endswith(f"Again: {again}\n")
+
+
 def test_the_command_prints_its_seed() -> None:
     arguments = ["conformance", "fresh", "--seconds", "0", "--subject", "memory"]
     said = CliRunner().invoke(cli, [*arguments, "--seed", "again"])
