@@ -80,15 +80,16 @@ class Node:
         return _text(self.client.execute_command(*command))
 
     def stopped(self) -> contextlib.AbstractContextManager[None]:
-        """Let it hang: it answers nobody until the end of this context."""
-        return _stopped(self.process)
+        """Let it hang."""
+        return stopped(self.process)
 
     def role(self) -> str:
         return str(self.ask("ROLE")[0])
 
 
 @contextlib.contextmanager
-def _stopped(process: subprocess.Popen[bytes] | None) -> Iterator[None]:
+def stopped(process: subprocess.Popen[bytes] | None) -> Iterator[None]:
+    """Let a server hang: it answers nobody until the end of this context."""
     assert process is not None
     process.send_signal(signal.SIGSTOP)
     try:

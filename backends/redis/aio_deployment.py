@@ -82,8 +82,9 @@ class AsyncRedisShard(Prepared, AsyncRedisBackend):
         self._waiting.add(connection)
         try:
             if not hasattr(connection, "qmodel_id"):
-                await connection.send_command("CLIENT", "ID", check_health=False)
-                connection.qmodel_id = str(await connection.read_response())
+                async with asyncio.timeout(self._timeout):
+                    await connection.send_command("CLIENT", "ID", check_health=False)
+                    connection.qmodel_id = str(await connection.read_response())
             async with asyncio.timeout(timeout + self._timeout):
                 await connection.send_command(*command, check_health=False)
                 if self._closed.is_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -15,8 +16,9 @@ import redis
 from click.testing import CliRunner
 from redis.crc import key_slot
 
+from qmodel.backends.redis.aio_deployment import AsyncRedisDeployment
 from qmodel.backends.redis.backend import settings_of_master
-from qmodel.backends.redis.connect import connect
+from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.deployment import RedisDeployment
 from qmodel.backends.redis.shards import prefix_of
 from qmodel.backends.redis.url import options_of
@@ -27,8 +29,9 @@ from qmodel.contract.routing import SLOTS, shard_tag
 from qmodel.errors import ConnectError, RefusedError
 from qmodel.model.deployment.plans import Call
 from tests.backends.conftest import PROGRAMS
+from tests.backends.helpers import Private, Starter
 from tests.backends.test_routes import CLUSTER, SERVER
-from tests.clusters import Cluster, Node, cluster, wait_until
+from tests.clusters import Cluster, Node, cluster, stopped, wait_until
 from tests.servers import NOTHING_FOUND, Server
 
 N = 6
@@ -157,6 +160,23 @@ def test_an_error_of_one_shard_is_raised_and_others_work(backend: RedisDeploymen
         with pytest.raises(ConnectError, match="cannot be used"):
             backend.execute(ops.Put("q", jid(3), "K", "{}"))
         assert backend.execute(ops.Put("q", jid(4), "K", "{}")) == jid(4)
+
+
+@pytest.mark.parametrize("identified", [False, True])
+def test_a_task_does_not_wait_for_ever_for_a_server_that_hangs(private: Starter, identified: bool) -> None:
+    """The server stops before it has answered the connections, or one that has said who it is."""
+
+    async def run(server: Private) -> list[bool]:
+        backend = connect_async(f"{server.url}?name=shop&shards=2&socket_timeout=0.3&deadline=5")
+        assert isinstance(backend, AsyncRedisDeployment)
+        await backend.execute(ops.Length("q"))
+        if identified:
+            assert not await backend.wait(["q"], 0.05)
+        with stopped(server.process):
+            return [await asyncio.wait_for(backend.wait(["q"], 0.1), 30)]
+
+    with private() as server:
+        assert asyncio.run(run(server)) == [False]
 
 
 # ---- nodes
