@@ -80,12 +80,15 @@ class Clients:
         self.workload = Workload(scene.chance, scene.settings)
         self.workers: dict[str, tuple[Worker, Process]] = {}
         self.producing = self.consuming = True
+        self.producers: set[str] = set()
+        """The names of those that may still put a job."""
         self._number = 0
 
     def start(self) -> None:
         """Start everybody."""
         settings = self._scene.settings
         for number in range(settings.producers):
+            self.producers.add(f"producer-{number}")
             self._process(f"producer-{number}", self._produce if number % 2 else self._produce_async)
         for number in range(settings.consumers):
             self._process(f"consumer-{number}", self._consume)
@@ -121,6 +124,7 @@ class Clients:
                 continue
             if scene.chance.random() < 0.1:
                 await self._ask(client, f"{name}-{number}")
+        self.producers.remove(name)
         await client.close()
 
     def _pause(self) -> float:
@@ -148,6 +152,7 @@ class Clients:
             else:
                 if not made.deduplicated:
                     scene.oracles.put(made.jid, goes=bool(options.keys() & {"keep_newest", "keep_complete"}))
+        self.producers.remove(name)
         app.close()
 
     # ---- consumers

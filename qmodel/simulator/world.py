@@ -124,7 +124,8 @@ class World(Scene):
             self.oracles.found("the server runs", "it does not, although nothing fails")
 
     def _is_done(self) -> bool:
-        return self.server.is_up and not any(oracles.unended(store) for store in self.server.stores)
+        over = self.server.is_up and not self.clients.producers
+        return over and not any(oracles.unended(store) for store in self.server.stores)
 
     def _finish(self) -> None:
         """Watch the idle workers for a while, let everybody stop, and look at what they leave."""
