@@ -78,7 +78,7 @@ def step(store: Store, now: int, op: Operation) -> Any:
     bad = check(op)
     if bad is not None:
         return Refusal("BAD_ARGUMENT", (op.spec.name, bad))
-    journals = store.settings["journal"]
+    journals = store.journals
     budget.begin(store)
     try:
         reply = _remembered(store, now, op, verb) if memo and op.request else verb(store, now, op)  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def step(store: Store, now: int, op: Operation) -> Any:
     else:
         if store.cascade and cascades:
             propagation.propagate(store, now)
-    if (journals or store.settings["journal"]) and not reads:
+    if (journals or store.journals) and not reads:
         journal.record(store, now, op, reply)
     return reply
 

@@ -171,7 +171,7 @@ class Ordered(Generic[T]):
     def begins_by(self, moment: float) -> bool:
         """Whether there is an entry whose first number is at most `moment`."""
         first = self._blocks[0]
-        return bool(first) and first[0][0] <= moment
+        return first[0][0] <= moment if first else False
 
     def count_until(self, moment: float) -> int:
         """How many entries have a first number of at most `moment`."""

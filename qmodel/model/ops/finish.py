@@ -28,7 +28,8 @@ def complete(store: Store, now: int, op: Complete) -> str:
     if outcome is not None:
         return outcome
     depends = _check_next(store, op, "complete") if op.named else NO_EDGES
-    results.check_copies(job, op.result)
+    if job.dependents:
+        results.check_copies(job, op.result)
 
     outcome = _complete(store, now, job, op, depends)
     if op.next is None and _retire(store, now, SWEEP):
@@ -114,7 +115,7 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     """Complete a held job; give its new state."""
     if job.options and is_revoked(job):
         return _complete_revoked(store, now, job, op)
-    queue, worker, token, run_ms = job.queue, job.worker, job.token, now - job.popped_at if now > job.popped_at else 0
+    worker, run_ms = job.worker, now - job.popped_at if now > job.popped_at else 0
     jobs.lift(store, job)
     stats.ran(store, now, job, worker, run_ms)
     job.result = op.result
@@ -124,17 +125,18 @@ def _complete(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, d
     if op.data is not None:
         job.data = op.data
     if op.next is not None:
-        return _advance(store, now, job, op, depends, (queue, worker, token, run_ms))
+        return _advance(store, now, job, op, depends, (job.queue, worker, job.token, run_ms))
 
-    emit(store, now, "completed", job.jid, queue, worker, token, run_ms)
-    history.add(store, now, job, "completed", token, "complete")
+    emit(store, now, "completed", job.jid, job.queue, worker, job.token, run_ms)
+    history.add(store, now, job, "completed", job.token, "complete")
     job.remaining = job.retries
     job.ended_at = now
     jobs.place(store, job, "complete")
     if job.dependents:
         for waiting in dependencies.resolve(store, job):
             unblock(store, now, waiting)
-    clean_up(store, now, job)
+    if job.options:
+        clean_up(store, now, job)
     return "complete"
 
 

@@ -76,7 +76,8 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     elif op.wait:
         for name in names:
             _await_work(store, name)
-    propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
+    if store.cascade:
+        propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
@@ -98,7 +99,8 @@ def grant(
         workers.remember(store, worker, request, tuple(map(JID, granted)))
     elif wait:
         _await_work(store, queue)
-    propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
+    if store.cascade:
+        propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
     return jobs.views(store, now, granted)
 
 
@@ -133,7 +135,8 @@ def _lease(
         granted = _next(store, now, queue, queue_state, count)
     for job in granted:
         _claim(store, now, job, worker, request, max(job.put_at, job.popped_at) if qless else job.ready_at)
-    _age(store, queue, queue_state)
+    if store.aging:
+        _age(store, queue, queue_state)
     return granted
 
 
@@ -317,12 +320,15 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
     while left > 0 and closed < MOST:
         if queue_state.parked:
             through += admit_parked(store, now, queue, passed, MOST - through)
-        wanted = admitted(store, now, queue, passed) if own else min(left, CHUNK)
+        if own:
+            wanted = admitted(store, now, queue, passed)
+        else:
+            wanted = left if left < CHUNK else CHUNK
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
         if own:
             budget.spend(store, budget.ALONE)
-        fit = _fitting(store, found, bool(taken) or closed > 0)
+        fit = _fitting(store, found, left < count or closed > 0)
         before, kept = left, queues.keep_taken(store, queue_state, found, fit)
         for job in expire_taken(store, now, kept) if mortal else kept:
             if not (job.options or own) or passes(store, now, job, passed, False):
@@ -343,12 +349,14 @@ def _all_admitted(store: Store, now: int, queue: Queue, through: int) -> bool:
 
 def _fitting(store: Store, found: list[Job], some: bool) -> int:
     """How many jobs the budget has room for, at least one unless there were `some` before; spend it."""
-    for fit, job in enumerate(found):
+    fit = 0
+    for job in found:
         units = budget.weight(job)
         if (fit or some) and not budget.fits(store, units, 0):
-            return fit
+            break
         budget.spend(store, units)
-    return len(found)
+        fit += 1
+    return fit
 
 
 def _counts(job: Job) -> bool:
@@ -452,7 +460,8 @@ def _claim(store: Store, now: int, job: Job, worker: str, request: str, since: i
     """Lease a lifted job to a worker; it has waited since a moment."""
     wait_ms = now - since if now > since else 0
     job.token = epochs.token(store, emit(store, now, "popped", job.jid, job.queue, worker, wait_ms))
-    claimed(store, now, job)
+    if store.throttles:
+        claimed(store, now, job)
     job.worker = worker
     job.grant = request
     job.popped_at = now

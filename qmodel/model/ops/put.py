@@ -200,7 +200,7 @@ def put_one(store: Store, now: int, op: Put, edges: Edges | None, request: str, 
     job.put_request = request
     if op.named:
         _bind(store, now, job, op, edges)
-    state = enter(store, now, job, op.queue, due(now, op))
+    state = enter(store, now, job, op.queue, due(now, op) if op.named else now)
     emit(store, now, "put", job.jid, op.queue, op.klass, state, *tags.fact(job, op.tags))
     if op.tags is not None:
         tags.assign(store, job, op.tags)

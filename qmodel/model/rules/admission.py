@@ -134,8 +134,6 @@ def _park(store: Store, now: int, job: Job, name: str, opens: int) -> None:
 
 def claimed(store: Store, now: int, job: Job) -> None:
     """Charge a claim to every throttle that the job passes."""
-    if not store.throttles:
-        return
     for name in throttles.passed_by(store, job):
         throttles.spend(store, now, name, throttles.cost(job), job.token)
 

@@ -39,8 +39,6 @@ class Bounds(NamedTuple):
 
 def propagate(store: Store, now: int) -> None:
     """Process the dependents of failed jobs, the latest failure first, within the bounds of one operation."""
-    if not store.cascade:
-        return
     room, half = budget.room(store), budget.UNITS // 2
     bounds = Bounds(room, min(room, half) - half)
     doomed: list[str] = []

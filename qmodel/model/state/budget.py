@@ -130,26 +130,35 @@ def _of_history(job: Job) -> int:
 
 def of_texts(job: Job) -> int:
     """The units for the texts in a job's record: each is copied several times when it moves."""
-    if job.failure is None and not job.result and not job.progress:
-        return 0
     message = "" if job.failure is None else job.failure.message
     return 4 * ((size(job.result) + size(job.progress) + size(message)) // BLOCK)
 
 
 def moving(job: Job) -> int:
     """The units for moving a job from one state to another."""
-    units = 2 + len(job.tags) // FEW_TAGS + of_texts(job)
+    units = 2
+    if job.tags:
+        units += len(job.tags) // FEW_TAGS
+    if job.failure is not None or job.result or job.progress:
+        units += of_texts(job)
     if len(job.history) >= STAGES:
         units += _of_history(job)
-    if not job.options:
-        return units
+    if job.options:
+        units += _of_options(job)
+    return units
+
+
+def _of_options(job: Job) -> int:
+    """The units for the options of a job."""
     named = job.options.get("throttles")
-    return units + len(job.options) + (2 * len(set(named.split(" "))) if named else 0)
+    return len(job.options) + (2 * len(set(named.split(" "))) if named else 0)
 
 
 def weight(job: Job) -> int:
     """The units for showing or deleting a job."""
-    units = moving(job) + _apart(job.data) // BLOCK
+    units = moving(job)
+    if len(job.data) > SHORT:
+        units += _apart(job.data) // BLOCK
     if job.tags or job.dependencies or job.dependents:
         units += len(job.tags) + len(job.dependencies) + len(job.dependents)
     return units

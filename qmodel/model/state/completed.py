@@ -34,7 +34,7 @@ def surplus_of(store: Store) -> int:
     """How many jobs are to be deleted because there are too many; 0 while the count is exceeded by few."""
     count = store.settings["jobs-history-count"]
     surplus = store.completed.size - count
-    return surplus if surplus > min(count // PART, MOST) else 0
+    return surplus if surplus > 0 and surplus > min(count // PART, MOST) else 0
 
 
 def expired(store: Store, now: int, most: int) -> Sequence[Job]:

@@ -258,7 +258,7 @@ def next_ready(store: Store, queue: Queue, most: int) -> list[Job]:
 
 def unaged(store: Store, name: str, queue: Queue, most: int) -> list[Job]:
     """The first ready jobs that still stand by their priority, if the jobs of their queue age."""
-    if not store.aging or not config.aging(store, name):
+    if not config.aging(store, name):
         return []
     first = queue.ready.count_until(aging.BOUND)
     return [store.jobs[place[3]] for place in queue.ready[first : first + most]]

@@ -38,7 +38,7 @@ class Store:
 
     __slots__ = (
         "aging", "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch",
-        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "keeping", "messages",
+        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "journals", "keeping", "messages",
         "metadata", "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room",
         "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
         "workers", "workers_passed",
@@ -74,6 +74,7 @@ class Store:
         self.config: dict[str, int] = {}
         self.settings = DEFAULTS.copy()  # all options, defaults included
         self.fair = self.aging = False  # whether any queue is, or has
+        self.journals = False  # whether operations are recorded
         self.uniques: dict[str, Unique] = {}
         self.unique_ends: Ordered[Position] = Ordered()
         self.metadata: dict[str, dict[str, str]] = {}
@@ -93,6 +94,7 @@ def configure(store: Store, config: dict[str, int]) -> None:
     """Set which options have values of their own."""
     store.config = config
     store.settings = DEFAULTS | config
+    store.journals = bool(store.settings["journal"])
     store.aging = any(value for name, value in config.items() if name.partition("-")[0] == "aging")
     store.fair = any(value for name, value in config.items() if name.partition("-")[0] == "fair")
 
