@@ -62,9 +62,10 @@ def _check_budget(store: Store, op: CompleteMany, found: list[tuple[Job, str | N
     units = 0
     for one, (job, outcome) in zip(op.jobs, found, strict=True):
         if outcome is None:
-            results.check_copies(job, one.result)
             units += ending(store, job) + (budget.size(one.result) + budget.size(one.data or "")) // budget.BLOCK
-            units += results.copying(job, one.result)
+            if job.dependents:
+                results.check_copies(job, one.result)
+                units += results.copying(job, one.result)
     budget.check("complete_many", len(op.jobs), units)
     budget.spend(store, units)
 
@@ -74,7 +75,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
     job, outcome = jobs.held(store, op.jid, op.token, "completed")
     depends = _check_next(store, op, "complete_and_pop") if outcome is None else NO_EDGES
     again = workers.granted(store, op.worker, op.request) if outcome is not None else ()
-    if outcome is None:
+    if outcome is None and job.dependents:
         results.check_copies(job, op.result)
 
     if outcome is None:
@@ -82,7 +83,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
         if op.next is None and _retire(store, now, SWEEP):
             jobs.remember(store, job, "completed", outcome)
     if again:
-        return CompletedAndPopped(outcome, tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again))
+        return CompletedAndPopped(outcome, jobs.views(store, now, again))
     return CompletedAndPopped(outcome, pop.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))
 
 

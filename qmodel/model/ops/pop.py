@@ -47,7 +47,7 @@ def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
     """Lease the next jobs of a queue to a worker."""
     again = workers.granted(store, op.worker, op.request)
     if again:
-        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+        return jobs.views(store, now, again)
 
     return grant(store, now, op.queue, op.worker, op.count, op.wait, op.request, op.qless, op.tries)
 
@@ -63,7 +63,7 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     """
     again = workers.granted(store, op.worker, op.request)
     if again:
-        return tuple(jobs.view(store, now, jobs.load(store, jid)) for jid in again)
+        return jobs.views(store, now, again)
 
     workers.seen(store, now, op.worker)
     names = _distinct(op.queues)
@@ -71,14 +71,15 @@ def pop_any(store: Store, now: int, op: PopAny) -> tuple[replies.Job, ...]:
     for name in names:
         if len(granted) < op.count and not budget.is_cut(store):
             granted += _lease(store, now, name, op.worker, op.count - len(granted), op.request)
-    if granted:
-        workers.remember(store, op.worker, op.request, tuple(map(JID, granted)))
+    jids = tuple([job.jid for job in granted])
+    if jids:
+        workers.remember(store, op.worker, op.request, jids)
     elif op.wait:
         for name in names:
             _await_work(store, name)
     if store.cascade:
         propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
-    return jobs.views(store, now, granted)
+    return jobs.views(store, now, jids)
 
 
 def grant(
@@ -95,13 +96,14 @@ def grant(
     """Lease up to `count` jobs, and remember the grant under the request."""
     workers.seen(store, now, worker, exact=qless)
     granted = _lease(store, now, queue, worker, count, request, qless, tries)
-    if granted:
-        workers.remember(store, worker, request, tuple(map(JID, granted)))
+    jids = tuple([job.jid for job in granted])
+    if jids:
+        workers.remember(store, worker, request, jids)
     elif wait:
         _await_work(store, queue)
     if store.cascade:
         propagation.propagate(store, now)  # before the reply: a repeated call shows the same jobs
-    return jobs.views(store, now, granted)
+    return jobs.views(store, now, jids)
 
 
 def _await_work(store: Store, queue: str) -> None:
@@ -320,10 +322,9 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
     while left > 0 and closed < MOST:
         if queue_state.parked:
             through += admit_parked(store, now, queue, passed, MOST - through)
+        wanted = left if left < CHUNK else CHUNK
         if own:
             wanted = admitted(store, now, queue, passed)
-        else:
-            wanted = left if left < CHUNK else CHUNK
         mortal = queue_state.expires.size
         found = queues.take(store, queue_state, wanted)
         if own:

@@ -221,9 +221,9 @@ def view(store: Store, now: int, job: Job) -> replies.Job:
     return record(replies.Job, fields)
 
 
-def views(store: Store, now: int, found: Iterable[Job]) -> tuple[replies.Job, ...]:
-    """Everything about several jobs. (A comprehension would cost the caller two cells and a function.)"""
+def views(store: Store, now: int, jids: Iterable[str]) -> tuple[replies.Job, ...]:
+    """Everything about several jobs. (A comprehension would cost two cells and a function.)"""
     shown = []
-    for job in found:
-        shown.append(view(store, now, job))
+    for jid in jids:
+        shown.append(view(store, now, store.jobs[jid]))
     return tuple(shown)

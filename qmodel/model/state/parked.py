@@ -86,7 +86,7 @@ def free_family(store: Store, name: str) -> None:
 
 def freeing(store: Store, job: Job) -> int:
     """The units for letting queues check the throttles of a job again when its lease ends."""
-    if job.state != "running":
+    if not job.options or job.state != "running":
         return 0
     bounded = [of(store, name) for name in counted(job) if of(store, name).concurrency]
     return sum(budget.QUEUE * min(len(throttle.queues), MOST) for throttle in bounded)

@@ -212,7 +212,10 @@ def renew(store: Store, job: Job, expires_at: int) -> None:
 
 def take(store: Store, queue: Queue, count: int) -> list[Job]:
     """Take the next ready jobs out of the order; `keep_taken` comes next."""
-    return [store.jobs[place[3]] for place in queue.ready.take(count)]
+    taken = []
+    for place in queue.ready.take(count):
+        taken.append(store.jobs[place[3]])
+    return taken
 
 
 def keep_taken(store: Store, queue: Queue, taken: list[Job], fit: int) -> list[Job]:

@@ -41,7 +41,7 @@ def copying(job: Job, result: str) -> int:
 
 def check_copies(job: Job, result: str) -> None:
     """Refuse a result if its copies are longer than one operation may write."""
-    if job.dependents and copying(job, result) > TEXTS:
+    if copying(job, result) > TEXTS:
         raise refuse("DEPENDENCY_LIMIT", job.jid)
 
 

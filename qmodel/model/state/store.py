@@ -38,10 +38,10 @@ class Store:
 
     __slots__ = (
         "aging", "cascade", "completed", "concurrency_keys", "config", "cooling", "crons", "cut", "days", "epoch",
-        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "journals", "keeping", "messages",
-        "metadata", "newest", "queues", "recorded", "request_states", "requested", "requests", "results", "room",
-        "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends", "uniques",
-        "workers", "workers_passed",
+        "epochs", "events", "failed", "fair", "families", "groups", "jobs", "journaled", "journals", "keeping",
+        "messages", "metadata", "newest", "queues", "recorded", "request_states", "requested", "requests", "results",
+        "room", "schedules", "seq", "settings", "subscriptions", "tags", "throttles", "tracked", "unique_ends",
+        "uniques", "workers", "workers_passed",
     )  # fmt: skip
 
     def __init__(self) -> None:
