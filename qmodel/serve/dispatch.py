@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+from types import CoroutineType
 from typing import Any, Final
 
 from qmodel.serve import connection, debug, info, library, lists, pubsub, scripts, transactions, wait
@@ -32,11 +32,11 @@ def open_session(host: Host) -> Session:
 def perform(session: Session, words: list[str]) -> None:
     """Execute a command, or reply why it is not executed."""
     host = session.host
-    if words[0].upper() in _OF_HTTP:
+    found = COMMANDS.get(words[0]) or COMMANDS.get(words[0].upper())
+    if found is None and words[0].upper() in _OF_HTTP:
         session.refuse_web_page()
         return
     host.performed += 1
-    found = COMMANDS.get(words[0]) or COMMANDS.get(words[0].upper())
     error = _error(session, words, found)
     if session.queued is not None and (found is None or found.name not in transactions.AT_ONCE):
         session.say(transactions.keep(session, words, found, error))
@@ -74,7 +74,7 @@ def _error(session: Session, words: list[str], found: Command | None) -> Fault |
 def _answer(session: Session, reply: Any) -> None:
     if reply is LATER:
         session.hold()
-    elif inspect.iscoroutine(reply):
+    elif isinstance(reply, CoroutineType):
         session.wait_for(reply)
     elif reply is not NOTHING:
         session.say(reply)
@@ -107,7 +107,7 @@ def _strike(session: Session, words: list[str], found: Command, rule: Rule) -> N
 
 async def _spoil(session: Session, reply: Any, rule: Rule) -> Any:
     """Reply late, in part, or not at all."""
-    if inspect.iscoroutine(reply):
+    if isinstance(reply, CoroutineType):
         reply = await reply
     if rule.fault == "delay":
         await asyncio.sleep(rule.ms / 1000)

@@ -90,12 +90,13 @@ def _record(view: replies.Job, stored: Job | None, apart: bool) -> str:
     if stored is not None:
         state, seq, put_request, grant = stored.state, stored.seq, stored.put_request, stored.grant
     data = "" if apart else view.data
+    stages = view.history.kept() if isinstance(view.history, replies.Stages) else view.history
     more = _more(view, stored, apart) if apart or _has_more(view) else ""
     return (
-        f"{state}\t{seq}\t{len(view.history)}\t{size(more)}\t{view.queue}\t{view.ready_at}\t{view.retries}\t"
+        f"{state}\t{seq}\t{len(stages)}\t{size(more)}\t{view.queue}\t{view.ready_at}\t{view.retries}\t"
         f"{view.remaining}\t{view.worker}\t{view.token}\t{grant}\t{view.popped_at}\t{view.expires_at}\t{view.ended_at}\t"
         f"{view.klass}\t{view.priority}\t{view.put_at}\t{put_request}\t{size(data)}\n{data}"
-        + "".join([_stage(stage) for stage in view.history])
+        + "".join([_stage(stage) for stage in stages])
         + more
     )
 
@@ -133,7 +134,7 @@ _NO_FAILURE: Final = ("", "", 0, "")
 _BETWEEN_TAGS: Final = "\udcff"
 
 
-def _stage(stage: replies.Stage) -> str:
+def _stage(stage: replies.Kept) -> str:
     what, at, facts = stage
     if what in _WITH_MESSAGE:
         message = str(facts[-1]).replace("\\", "\\\\").replace("\n", "\\n")

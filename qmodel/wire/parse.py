@@ -58,6 +58,7 @@ class Reader:
         self.placed = [(places[a.name], _accepting(a.kind, strictly), a.name) for a in positional(spec)]
         self.named = {a.name: (places[a.name], a, _accepting(_item(a), strictly)) for a in spec.arguments}
         self.lists = [(places[a.name], a) for a in spec.arguments if isinstance(a.kind, ListOf | Operations)]
+        self.needs_list = any(argument.required for _, argument in self.lists)
         self.request = places.get("request")
         if not strictly and self.request is not None:
             del self.named["request"]  # `operation` overwrites it; only the strict reader checks the one given here
@@ -78,9 +79,9 @@ class Reader:
                 raise Bad(name)
             values[place] = value
             at += 1
-        while at < end:
-            at = self._pair(values, words, at, end)
-        if self.lists:
+        if at < end or self.needs_list:
+            while at < end:
+                at = self._pair(values, words, at, end)
             self._check_lists(values)
         return values
 
