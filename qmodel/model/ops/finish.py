@@ -146,6 +146,8 @@ def _retire(store: Store, now: int, most: int) -> bool:
     accumulate. Say whether there were any.
     """
     found = completed.expired(store, now, most)
+    if not (found or store.keeping.size):
+        return False
     for old in found:
         emit(store, now, "retired", old.jid)
         jobs.remove(store, old)

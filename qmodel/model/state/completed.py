@@ -34,13 +34,13 @@ def surplus_of(store: Store) -> int:
     """How many jobs are to be deleted because there are too many; 0 while the count is exceeded by few."""
     count = store.settings["jobs-history-count"]
     surplus = store.completed.size - count
-    return surplus if surplus > 0 and surplus > min(count // PART, MOST) else 0
+    return surplus if surplus > min(count // PART, MOST) else 0
 
 
 def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     """The oldest complete jobs that are past jobs-history or beyond jobs-history-count."""
     completed, settings = store.completed, store.settings
-    surplus = surplus_of(store)
+    surplus = surplus_of(store) if completed.size > settings["jobs-history-count"] else 0
     last = now - settings["jobs-history"]
     if not surplus and not completed.begins_by(last):
         return ()
