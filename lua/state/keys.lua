@@ -333,6 +333,27 @@ function keys.member_of(text, jid)
   return ZEROS[#text] .. text .. jid
 end
 
+-- The members of several jobs, each behind the same score; and their leases that end at one moment, likewise.
+function keys.members_of(ids, jids, score)
+  local found = {}
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = score
+    found[2 * i] = ZEROS[#id] .. id .. jids[i]
+  end
+  return found
+end
+
+function keys.leases_of(ids, jids, ends)
+  local found = {}
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = ends
+    found[2 * i] = ZEROS[#id] .. id .. '                   ' .. jids[i]
+  end
+  return found
+end
+
 function keys.lease_member_of(text, jid)
   return ZEROS[#text] .. text .. '                   ' .. jid
 end
@@ -342,6 +363,21 @@ function keys.ready_member_of(at, text, jid)
     return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
   end
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
+end
+
+-- The ready members of several jobs, each behind the same score; the moment is text.
+function keys.ready_members_of(at, ids, jids, score)
+  local found, before = {}, ZEROS[#at] .. at
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = score
+    if string.byte(id, -1) == ZERO then
+      found[2 * i] = before .. ZEROS[#id] .. id .. '     ' .. jids[i]
+    else
+      found[2 * i] = before .. ZEROS[#id] .. id .. jids[i]
+    end
+  end
+  return found
 end
 
 function keys.ready_member(ready_at, seq, jid)
@@ -367,6 +403,19 @@ end
 
 function keys.jid_of(member)
   return string.sub(member, string.byte(member, 15) == BLANK and 34 or 15)
+end
+
+-- The jobs of ready members, which stand in a list with their scores: their ids and their keys.
+function keys.ready_jobs_of(popped)
+  local jids, job_keys, before, found = {}, {}, keys.prefix .. 'j:', 0
+  for i = 1, #popped, 2 do
+    local member = popped[i]
+    local jid = string.sub(member, string.byte(member, 29) == BLANK and 34 or 29)
+    found = found + 1
+    jids[found] = jid
+    job_keys[found] = before .. jid
+  end
+  return jids, job_keys
 end
 
 function keys.ready_jid_of(member)

@@ -450,7 +450,8 @@ function stats.flush()
   end
 end
 
--- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text.
+-- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text, those of
+-- runs with their minute behind them (stats.behind).
 function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
   local key = keys.pending('wait', day, queue)
@@ -460,10 +461,7 @@ function stats.waited_all(now, queue, durations)
 end
 
 function stats.ran_all(now, queue, durations)
-  local day, minute = now - now % DAY_MS, behind(now)
-  for i = 1, #durations do
-    durations[i] = durations[i] .. minute
-  end
+  local day = now - now % DAY_MS
   local key = keys.pending('run', day, queue)
   local size = writes.append(key, nil, durations)
   queues.know_pending(queue, 'run', day, key, size)
