@@ -330,7 +330,8 @@ end
 -- Of completed jobs the outcomes, the members of their leases, their fields in the hash of their worker and the number of
 -- these, how long they ran, and their events, in five parts each.
 local function lists_of(now, moment, jids, all, count)
-  local outcomes, locks, fields, runs, events, size, at, last = {}, {}, {}, {}, {}, 0, 0, nil
+  local outcomes, locks, runs, events = store.list(count), store.list(count), store.list(count), store.list(5 * count)
+  local fields, size, at, last = store.list(count + 1), 0, 0, nil
   local head, facts = '\n' .. moment .. '\tcompleted\t', '\t' .. all[1][3] .. '\t' .. all[1][5] .. '\t'
   local minute, popped_at, ran, tail = stats.behind(now), nil, nil, nil
   for i = 1, count do

@@ -136,7 +136,8 @@ end
 
 -- The fields of leased jobs in the hash of their worker, and behind them those of their grants.
 local function fields_of(jids, ids, requests)
-  local fields, size = {}, 2 * #jids
+  local size = 2 * #jids
+  local fields = store.list(type(requests) == 'table' and 2 * size or size + 2)
   for i = 1, #jids do
     fields[2 * i - 1] = 'j' .. jids[i]
     fields[2 * i] = ids[i]
@@ -195,7 +196,8 @@ end
 
 -- The events of leased jobs, in three parts each, and how long each job has waited.
 local function events_of(now, moment, name, worker, jids, ready)
-  local events, waits, size, head, at, waited, tail = {}, {}, 0, '\n' .. moment .. '\tpopped\t', nil, nil, nil
+  local events, waits, size, head = store.list(3 * #jids), store.list(#jids), 0, '\n' .. moment .. '\tpopped\t'
+  local at, waited, tail
   for i = 1, #jids do
     if ready[i] ~= at then
       at = ready[i]

@@ -205,7 +205,7 @@ end
 
 -- The events of new jobs, in three parts each.
 local function events_of(moment, name, args, at_jids, jids)
-  local events, size, head, klass, tail = {}, 0, '\n' .. moment .. '\tput\t', nil, nil
+  local events, size, head, klass, tail = store.list(3 * #jids), 0, '\n' .. moment .. '\tput\t', nil, nil
   for i = 1, #jids do
     local of = args[at_jids[i] + 1]
     if of ~= klass then

@@ -335,7 +335,7 @@ end
 
 -- The members of several jobs, each behind the same score; and their leases that end at one moment, likewise.
 function keys.members_of(ids, jids, score)
-  local found = {}
+  local found = store.list(2 * #ids)
   for i = 1, #ids do
     local id = ids[i]
     found[2 * i - 1] = score
@@ -345,7 +345,7 @@ function keys.members_of(ids, jids, score)
 end
 
 function keys.leases_of(ids, jids, ends)
-  local found = {}
+  local found = store.list(2 * #ids)
   for i = 1, #ids do
     local id = ids[i]
     found[2 * i - 1] = ends
@@ -367,7 +367,7 @@ end
 
 -- The ready members of several jobs, each behind the same score; the moment is text.
 function keys.ready_members_of(at, ids, jids, score)
-  local found, before = {}, ZEROS[#at] .. at
+  local found, before = store.list(2 * #ids), ZEROS[#at] .. at
   for i = 1, #ids do
     local id = ids[i]
     found[2 * i - 1] = score
@@ -407,7 +407,7 @@ end
 
 -- The jobs of ready members, which stand in a list with their scores: their ids and their keys.
 function keys.ready_jobs_of(popped)
-  local jids, job_keys, before, found = {}, {}, keys.prefix .. 'j:', 0
+  local jids, job_keys, before, found = store.list(#popped / 2), store.list(#popped / 2), keys.prefix .. 'j:', 0
   for i = 1, #popped, 2 do
     local member = popped[i]
     local jid = string.sub(member, string.byte(member, 29) == BLANK and 34 or 29)

@@ -201,7 +201,7 @@ end
 -- The keys and records of new jobs, whose job types and data stand behind their ids among the arguments. The requests are a
 -- list, or one for all.
 function plain_records.put_all(args, at_jids, wanted, ids, name, moment, requests)
-  local written, numbers, request, each, klass, first = {}, store.numbers, requests, type(requests) == 'table', nil, nil
+  local written, numbers, request, each, klass, first = store.list(2 * #ids), store.numbers, requests, type(requests) == 'table', nil, nil
   local before, between = '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t', '\t0\t' .. moment .. '\t'
   local last = 'put\t' .. moment .. '\t' .. name .. '\n'
   for i = 1, #ids do
@@ -225,7 +225,7 @@ end
 -- that has a rare part or a long history; what the others say is kept, with the leases and the fields of the worker. The
 -- requests are a list, or one for all.
 function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
-  local written, ready, stages_of, kept = {}, {}, {}, plain_records.keep_all(#ids)
+  local written, ready, stages_of, kept = store.list(2 * #ids), store.list(#ids), store.list(#ids), plain_records.keep_all(#ids)
   local first, by, times = '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t'
   local each, request, digits, last, before = type(requests) == 'table', requests, 0, 'popped\t' .. moment .. by, ''
   local grant = not each and 'r' .. request
@@ -261,7 +261,7 @@ end
 -- The keys and records of leased jobs after they were completed, as many as there are ids; of each is given what its record
 -- says. A record is false that has options or gets a result. What was kept of the records is forgotten.
 function plain_records.complete_all(found, wanted, all, ids, moment, given)
-  local written, kept, gone, name, worker = {}, leased, 0, all[1][3], all[1][5]
+  local written, kept, gone, name, worker = store.list(2 * #ids), leased, 0, all[1][3], all[1][5]
   local before, stage, popped_at, ended, line = '\t0\t' .. name .. '\t', '\ncompleted\t' .. moment .. '\t', nil, nil, nil
   for i = 1, #ids do
     local one, text, record = all[i], found[i + 3], false

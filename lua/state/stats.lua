@@ -3,7 +3,8 @@
 --
 -- A duration is first appended to a list, which costs a tenth of reading, changing and writing the folded statistics.
 -- When 128 are pending, they are folded in order, so that mean and variance are the same to the last bit as if each had
--- been folded at once; a reader folds the pending ones for itself.
+-- been folded at once; a reader folds the pending ones for itself. If a step has 64 and more, they are folded at once,
+-- behind those that are pending.
 --
 -- Folded statistics are one text: count, mean, squares, and `bin:count` for each bin that is not empty.
 --
@@ -20,8 +21,9 @@ local DAY_MS = 86400000
 local MINUTE_MS = 60000
 local RUN_MOST = 10000000000
 local BINS = 287
-local NONE = {} -- of keys
+local NONE = {}
 local FOLD = 128
+local MANY = 64
 local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
@@ -96,16 +98,20 @@ end
 
 -- Read pending durations as numbers; and, for runs, the minute of each, which is mostly that of the run before.
 local function taken_apart(kind, pending)
-  local durations, minutes, tail, minute = {}, {}, ' ', ''
+  local durations, minutes, tail, minute, text, number = store.list(#pending), {}, ' ', '', nil, nil
   for i = 1, #pending do
-    local duration = pending[i]
-    if kind == 'run' then
-      if string.sub(duration, -#tail) ~= tail then
-        tail, minute = string.match(duration, '( (%d+))$')
+    if pending[i] ~= text then
+      text = pending[i]
+      number = text
+      if kind == 'run' then
+        if string.sub(text, -#tail) ~= tail then
+          tail, minute = string.match(text, '( (%d+))$')
+        end
+        number = string.sub(text, 1, -1 - #tail)
       end
-      duration, minutes[i] = string.sub(duration, 1, -1 - #tail), minute
+      number = number + 0
     end
-    durations[i] = duration + 0
+    durations[i], minutes[i] = number, minute
   end
   return durations, minutes
 end
@@ -139,12 +145,19 @@ local function save(kind, day, queue, sample)
   writes.put_off('SET', keys.stats(kind, day, queue), encode(sample))
 end
 
--- Fold in the pending durations; give them, and the minutes of runs.
-local function fold_pending(kind, day, queue)
+-- Fold in the pending durations, and behind them more, if they are given; give all, and the minutes of runs.
+local function fold_pending(kind, day, queue, more)
   local key = keys.stats(kind .. '-new', day, queue)
-  local durations, minutes = taken_apart(kind, writes.fetch('LRANGE', key, 0, -1))
-  if durations[1] then
+  local pending = writes.fetch('LRANGE', key, 0, -1)
+  local size = #pending
+  if size > 0 then
     writes.delete(key)
+    for i = 1, more and #more or 0 do
+      pending[size + i] = more[i]
+    end
+  end
+  local durations, minutes = taken_apart(kind, size > 0 and pending or more or NONE)
+  if durations[1] then
     save(kind, day, queue, fold(decode(writes.fetch('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
   end
   return durations, minutes
@@ -213,6 +226,14 @@ local function enter(day, queue)
   writes.put_off('ZADD', keys['s-minutes'], day, member(day, queue))
 end
 
+-- Fold in the pending durations of a day, and behind them more, if they are given.
+local function fold_day(kind, day, queue, more)
+  local durations, minutes = fold_pending(kind, day, queue, more)
+  if kind == 'run' then
+    count_minutes(day, queue, durations, minutes)
+  end
+end
+
 -- Follow up when `count` durations were appended to a day, which then has `size`: enter the day if they are the first,
 -- and fold when enough are pending.
 local function appended(kind, day, queue, size, count_)
@@ -220,11 +241,20 @@ local function appended(kind, day, queue, size, count_)
     enter(day, queue)
   end
   if size >= FOLD then
-    local durations, minutes = fold_pending(kind, day, queue)
-    if kind == 'run' then
-      count_minutes(day, queue, durations, minutes)
-    end
+    fold_day(kind, day, queue)
   end
+end
+
+-- Append the durations of a step to the list of a day, or fold them, if they are many; give how many are pending then.
+local function append_all(kind, day, queue, key, durations)
+  if #durations >= MANY then
+    enter(day, queue)
+    fold_day(kind, day, queue, durations)
+    return 0
+  end
+  local size = writes.append(key, nil, durations)
+  appended(kind, day, queue, size, #durations)
+  return size
 end
 
 -- Append a duration, or buffer it: those of one operation on many jobs are appended together at its end.
@@ -432,8 +462,7 @@ stats.behind = behind
 -- Append the buffered durations, and write the counts of the step.
 function stats.flush()
   for key, of in pairs(store.durations or NONE) do
-    local size = writes.append(key, nil, of.durations)
-    appended(of.kind, of.day, of.queue, size, #of.durations)
+    append_all(of.kind, of.day, of.queue, key, of.durations)
   end
   for key, of in pairs(store.parts or NONE) do
     fold_parts(key, config.value('stats-workers'), of.names, of.durations)
@@ -455,17 +484,13 @@ end
 function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
   local key = keys.pending('wait', day, queue)
-  local size = writes.append(key, nil, durations)
-  queues.know_pending(queue, 'wait', day, key, size)
-  appended('wait', day, queue, size, #durations)
+  queues.know_pending(queue, 'wait', day, key, append_all('wait', day, queue, key, durations))
 end
 
 function stats.ran_all(now, queue, durations)
   local day = now - now % DAY_MS
   local key = keys.pending('run', day, queue)
-  local size = writes.append(key, nil, durations)
-  queues.know_pending(queue, 'run', day, key, size)
-  appended('run', day, queue, size, #durations)
+  queues.know_pending(queue, 'run', day, key, append_all('run', day, queue, key, durations))
 end
 
 -- ---- counts

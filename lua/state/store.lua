@@ -100,6 +100,21 @@ function store.text(number)
   return text
 end
 
+local PLACES = 1000 -- the most places of a list that is made at once
+local places = {} -- as many as were needed so far
+
+-- A list with so many places, to be set from the first to the last. To let it grow would cost twice as much. (A list with
+-- more places, of which Lua may unpack no more, grows.)
+function store.list(size_)
+  if size_ > PLACES then
+    return {}
+  end
+  for i = #places + 1, size_ do
+    places[i] = false
+  end
+  return {unpack(places, 1, size_)}
+end
+
 -- The buffered values of a key, with one value more.
 local function with(all, key, value)
   all = all or {}
@@ -576,7 +591,7 @@ end
 
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
 function store.next_ids(count_)
-  local ids, seq, at = {}, store.seq, 0
+  local ids, seq, at = store.list(count_), store.seq, 0
   while at < count_ do
     at = at + 1
     ids[at] = store.id_of(seq + at)
