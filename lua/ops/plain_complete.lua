@@ -74,7 +74,10 @@ local function is_plain(now, jid, token, text)
   if not seq or held ~= token or store.config and config.owns(name) then
     return false
   end
-  retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED, budget.UNITS / 2)
+  retires, job_keys, sweep_seq, sweep_at = true, nil, nil, nil
+  if not completed.is_known_early(now, store.seq + 1) then
+    retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED, budget.UNITS / 2)
+  end
   lets = false
   if option ~= '' then
     lets = lets_go(option, of, jid)

@@ -121,7 +121,7 @@ local worker, worker_key -- the last one used
 local pending, count, pending_day -- kind -> queue -> key of the durations of a day; their number; the day
 
 local function forget_pending(day)
-  pending, count, pending_day = {wait = {}, run = {}}, 0, day
+  pending, count, pending_day = {wait = {}, run = {}, tags = {}}, 0, day
 end
 
 -- ---- namespaces
@@ -151,7 +151,7 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
+    {wait = {}, run = {}, tags = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, '0', '-0', {}, 0,
   }
   kept[prefix], number = made, number + 1
@@ -298,7 +298,7 @@ function keys.channel(name)
   return keys.prefix .. name
 end
 
--- The durations of a day that are not folded yet.
+-- The durations of a day that are not folded yet: waits, runs, or those of tags.
 function keys.pending(kind, day, queue)
   if day ~= pending_day or count == MOST then
     forget_pending(day)

@@ -16,7 +16,7 @@ local BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t(((%d+)\t(%d+))\t%d+)\t\t%d+\
 local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
-local UNTAGGED = '^0\t0\t\t'
+local TAGS = '^0\t0\t(%C*)'
 local ENDED = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t(%C*)\n'
 
 -- The time from a moment, which is text, until now.
@@ -25,9 +25,9 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
--- Whether a record has tags, whose rare part has this length and nothing but tags and options.
-function plain_records.has_tags(text, more)
-  return not string.find(text, UNTAGGED, -more)
+-- The tags of a record as they stand in it, whose rare part has this length and nothing but tags and options.
+function plain_records.tags_of(text, more)
+  return string.match(text, TAGS, -more)
 end
 
 -- The first tags of a record whose rare part, of this length, has nothing but tags and options.
@@ -52,6 +52,8 @@ local function options_of(text, more)
   local tags_, options_ = string.match(text, FEW, -more)
   if not options_ then
     return nil
+  elseif options_ == '' then
+    return '', ''
   end
   local id = tags_ == '' and plain_options.request_of(options_)
   if id then

@@ -27,6 +27,7 @@ local MANY = 64
 local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
+local FIRST_TAGS = '^[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+' -- as many as that
 local CHUNK = 1000 -- how many fields of a hash are read at once
 
 -- The histogram bin of a duration in milliseconds.
@@ -289,9 +290,9 @@ local function part(kind, now, queue, name, duration)
   durations[#durations + 1] = duration
 end
 
--- A duration, which is text, with what it counts for.
+-- A duration, which is text, with the tags that it counts for, with tabs between.
 local function entry_of(kind, most, text, found)
-  return (kind == 'wait' and 'w' or 'r') .. store.text(most) .. ' ' .. text .. '\t' .. table.concat(found, '\t')
+  return (kind == 'wait' and 'w' or 'r') .. store.text(most) .. ' ' .. text .. '\t' .. found
 end
 
 -- Count a duration by the parts of a day to which a job of a worker belongs.
@@ -301,7 +302,7 @@ local function parts(kind, now, job, worker, duration)
     local day, all = stats.day_of(now), store.by_tags or {}
     local of = all[member(day, job.queue)] or {day = day, queue = job.queue, entries = {}}
     store.by_tags, all[member(day, job.queue)] = all, of
-    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), {unpack(tags.of(job), 1, TAGS)})
+    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), table.concat(tags.of(job), '\t', 1, math.min(#tags.of(job), TAGS)))
   end
   if config.value('stats-workers') > 0 then
     part(kind, now, job.queue, worker, duration)
@@ -352,19 +353,28 @@ local function fold_parts(key, most, names, durations)
   end
 end
 
+-- The names in a list with tabs between; those that were not met are added to all.
+local function names_in(listed, met, every)
+  local found = {}
+  for name in string.gmatch(listed, '[^\t]+') do
+    found[#found + 1] = name
+    if not met[name] then
+      met[name], every[#every + 1] = true, name
+    end
+  end
+  return found
+end
+
 -- Read pending durations with their tags: each as its kind, the most tags that may be counted, the duration and the tags;
 -- and all tags.
 local function with_tags(entries)
-  local heads, met, every = {}, {}, {}
+  local heads, met, every, lists = {}, {}, {}, {}
   for i, entry in ipairs(entries) do
     local kind, most, duration, listed = string.match(entry, '^(.)(%d+) (%d+)\t(.*)$')
-    local found = {}
-    for name in string.gmatch(listed, '[^\t]+') do
-      found[#found + 1] = name
-      if not met[name] then
-        met[name], every[#every + 1] = true, name
-      end
+    if not lists[listed] then
+      lists[listed] = names_in(listed, met, every)
     end
+    local found = lists[listed]
     heads[i] = {kind == 'w' and 'wait' or 'run', tonumber(most), tonumber(duration), found}
   end
   return heads, every
@@ -419,11 +429,17 @@ function stats.ran(now, job, worker, duration)
   parts('run', now, job, worker, duration)
 end
 
--- Count a duration, which is text, by the tags in the record of a plain job, whose rare part has this length.
-local function tagged_one(kind, day, queue, record, more, text)
-  local most = config.value('stats-tags')
-  local found = most > 0 and plain_records.first_tags(record, more, TAGS) or NONE
-  if found[1] and writes.append(keys.stats('tags-new', day, queue), entry_of(kind, most, text, found)) >= FOLD_TAGS then
+-- Count a duration, which is text, by the tags of a plain job, if it has any, as they stand in its record.
+local function tagged_one(kind, day, queue, found, text)
+  local most = found ~= '' and config.value('stats-tags') or 0
+  if most == 0 then
+    return
+  end
+  local listed, between = string.gsub(found, '\255', '\t')
+  if between >= TAGS then
+    listed = string.match(listed, FIRST_TAGS)
+  end
+  if writes.append(keys.pending('tags', day, queue), entry_of(kind, most, text, listed)) >= FOLD_TAGS then
     fold_tags(day, queue)
   end
 end
@@ -438,8 +454,8 @@ function stats.waited_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
-  if more ~= '0' and plain_records.has_tags(record, more) then
-    tagged_one('wait', day, queue, record, more, text)
+  if more ~= '0' then
+    tagged_one('wait', day, queue, plain_records.tags_of(record, more), text)
   end
 end
 
@@ -451,8 +467,8 @@ function stats.ran_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
-  if more ~= '0' and plain_records.has_tags(record, more) then
-    tagged_one('run', day, queue, record, more, text)
+  if more ~= '0' then
+    tagged_one('run', day, queue, plain_records.tags_of(record, more), text)
   end
 end
 
