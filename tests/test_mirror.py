@@ -60,6 +60,7 @@ IN_LUA_ALONE = {
     "dependencies.jobs_among": "the model need not read several jobs at once",
     "dependencies.record_of": "a request of the model has dependents as a job has, and may stand in its place",
     "dependencies.request_of": "a request of the model is of another class than a job",
+    "epochs.before": "the digits before a sequence are a cache of Lua's",
     "epochs.forget": "a script keeps nothing from call to call",
     "epochs.keep": "what was decoded is kept for each namespace",
     "epochs.recall": "what was decoded is kept for each namespace",

@@ -158,7 +158,11 @@ local function create(prefix)
   return made
 end
 
+-- (What is done in a row of plain operations changes nothing but the counters.)
 local function leave()
+  if not store.changed then
+    return store.keep_counters(namespace)
+  end
   namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day =
     worker, worker_key, pending, count, pending_day
   queues.keep(namespace)
@@ -179,6 +183,7 @@ local function enter()
   config.recall(namespace)
   epochs.recall(namespace)
   store.recall(namespace)
+  store.changed = false
 end
 
 -- Build keys under a prefix from now on, and use what is kept of its namespace.

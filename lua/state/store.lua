@@ -40,8 +40,11 @@ store.own = false -- what the epochs remember of this server's steps, if they re
 -- its own; one that reads leaves the row as it is.
 store.row = 0
 
+store.changed = false -- whether anything that is kept of the namespace may have changed but the last sequence
+
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
 function store.begin_plain()
+  store.changed = true
   if known > KNOWN then
     store.numbers, known = {[0] = '0'}, 0
   end
@@ -186,6 +189,11 @@ function store.keep(namespace)
   namespace.suffix_for, namespace.suffix = suffix_for, suffix
 end
 
+-- The same after operations that have changed nothing else.
+function store.keep_counters(namespace)
+  namespace.counters, namespace.seq = store.known_counters, store.known_seq
+end
+
 function store.recall(namespace)
   store.known_counters, store.known_seq, known_epoch, known_bounds_text, store.pending =
     namespace.counters, namespace.seq, namespace.epoch, namespace.bounds_text, namespace.is_pending
@@ -267,7 +275,7 @@ local shared = false -- whether several operations share the call: then nobody e
 
 -- Say whether the operations that follow share a call.
 function store.share(on)
-  shared, store.calm, store.own = on, false, false
+  shared, store.calm, store.own, store.changed = on, false, false, true
 end
 
 -- Read like `read` for a plain operation. While no option is set, the options are a key that does not exist, and do what the
