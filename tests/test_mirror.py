@@ -45,6 +45,7 @@ IN_LUA_ALONE = {
     "cascade.flush": "within an operation the cascade is a list of Lua's",
     "completed.learn": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.beyond": "the bound before which nothing can be past keeping is a cache of Lua's",
+    "completed.is_known_early": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.room": "the bound before which nothing can be past keeping is a cache of Lua's",
     "completed.recheck": "the bound before which nothing can be past keeping is a cache of Lua's",
     "config.all": "the model's options are a dictionary",

@@ -49,7 +49,7 @@ local function wake(queue, count)
   end
 end
 
-local BARE = {tags = {}, options = 0} -- what most puts say
+local BARE = {tags = {}, count = 0} -- what most puts say
 
 -- What a put says in its pairs; nil, if it is not plain.
 local function said_by(args)
@@ -63,8 +63,8 @@ end
 local function with_turn(now, name, said)
   local priority = said.priority or '0'
   local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
-  said = said == BARE and {tags = {}, options = 0} or said
-  said.options, said.last = said.options + 1, 'turn'
+  said = said == BARE and {tags = {}, count = 0} or said
+  said.count, said.last = said.count + 1, 'turn'
   said.turn = store.text(turns.take_next(name, priority, key, said.fair_weight, now, first))
   return said
 end

@@ -50,7 +50,7 @@ end
 -- What a put says in its pairs between two places, by name, with its tags as a list, the number of its options and the last
 -- of these; nil, if it is not plain.
 function plain_options.asked(args, from, to)
-  local said, found, met, names = {options = 0}, {}, {}, arguments.names
+  local said, found, met, names = {count = 0}, {}, {}, arguments.names
   for at = from, to, 2 do
     local name, value = args[at], at < to and args[at + 1]
     if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
@@ -61,7 +61,7 @@ function plain_options.asked(args, from, to)
     else
       said[name] = value
       if name ~= 'priority' and name ~= 'retries' then
-        said.options, said.last = said.options + 1, name
+        said.count, said.last = said.count + 1, name
       end
     end
   end
@@ -83,9 +83,9 @@ end
 -- The options of a new job as they stand in its record.
 function plain_options.text(said)
   local last = said.last
-  if said.options == 0 then
+  if said.count == 0 then
     return ''
-  elseif said.options == 1 then
+  elseif said.count == 1 then
     return last == 'lifo' and said.lifo == '0' and '' or last .. '=' .. said[last]
   end
   local parts, count = {}, 0
