@@ -310,10 +310,12 @@ local function held_together(found, jids, tokens)
     if not one then
       one, units = read_one(text, jids[i])
     end
-    if not one or one[6] ~= tokens[i] or one[3] ~= (name or one[3]) or one[5] ~= (worker or one[5]) then
+    if i == 1 and one then
+      name, worker = one[3], one[5]
+    end
+    if not one or one[6] ~= tokens[i] or one[3] ~= name or one[5] ~= worker then
       break
     end
-    name, worker = one[3], one[5]
     all[i] = one
     sum = sum + units
   end
@@ -365,8 +367,8 @@ end
 local function complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
   local ids = store.next_ids(count)
   local outcomes, locks, fields, size, runs, events = lists_of(now, moment, jids, all, count)
-  local texts = plain_records.complete_all(found, wanted, all, ids, moment, given)
-  for i = 1, count do
+  local texts, others = plain_records.complete_all(found, wanted, all, ids, moment, given)
+  for i = 1, others and count or 0 do
     texts[2 * i] = texts[2 * i] or complete_one_of(ids[i], all[i], moment, found[i + 3], given[i] or '')
   end
   store.tell_all(events, 5, count)

@@ -174,9 +174,10 @@ local function with_options(now, moment, queue, worker, request, expires, text, 
   end
 end
 
--- Lease the jobs among several that are not bare; give the units for moving all, or nil if one is not plain.
+-- Lease the jobs among several that are not bare; give the units for moving them beyond those of bare ones, which are too many
+-- if one is not plain.
 local function lease_others(now, moment, queue, worker, requests, expires, texts, ids, written, ready, stages_of, locks)
-  local units, request = plain_records.MOVING * #ids, requests
+  local units, request = 0, requests
   for i = 1, #ids do
     if not written[2 * i] then
       if type(requests) == 'table' then
@@ -186,12 +187,12 @@ local function lease_others(now, moment, queue, worker, requests, expires, texts
       written[2 * i], ready[i], stages_of[i], locks[2 * i - 1], more_ =
         with_options(now, moment, queue, worker, request, expires, texts[i], ids[i])
       if not more_ then
-        return nil
+        return budget.UNITS
       end
       units = units + more_ - plain_records.MOVING
     end
   end
-  return units <= budget.UNITS and units
+  return units
 end
 
 -- The events of leased jobs, in three parts each, and how long each job has waited.
@@ -224,10 +225,14 @@ local function lease_all(now, moment, queue, worker, requests, expires, popped)
   local texts, count, name, ends = store.read_all(job_keys), #jids, queue.name, store.text(expires)
   local ids = store.next_ids(count)
   local locks, fields = keys.leases_of(ids, jids, ends), fields_of(jids, ids, requests)
-  local written, ready, stages_of = plain_records.lease_all(
+  local written, ready, stages_of, others = plain_records.lease_all(
     texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
-  local units = lease_others(now, moment, queue, worker, requests, expires, texts, ids, written, ready, stages_of, locks)
-  if not units then
+  local units = plain_records.MOVING * count
+  if others then
+    units = units + lease_others(
+      now, moment, queue, worker, requests, expires, texts, ids, written, ready, stages_of, locks)
+  end
+  if units > budget.UNITS then
     return leave(queue, popped)
   end
 

@@ -370,13 +370,13 @@ function keys.ready_member_of(at, text, jid)
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
 end
 
--- The ready members of several jobs, each behind the same score; the moment is text.
+-- The ready members of several jobs, each behind the same score, with sequences that follow each other; the moment is text.
 function keys.ready_members_of(at, ids, jids, score)
-  local found, before = store.list(2 * #ids), ZEROS[#at] .. at
+  local found, before, behind = store.list(2 * #ids), ZEROS[#at] .. at, ids[1] - 1
   for i = 1, #ids do
     local id = ids[i]
     found[2 * i - 1] = score
-    if string.byte(id, -1) == ZERO then
+    if (behind + i) % 10 == 0 then
       found[2 * i] = before .. ZEROS[#id] .. id .. '     ' .. jids[i]
     else
       found[2 * i] = before .. ZEROS[#id] .. id .. jids[i]

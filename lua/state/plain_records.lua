@@ -223,13 +223,13 @@ function plain_records.put_all(args, at_jids, wanted, ids, name, moment, request
   return written
 end
 
--- The keys and records of waiting jobs after they were leased, when each was ready, and the stages of each. A record is false
--- that has a rare part or a long history; what the others say is kept, with the leases and the fields of the worker. The
+-- The keys and records of waiting jobs after they were leased, when each was ready, the stages of each, and whether there are
+-- others: a record is false that has a rare part or a long history. What the records say is kept, with the leases and the fields of the worker. The
 -- requests are a list, or one for all.
 function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
   local written, ready, stages_of, kept = store.list(2 * #ids), store.list(#ids), store.list(#ids), plain_records.keep_all(#ids)
   local first, by, times = '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t'
-  local each, request, digits, last, before = type(requests) == 'table', requests, 0, 'popped\t' .. moment .. by, ''
+  local each, request, digits, last, before, others = type(requests) == 'table', requests, 0, 'popped\t' .. moment .. by, '', false
   local grant = not each and 'r' .. request
   for i = 1, #ids do
     local text, id, to = texts[i] or '', ids[i], 2 * i
@@ -251,19 +251,22 @@ function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, m
       kept[record] = {
         locks[to], NEXT[stages], name, two, worker, token, grant, moment, rest, retries, fields[to - 1],
       }
+    else
+      others = true
     end
     written[to - 1] = job_keys[i]
     written[to] = record
     ready[i] = ready_at
     stages_of[i] = stages
   end
-  return written, ready, stages_of
+  return written, ready, stages_of, others
 end
 
 -- The keys and records of leased jobs after they were completed, as many as there are ids; of each is given what its record
--- says. A record is false that has options or gets a result. What was kept of the records is forgotten.
+-- says. A record is false that has options or gets a result; say also whether there is one. What was kept of the records is
+-- forgotten.
 function plain_records.complete_all(found, wanted, all, ids, moment, given)
-  local written, kept, gone, name, worker = store.list(2 * #ids), leased, 0, all[1][3], all[1][5]
+  local written, kept, gone, name, worker, others = store.list(2 * #ids), leased, 0, all[1][3], all[1][5], false
   local before, stage, popped_at, ended, line = '\t0\t' .. name .. '\t', '\ncompleted\t' .. moment .. '\t', nil, nil, nil
   for i = 1, #ids do
     local one, text, record = all[i], found[i + 3], false
@@ -279,12 +282,14 @@ function plain_records.complete_all(found, wanted, all, ids, moment, given)
       end
       record = 'complete\t' .. ids[i] .. '\t' .. one[2] .. before .. one[4] .. '\t' .. one[10] .. '\t\t' .. token .. ended
         .. one[9] .. line .. token .. stage .. token .. '\tcomplete\n'
+    else
+      others = true
     end
     written[2 * i - 1] = wanted[i + 3]
     written[2 * i] = record
   end
   count = count - gone
-  return written
+  return written, others
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,
