@@ -203,7 +203,8 @@ end
 -- The keys and records of new jobs, whose job types and data stand behind their ids among the arguments. The requests are a
 -- list, or one for all.
 function plain_records.put_all(args, at_jids, wanted, ids, name, moment, requests)
-  local written, numbers, request, each, klass, first = store.list(2 * #ids), store.numbers, requests, type(requests) == 'table', nil, nil
+  local written, numbers, request, each = store.list(2 * #ids), store.numbers, requests, type(requests) == 'table'
+  local klass, first
   local before, between = '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t', '\t0\t' .. moment .. '\t'
   local last = 'put\t' .. moment .. '\t' .. name .. '\n'
   for i = 1, #ids do
@@ -224,12 +225,14 @@ function plain_records.put_all(args, at_jids, wanted, ids, name, moment, request
 end
 
 -- The keys and records of waiting jobs after they were leased, when each was ready, the stages of each, and whether there are
--- others: a record is false that has a rare part or a long history. What the records say is kept, with the leases and the fields of the worker. The
--- requests are a list, or one for all.
+-- others: a record is false that has a rare part or a long history. What the records say is kept, with the leases and the
+-- fields of the worker. The requests are a list, or one for all.
 function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
-  local written, ready, stages_of, kept = store.list(2 * #ids), store.list(#ids), store.list(#ids), plain_records.keep_all(#ids)
+  local written, ready, stages_of = store.list(2 * #ids), store.list(#ids), store.list(#ids)
+  local kept = plain_records.keep_all(#ids)
   local first, by, times = '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t'
-  local each, request, digits, last, before, others = type(requests) == 'table', requests, 0, 'popped\t' .. moment .. by, '', false
+  local each, request, last = type(requests) == 'table', requests, 'popped\t' .. moment .. by
+  local digits, before, others = 0, '', false
   local grant = not each and 'r' .. request
   for i = 1, #ids do
     local text, id, to = texts[i] or '', ids[i], 2 * i
@@ -266,7 +269,7 @@ end
 -- says. A record is false that has options or gets a result; say also whether there is one. What was kept of the records is
 -- forgotten.
 function plain_records.complete_all(found, wanted, all, ids, moment, given)
-  local written, kept, gone, name, worker, others = store.list(2 * #ids), leased, 0, all[1][3], all[1][5], false
+  local written, kept, gone, others, name, worker = store.list(2 * #ids), leased, 0, false, all[1][3], all[1][5]
   local before, stage, popped_at, ended, line = '\t0\t' .. name .. '\t', '\ncompleted\t' .. moment .. '\t', nil, nil, nil
   for i = 1, #ids do
     local one, text, record = all[i], found[i + 3], false

@@ -302,7 +302,9 @@ local function parts(kind, now, job, worker, duration)
     local day, all = stats.day_of(now), store.by_tags or {}
     local of = all[member(day, job.queue)] or {day = day, queue = job.queue, entries = {}}
     store.by_tags, all[member(day, job.queue)] = all, of
-    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), table.concat(tags.of(job), '\t', 1, math.min(#tags.of(job), TAGS)))
+    local found = tags.of(job)
+    local listed = table.concat(found, '\t', 1, math.min(#found, TAGS))
+    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), listed)
   end
   if config.value('stats-workers') > 0 then
     part(kind, now, job.queue, worker, duration)
