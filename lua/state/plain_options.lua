@@ -11,7 +11,7 @@ plain_options.OF_REQUEST = '\255request=' -- what stands between the slot and th
 local BETWEEN = '\255' -- what stands between tags, and between options, in a record
 local MOST_TAGS = 8 -- the most tags of a plain put
 local PAIR = '([^=\255]+)=([^\255]*)'
-local ALONE = '^([^=\255]+)=([^ \255]*)$' -- one option, the value of which has no blank
+local ALONE = '^([^=]+)=([^ ]*)$' -- one option, the value of which has no blank
 local FAIR = '^fair_key=[^\255]*\255turn=(%d+)$' -- a fair key and a turn, and nothing else
 local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
 
@@ -105,9 +105,11 @@ end
 -- What options say: what the job holds and its value, '' if it holds nothing; its turn, the length of its lease and the
 -- greatest one, if it has them. Nil, if it is not plain.
 function plain_options.read(text)
-  local alone, value_ = string.match(text, ALONE)
-  if HELD[alone] then
-    return alone, value_
+  if not string.find(text, BETWEEN, 1, true) then
+    local alone, value_ = string.match(text, ALONE)
+    if HELD[alone] then
+      return alone, value_
+    end
   end
   local held, of, turn, lease_ms, longest = '', '', string.match(text, FAIR), nil, nil
   if turn then
