@@ -114,6 +114,7 @@ def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Plac
             client.flushall()
             for first in range(0, len(named.steps), TOGETHER):
                 _send(client, named.steps[first : first + TOGETHER])
+        client.flushall()
         for operation, args, _ in calls():
             client.execute_command("FCALL", function_name(operation), 1, "ql:", *args)
         ran = {places[number - 1] for number in client.execute_command("FCALL", DUMP, 0)}

@@ -113,9 +113,8 @@ function bare.pop(args, simulated)
   local id = store.id_of(seq)
   waited = store.text(waited > 0 and waited or 0)
   local counters, event, token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
-  local line, said = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n',
-    moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited
-  local record = plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest, line)
+  local said = moment .. '\tpopped\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. waited
+  local record = plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest)
   local lease, field, waits = keys.lease_member_of(id, jid), 'j' .. jid, queue.pending_waits + 1
   local done = redis.pcall('MSET', key, record, keys.counters, counters)
   if done.err then
@@ -133,7 +132,7 @@ function bare.pop(args, simulated)
   end
   queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
   plain_records.keep(
-    record, {id, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, line, retries})
+    record, {lease, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, retries, field})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq
@@ -143,8 +142,8 @@ end
 
 -- What the record of a job says (plain_records.leased), which a completion with this token ends as event `seq`, and its
 -- queue; nothing, if more is to be done.
-local function held(now, text, token, seq)
-  local of = plain_records.leased(text)
+local function held(now, text, jid, token, seq)
+  local of = plain_records.leased(text, jid)
   local queue = of and queues.known[of[3]]
   if queue and of[6] == token and queue.row == store.row and queue.is_bare and queue.pending_runs < PENDING and now < queue.day_end
     and now >= queue.day and workers.known[of[5]] and seq < completed.last_seq and now < completed.last
@@ -167,18 +166,17 @@ function bare.complete(args, simulated)
   if found[1] ~= store.known_counters or found[2] ~= store.config or not text then
     return nil
   end
-  local queue, of = held(now, text, token, seq)
+  local queue, of = held(now, text, jid, token, seq)
   if not queue then
     return plain_complete.go_on(now, moment, args, key, text, simulated)
   end
 
-  local id, ran, name, worker, grant, popped_at = store.id_of(seq), now - of[8], of[3], of[5], of[7], of[8]
+  local id, ran, name, worker, grant = store.id_of(seq), now - of[8], of[3], of[5], of[7]
   ran = store.text(ran > 0 and ran or 0)
   local counters, event, duration, runs = id .. store.tail, id .. store.suffix, ran .. stats.behind(now), queue.pending_runs + 1
   local said = moment .. '\tcompleted\t' .. jid .. '\t' .. name .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
-  local lease, ended, taker, field = keys.lease_member_of(of[1], jid), keys.member_of(id, jid), workers.known[worker], 'j' .. jid
-  redis.call('MSET', key, plain_records.complete_bare(
-    id, of[2], name, of[4], of[11], token, popped_at, moment, of[9], of[10]), keys.counters, counters)
+  local lease, ended, taker, field = of[1], keys.member_of(id, jid), workers.known[worker], of[11]
+  redis.call('MSET', key, plain_records.complete_bare(id, of, moment), keys.counters, counters)
   local one = seq % TRIM > 0 and redis.pcall('XADD', keys.events, event, 'e', said) or store.append_trimming(seq, event, said)
   local two = redis.pcall('RPUSH', queue.runs_key, duration)
   local three = redis.pcall('ZREM', queue.locks_key, lease)
@@ -220,7 +218,7 @@ function bare.complete_and_pop(args, simulated)
   if found[1] ~= store.known_counters or found[2] ~= store.config or not ended_text or found[4] ~= queue.text then
     return nil
   end
-  local ended_queue, of = held(now, ended_text, token, seq - 1)
+  local ended_queue, of = held(now, ended_text, jid, token, seq - 1)
   if not ended_queue or of[5] ~= worker then
     return nil
   end
@@ -234,16 +232,15 @@ function bare.complete_and_pop(args, simulated)
   local waited, ran, behind = now - ready_at, now - of[8], seq % TRIM
   waited, ran = store.text(waited > 0 and waited or 0), store.text(ran > 0 and ran or 0)
   local counters, event, next_token = id .. store.tail, id .. store.suffix, epochs.token_of(id)
-  local line = 'popped\t' .. moment .. '\t' .. worker .. '\t' .. next_token .. '\n'
   local record = plain_records.running_bare(
-    id, stages, wanted, tries, worker, next_token, request, moment, ends, rest, line)
+    id, stages, wanted, tries, worker, next_token, request, moment, ends, rest)
   local ended_said = moment .. '\tcompleted\t' .. jid .. '\t' .. of[3] .. '\t' .. worker .. '\t' .. token .. '\t' .. ran
   local next_said = moment .. '\tpopped\t' .. next_jid .. '\t' .. wanted .. '\t' .. worker .. '\t' .. waited
   local said, duration, runs, waits = ended_said .. '\n' .. next_said, ran .. stats.behind(now), ended_queue.pending_runs + 1, queue.pending_waits + 1
-  local ended_lease, ended, ended_field = keys.lease_member_of(of[1], jid), keys.member_of(first, jid), 'j' .. jid
+  local ended_lease, ended, ended_field = of[1], keys.member_of(first, jid), of[11]
   local lease, field = keys.lease_member_of(id, next_jid), 'j' .. next_jid
-  local done = redis.pcall('MSET', next_key, record, key, plain_records.complete_bare(
-    first, of[2], of[3], of[4], of[11], token, of[8], moment, of[9], of[10]), keys.counters, counters)
+  local done = redis.pcall(
+    'MSET', next_key, record, key, plain_records.complete_bare(first, of, moment), keys.counters, counters)
   if done.err then
     writes.stop_early(keys.counters, done, queue.work_key, popped)
   end
@@ -270,7 +267,7 @@ function bare.complete_and_pop(args, simulated)
   queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
   plain_records.forget(ended_text)
   plain_records.keep(
-    record, {id, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, line, retries})
+    record, {lease, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, retries, field})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq

@@ -4,6 +4,8 @@ local plain_complete = {}
 
 local SHORT = 999 -- the most bytes of a result
 local DONE = #'complete'
+local LINE = #'popped\t\t\t\n' - 1 -- the bytes of the stage of a lease without its moment, worker and token, less one
+local A, S = 97, 115 -- the last letters of reserved ids (arguments.has_own_key)
 local RETIRED = 100 -- the most jobs that one completion deletes
 
 local gone, members = {}, {} -- the ids of the jobs that a completion deletes, and their members in the list of complete jobs
@@ -72,7 +74,10 @@ local function is_plain(now, jid, token, text)
   if not seq or held ~= token or store.config and config.owns(name) then
     return false
   end
-  retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED, budget.UNITS / 2)
+  retires, job_keys, sweep_seq, sweep_at = true, nil, nil, nil
+  if not completed.is_known_early(now, store.seq + 1) then
+    retires, job_keys, sweep_seq, sweep_at = retiring(now, 1, store.seq + 1, RETIRED, budget.UNITS / 2)
+  end
   lets = false
   if option ~= '' then
     lets = lets_go(option, of, jid)
@@ -247,112 +252,130 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
     now, moment, args, queue, expires, key, text, result, waits, simulated, writes.pop_first(queue.work_key))
 end
 
--- The ids, tokens and results of the jobs of a batch, or nil if there are other arguments. A job is `jobs 2 jid token`, or
--- `jobs 4 jid token result text`. The keys of the jobs are added to a list.
+-- The ids and tokens of the jobs of a batch, and the results by their numbers, or nil if there are other arguments. A job is
+-- `jobs 2 jid token`, or `jobs 4 jid token result text`. The keys of the jobs are added to a list.
 local function leases(args, wanted)
-  local jids, tokens, results_, met, count, at = {}, {}, {}, {}, 0, 3
-  while args[at] do
-    local size, jid, token, result = args[at + 1], args[at + 2], args[at + 3], ''
-    if size == '4' and args[at + 4] == 'result' then
-      at, result = at + 2, args[at + 5]
-    elseif size ~= '2' then
+  local jids, tokens, given, met, count, at, before = {}, {}, {}, {}, 0, 3, keys.job('')
+  while args[at] == 'jobs' do
+    local size, jid, token = args[at + 1], args[at + 2], args[at + 3]
+    local last = token and string.byte(jid, -1)
+    if not last or met[jid] or (last == A or last == S) and not arguments.has_own_key(jid) then
       return nil
     end
-    if not token or not result or #result > SHORT or met[jid] or not arguments.has_own_key(jid) then
-      return nil
-    end
-    count, at = count + 1, at + 4
-    met[jid] = true
-    jids[count], tokens[count], results_[count], wanted[count + 3] = jid, token, result, keys.job(jid)
-    if args[at] and args[at] ~= 'jobs' then
-      return nil
+    count = count + 1
+    met[jid], jids[count], tokens[count] = true, jid, token
+    wanted[count + 3] = before .. jid
+    at = at + 4
+    if size ~= '2' then
+      local result = size == '4' and args[at] == 'result' and args[at + 1]
+      if not result or #result > SHORT then
+        return nil
+      end
+      given[count], at = result ~= '' and result or nil, at + 2
     end
   end
-  return args[3] == 'jobs' and count <= catalogue.most and jids, tokens, results_
+  return count > 0 and not args[at] and count <= catalogue.most and jids, tokens, given
 end
 
--- What the record of a leased job with options says, as plain_records.leased, and behind that the length of its rare part and
--- where the rest begins; and the units for moving it. Nil, if it holds anything or has tags.
-local function with_options(text)
+-- What the record of a leased job with options says, as plain_records.leased but for the rest, and behind that the length of
+-- its rare part and where the rest begins; and the units for moving it. Nil, if it holds anything or has tags.
+local function with_options(text, jid)
   local lease, stages_, more_, name_, tries_, retries_, worker_, token, grant_, popped_at_, at_, held_ = plain_records.read_running(text)
   local units = held_ == '' and plain_records.units(text, more_)
   if units then
-    return {lease, stages_, name_, tries_, worker_, token, 'r' .. grant_, popped_at_, false, false, retries_, more_, at_}, units
+    return {keys.lease_member_of(lease, jid), stages_, name_, tries_, worker_, token, 'r' .. grant_, popped_at_, false,
+      retries_, 'j' .. jid, more_, at_}, units
   end
   return nil, nil
 end
 
+-- What the record of a leased job says that is not kept, and the units for moving it; nil, if it is none, or holds anything
+-- or has tags.
+local function read_one(text, jid)
+  local one = text and plain_records.read_leased(text, jid)
+  if one then
+    return one, plain_records.MOVING
+  end
+  return with_options(text, jid)
+end
+
 -- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none, or
 -- holds anything or has tags; give their queue, their worker, and the units for moving them.
-local function held_together(found, tokens)
-  local all, name, worker, sum = {}, nil, nil, 0
-  for i = 1, #tokens do
-    local text = found[i + 3]
-    local one = plain_records.leased(text or '')
-    local units = plain_records.MOVING
+local function held_together(found, jids, tokens)
+  local all, name, worker, moving = {}, nil, nil, plain_records.MOVING
+  local sum, kept = 0, plain_records.kept()
+  for i = 1, #jids do
+    local text, units = found[i + 3], moving
+    local one = kept[text]
     if not one then
-      one, units = with_options(text)
+      one, units = read_one(text, jids[i])
     end
-    if not units or one[6] ~= tokens[i] or one[3] ~= (name or one[3]) or one[5] ~= (worker or one[5]) then
+    if i == 1 and one then
+      name, worker = one[3], one[5]
+    end
+    if not one or one[6] ~= tokens[i] or one[3] ~= name or one[5] ~= worker then
       break
     end
-    name, worker = one[3], one[5]
-    all[i], sum = one, sum + units
+    all[i] = one
+    sum = sum + units
   end
   return all, name, worker, sum
 end
 
--- The fields of the first `count` jobs in the hash of their worker, and how many these are.
-local function fields_of(jids, all, count)
-  local fields, size, last = {}, 0, nil
-  for i = 1, count do
-    size = size + 1
-    fields[size] = 'j' .. jids[i]
-    if all[i][7] ~= last then
-      last, size = all[i][7], size + 1
-      fields[size] = last
-    end
-  end
-  return fields, size
-end
-
--- The record of one of several jobs that are completed, which has options or a result.
+-- The record of one of several jobs that are completed, which has options or gets a result.
 local function complete_one_of(id, one, moment, text, result)
   local more_, at_ = one[12], one[13]
   if not more_ then
-    more_, at_ = '0', 1 + #text - #one[9] - #one[10]
+    more_, at_ = '0', #text - #one[9] - LINE - #one[8] - #one[5] - #one[6]
   end
   return plain_records.complete(
-    id, one[2], more_, one[3], one[4], one[11], one[6], one[8], moment, text, at_, result)
+    id, one[2], more_, one[3], one[4], one[10], one[6], one[8], moment, text, at_, result)
+end
+
+-- Of completed jobs the outcomes, the members of their leases, their fields in the hash of their worker and the number of
+-- these, how long they ran, and their events, in five parts each.
+local function lists_of(now, moment, jids, all, count)
+  local outcomes, locks, runs, events = store.list(count), store.list(count), store.list(count), store.list(5 * count)
+  local fields, size, at, last = store.list(count + 1), 0, 0, nil
+  local head, facts = '\n' .. moment .. '\tcompleted\t', '\t' .. all[1][3] .. '\t' .. all[1][5] .. '\t'
+  local minute, popped_at, ran, tail = stats.behind(now), nil, nil, nil
+  for i = 1, count do
+    local one = all[i]
+    if one[8] ~= popped_at then
+      popped_at = one[8]
+      ran = store.text(plain_records.since(now, popped_at))
+      ran, tail = ran .. minute, '\t' .. ran
+    end
+    outcomes[i], locks[i], runs[i] = 'complete', one[1], ran
+    size = size + 1
+    fields[size] = one[11]
+    if one[7] ~= last then
+      last, size = one[7], size + 1
+      fields[size] = last
+    end
+    events[at + 1] = head
+    events[at + 2] = jids[i]
+    events[at + 3] = facts
+    events[at + 4] = one[6]
+    events[at + 5] = tail
+    at = at + 5
+  end
+  return outcomes, locks, fields, size, runs, events
 end
 
 -- Complete the first `count` jobs; give the outcomes, the keys and texts of the records, and the ids of the events.
 local function complete_all(now, moment, name, worker, count, jids, wanted, found, all, given)
-  local locks, runs, ended, outcomes, texts, ids, said = {}, {}, {}, {}, {}, store.next_ids(count), {}
-  local head, facts = moment .. '\tcompleted\t', '\t' .. name .. '\t' .. worker .. '\t'
-  local before, at_end, stage = plain_records.complete_parts(name, moment)
-  for i = 1, count do
-    local jid, one, id, at = jids[i], all[i], ids[i], 2 * i
-    runs[i] = store.text(plain_records.since(now, one[8]))
-    locks[i] = keys.lease_member_of(one[1], jid)
-    said[i] = head .. jid .. facts .. one[6] .. '\t' .. runs[i]
-    ended[at - 1], ended[at] = moment, keys.member_of(id, jid)
-    texts[at - 1] = wanted[i + 3]
-    if given[i] == '' and one[9] then
-      texts[at] = plain_records.complete_all(
-        id, one[2], before, one[4], one[11], one[6], one[8], at_end, one[9], one[10], stage)
-    else
-      texts[at] = complete_one_of(id, one, moment, found[i + 3], given[i])
-    end
-    plain_records.forget(found[i + 3])
-    outcomes[i] = 'complete'
+  local ids = store.next_ids(count)
+  local outcomes, locks, fields, size, runs, events = lists_of(now, moment, jids, all, count)
+  local texts, others = plain_records.complete_all(found, wanted, all, ids, moment, given)
+  for i = 1, others and count or 0 do
+    texts[2 * i] = texts[2 * i] or complete_one_of(ids[i], all[i], moment, found[i + 3], given[i] or '')
   end
-  local fields, size = fields_of(jids, all, count)
-  store.tell_all(said)
+  store.tell_all(events, 5, count)
   stats.ran_all(now, name, runs)
-  writes.put_off_many('ZREM', queues.locks_key(name), locks, #locks)
+  writes.put_off_many('ZREM', queues.locks_key(name), locks, count)
   writes.put_off_many('HDEL', keys.worker(worker), fields, size)
-  writes.put_off_many('ZADD', keys.completed, ended, #ended)
+  writes.put_off_many('ZADD', keys.completed, keys.members_of(ids, jids, moment), 2 * count)
   return outcomes, texts, ids
 end
 
@@ -364,7 +387,7 @@ function plain_complete.complete_many(now, moment, args, simulated)
     return nil
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
-  local all, name, worker, moved = held_together(found, tokens)
+  local all, name, worker, moved = held_together(found, jids, tokens)
   local units = (budget.UNITS - moved) / 2
   if not quiet or #all < #jids or units < 0 or config.owns(name) then
     return nil
@@ -398,7 +421,7 @@ local function asked(args, places, sizes, wanted)
       break
     end
     met[jid] = true
-    jids[i], tokens[i], given[i], wanted[i + 3] = jid, args[at + 3], result, keys.job(jid)
+    jids[i], tokens[i], given[i], wanted[i + 3] = jid, args[at + 3], result ~= '' and result or nil, keys.job(jid)
   end
   return jids, tokens, given
 end
@@ -412,7 +435,7 @@ function plain_complete.group(now, moment, args, places, sizes, simulated)
     return 0
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
-  local all, name, worker = held_together(found, tokens)
+  local all, name, worker = held_together(found, jids, tokens)
   local count = quiet and all[2] and not config.owns(name) and math.min(#all, completed.room(now)) or 0
   if count < 2 then
     return 0

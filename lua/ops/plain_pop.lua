@@ -134,124 +134,129 @@ local function lease_one(now, moment, args, queue, worker, request, expires, sim
   store.end_plain(simulated)
 end
 
--- What the record of one of several waiting jobs says, and, if it has options, when its lease ends; then the units for
--- moving it. Nil, if it is not plain, holds anything, or has a turn or tags.
-local function read_one(now, queue, expires, text)
-  local bare_stages, bare_tries, both, ready_at, retries, from = plain_records.bare_waiting(text or '')
-  if bare_stages then
-    return {bare_stages, '0', bare_tries, ready_at, from, false, plain_records.MOVING, both, retries}
-  end
-  local stages_, more_, tries_, ready, rest, holds, _, turn_, _, own, longest = plain_records.read_waiting(text)
-  local units = holds == '' and not turn_ and plain_records.units(text, more_)
-  local ends_ = units and end_of_lease(now, queue, expires, own, longest)
-  return ends_ and {stages_, more_, tries_, ready, rest, ends_, units}
-end
-
--- Take the jobs that were popped off a queue, whose leases end at a moment; give their ids, keys and records, and what these
--- say, or nil if there is none, or one is not plain.
-local function take_many(now, queue, popped, expires)
-  if not popped[1] then
-    return nil
-  end
-  local jids, job_keys = {}, {}
-  for i = 1, #popped, 2 do
-    local jid, at = keys.ready_jid_of(popped[i]), (i + 1) / 2
-    jids[at], job_keys[at] = jid, keys.job(jid)
-  end
-  local texts, all, units = store.read_all(job_keys), {}, 0
-  for i = 1, #jids do
-    local one = read_one(now, queue, expires, texts[i])
-    units = one and units + one[7]
-    if not units or units > budget.UNITS then
-      return leave(queue, popped)
-    end
-    all[i] = one
-  end
-  budget.spend(units)
-  return jids, job_keys, texts, all
-end
-
--- The fields of leased jobs and of their grants in the hash of their worker.
+-- The fields of leased jobs in the hash of their worker, and behind them those of their grants.
 local function fields_of(jids, ids, requests)
-  local fields, size, each = {}, 0, type(requests) == 'table'
+  local size = 2 * #jids
+  local fields = store.list(type(requests) == 'table' and 2 * size or size + 2)
   for i = 1, #jids do
-    fields[size + 1], fields[size + 2], size = 'j' .. jids[i], ids[i], size + 2
-    if each then
-      fields[size + 1], fields[size + 2], size = 'r' .. requests[i], jids[i], size + 2
-    end
+    fields[2 * i - 1] = 'j' .. jids[i]
+    fields[2 * i] = ids[i]
   end
-  if not each then
+  if type(requests) ~= 'table' then
     fields[size + 1], fields[size + 2] = 'r' .. requests, table.concat(jids, ' ')
+    return fields
+  end
+  for i = 1, #jids do
+    fields[size + 1], fields[size + 2], size = 'r' .. requests[i], jids[i], size + 2
   end
   return fields
 end
 
--- The units of leased jobs without tags, in an entry of the journal; of each is given what its record said.
-local function units_of(all)
+-- The units of leased jobs without tags in an entry of the journal, by their stages.
+local function units_of(stages_of)
   local units = 0
-  for i = 1, #all do
-    units = units + plain_journal.units(all[i][1], '0')
+  for i = 1, #stages_of do
+    units = units + plain_journal.units(stages_of[i], '0')
   end
   return units
 end
 
--- The record of one of several leased jobs, which has options.
-local function record_of(one, id, name, worker, request, moment, text)
-  local token = epochs.token_of(id)
-  return (plain_records.running(
-    id, one[1], one[2], name, one[3], worker, token, request, moment, one[6], text, one[5]))
-end
-
--- The record of one of several leased jobs, which has no options, of these parts; what it says is kept.
-local function running_one(one, id, name, worker, request, moment, before, by, times, last, text)
-  local token, rest = epochs.token_of(id), string.sub(text, one[5])
-  local line = last .. token .. '\n'
-  local record = plain_records.running_all(id, one[1], before, one[3], by, token, request, times, rest, line)
-  plain_records.keep(
-    record, {id, plain_records.NEXT[one[1]], name, one[8], worker, token, 'r' .. request, moment, rest, line, one[9]})
-  return record
-end
-
--- Lease jobs that were taken off a queue to a worker; give the keys and texts of their records, and the ids of the events.
--- The requests are a list, or one for all.
-local function lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
-  workers.seen(now, worker)
-  local ends = store.text(expires)
-  local name, locks, waits, written, ids, said = queue.name, {}, {}, {}, store.next_ids(#jids), {}
-  local head, facts = moment .. '\tpopped\t', '\t' .. name .. '\t' .. worker .. '\t'
-  local each, request = type(requests) == 'table', requests
-  local before, by, times, last = plain_records.running_parts(name, worker, moment, ends)
-  local fields = fields_of(jids, ids, requests)
-  for i = 1, #jids do
-    local jid, one, id, at = jids[i], all[i], ids[i], 2 * i
-    if each then
-      request = requests[i]
-    end
-    waits[i] = store.text(plain_records.since(now, one[4]))
-    said[i] = head .. jid .. facts .. waits[i]
-    locks[at - 1], locks[at] = one[6] or ends, keys.lease_member_of(id, jid)
-    written[at - 1], written[at] = job_keys[i], one[6] and record_of(one, id, name, worker, request, moment, texts[i])
-      or running_one(one, id, name, worker, request, moment, before, by, times, last, texts[i])
+-- The record of one of several jobs, which is not bare, after it was leased; when it was ready, its stages, when the lease
+-- ends, and the units for moving it. Nil, if it is not plain, holds anything, or has a turn or tags.
+local function with_options(now, moment, queue, worker, request, expires, text, id)
+  local stages_, more_, tries_, ready, from, holds, _, turn_, _, own, longest = plain_records.read_waiting(text)
+  local units = holds == '' and not turn_ and plain_records.units(text, more_)
+  local ends_ = units and end_of_lease(now, queue, expires, own, longest)
+  if ends_ then
+    local record = plain_records.running(id, stages_, more_, queue.name, tries_, worker, epochs.token_of(id), request,
+      moment, ends_, text, from)
+    return record, ready, stages_, ends_, units
   end
-  store.tell_all(said)
+end
+
+-- Lease the jobs among several that are not bare; give the units for moving them beyond those of bare ones, which are too many
+-- if one is not plain.
+local function lease_others(now, moment, queue, worker, requests, expires, texts, ids, written, ready, stages_of, locks)
+  local units, request = 0, requests
+  for i = 1, #ids do
+    if not written[2 * i] then
+      if type(requests) == 'table' then
+        request = requests[i]
+      end
+      local more_
+      written[2 * i], ready[i], stages_of[i], locks[2 * i - 1], more_ =
+        with_options(now, moment, queue, worker, request, expires, texts[i], ids[i])
+      if not more_ then
+        return budget.UNITS
+      end
+      units = units + more_ - plain_records.MOVING
+    end
+  end
+  return units
+end
+
+-- The events of leased jobs, in three parts each, and how long each job has waited.
+local function events_of(now, moment, name, worker, jids, ready)
+  local events, waits, size, head = store.list(3 * #jids), store.list(#jids), 0, '\n' .. moment .. '\tpopped\t'
+  local at, waited, tail
+  for i = 1, #jids do
+    if ready[i] ~= at then
+      at = ready[i]
+      waited = store.text(plain_records.since(now, at))
+      tail = '\t' .. name .. '\t' .. worker .. '\t' .. waited
+    end
+    waits[i] = waited
+    events[size + 1] = head
+    events[size + 2] = jids[i]
+    events[size + 3] = tail
+    size = size + 3
+  end
+  return events, waits
+end
+
+-- Lease the jobs that were popped off a queue, whose leases end at a moment, to a worker; give their ids, the keys and texts
+-- of their records, the ids of the events, and the stages of each. Nil, if there is none, or one is not plain. The
+-- requests are a list, or one for all. Each list is made in a loop of its own: a call for each job would cost more.
+local function lease_all(now, moment, queue, worker, requests, expires, popped)
+  if not popped[1] then
+    return nil
+  end
+  local jids, job_keys = keys.ready_jobs_of(popped)
+  local texts, count, name, ends = store.read_all(job_keys), #jids, queue.name, store.text(expires)
+  local ids = store.next_ids(count)
+  local locks, fields = keys.leases_of(ids, jids, ends), fields_of(jids, ids, requests)
+  local written, ready, stages_of, others = plain_records.lease_all(
+    texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
+  local units = plain_records.MOVING * count
+  if others then
+    units = units + lease_others(
+      now, moment, queue, worker, requests, expires, texts, ids, written, ready, stages_of, locks)
+  end
+  if units > budget.UNITS then
+    return leave(queue, popped)
+  end
+
+  budget.spend(units)
+  workers.seen(now, worker)
+  local events, waits = events_of(now, moment, name, worker, jids, ready)
+  store.tell_all(events, 3, count)
   stats.waited_all(now, name, waits)
-  writes.put_off_many('ZADD', queue.locks_key, locks, #locks)
+  writes.put_off_many('ZADD', queue.locks_key, locks, 2 * count)
   workers.forget_requests(worker)
   writes.put_off_many('HSET', keys.worker(worker), fields, #fields)
-  return written, ids
+  return jids, written, ids, stages_of
 end
 
 -- Lease the jobs that were popped off a queue to a worker.
 local function lease_many(now, moment, args, queue, worker, request, expires, simulated, popped)
-  local jids, job_keys, texts, all = take_many(now, queue, popped, expires)
+  local jids, written, _, stages_of = lease_all(now, moment, queue, worker, request, expires, popped)
   if not jids then
     return nil
   end
 
-  local written = lease_all(now, moment, queue, worker, request, expires, jids, job_keys, texts, all)
   if store.config and plain_journal.is_on(simulated) then
     local outcome = plain_journal.jobs(jids, written)
-    plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(all))
+    plain_journal.enter('pop', moment, request, args, 1, #args, store.seq_text(), outcome, 0, units_of(stages_of))
   end
   plain.answer = replies.leased(jids, written)
   store.write_all_plain(written)
@@ -334,8 +339,8 @@ local function asked(args, places, sizes, name, worker)
 end
 
 -- Record one pop of several that share a call.
-local function record_one(moment, request, args, at, size, id, jid, text, one)
-  local outcome, units = plain_journal.job(jid, text), plain_journal.units(one[1], '0')
+local function record_one(moment, request, args, at, size, id, jid, text, stages_)
+  local outcome, units = plain_journal.job(jid, text), plain_journal.units(stages_, '0')
   plain_journal.enter('pop', moment, request, args, at, size, plain_journal.seq_of(id), outcome, 0, units)
 end
 
@@ -355,17 +360,16 @@ function plain_pop.group(now, moment, args, places, sizes, simulated)
     return 0
   end
   local popped = writes.pop_first(queue.work_key, store.text(count))
-  local jids, job_keys, texts, all = take_many(now, queue, popped, expires)
+  local jids, written, ids, stages_of = lease_all(now, moment, queue, worker, requests, expires, popped)
   if not jids then
     return 0
   end
 
-  local written, ids = lease_all(now, moment, queue, worker, requests, expires, jids, job_keys, texts, all)
   local shown, journals = {}, plain_journal.is_on(simulated)
   for i = 1, #jids do
     shown[i] = replies.job(jids[i], 'running', written[2 * i])
     if journals then
-      record_one(moment, requests[i], args, places[i], sizes[i], ids[i], jids[i], written[2 * i], all[i])
+      record_one(moment, requests[i], args, places[i], sizes[i], ids[i], jids[i], written[2 * i], stages_of[i])
     end
   end
   return plain.answer_all(shown, written, simulated)

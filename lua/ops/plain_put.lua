@@ -5,6 +5,7 @@ local plain_put = {}
 local INLINE = 1024 -- the most bytes of data within a record
 local BETWEEN = '\255' -- what stands between tags in a record
 local WORDS = 6 -- the strings of a plain put: moment, request, queue, jid, klass, data
+local MOST = 128 -- the most bytes of an id
 local RETRIES = '5' -- of a put that says nothing of them
 local ADDED = 9 -- the strings of a plain addition: moment, request, id, `jobs 4`, queue, jid, klass, data
 
@@ -48,7 +49,7 @@ local function wake(queue, count)
   end
 end
 
-local BARE = {tags = {}} -- what most puts say
+local BARE = {tags = {}, count = 0} -- what most puts say
 
 -- What a put says in its pairs; nil, if it is not plain.
 local function said_by(args)
@@ -62,7 +63,8 @@ end
 local function with_turn(now, name, said)
   local priority = said.priority or '0'
   local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
-  said = said == BARE and {tags = {}} or said
+  said = said == BARE and {tags = {}, count = 0} or said
+  said.count, said.last = said.count + 1, 'turn'
   said.turn = store.text(turns.take_next(name, priority, key, said.fair_weight, now, first))
   return said
 end
@@ -188,72 +190,83 @@ local function open(name, count, wanted, simulated)
   return queue, count
 end
 
--- The place of a new job with options in the order of its queue, as its score and its member, and its record.
-local function placed(now, moment, id, name, jid, klass, request, data, said)
-  local priority, rare = said.priority or '0', plain_records.rare('', plain_options.text(said))
-  return score_of(name, now, priority), rank_of(now, moment, id, jid, said), plain_records.waiting(
-    id, name, moment, klass, request, data, rare, priority, said.retries or RETRIES)
-end
-
--- Put `count` jobs into a queue; give the keys and texts of their records, and the ids of the events. The positions of their
--- ids among the arguments are given; a job type and data follow each. The requests are a list, or one for all; `saids` has
--- what a put says of a job, or false.
-local function put_all(now, moment, queue, count, args, at_jids, saids, requests, wanted)
-  local name, head = queue.name, moment .. '\tput\t'
-  local members, texts, ids, said, request = {}, {}, store.next_ids(count), {}, requests
-  local each = type(requests) == 'table'
-  local before, between, last = plain_records.waiting_parts(name, moment)
-  local score = score_of(name, now, '0')
-  for i = 1, count do
-    local at, to, id, more = at_jids[i], 2 * i, ids[i], saids[i]
-    local jid, klass = args[at], args[at + 1]
-    if each then
+-- Give those among several new jobs their place and record that say more.
+local function place_others(now, moment, queue, ids, args, at_jids, saids, requests, members, written)
+  local name, request = queue.name, requests
+  for i, said in pairs(saids) do
+    local at, to, priority = at_jids[i], 2 * i, said.priority or '0'
+    if type(requests) == 'table' then
       request = requests[i]
     end
-    said[i] = head .. jid .. '\t' .. name .. '\t' .. klass .. '\twaiting'
-    texts[to - 1] = wanted[i + 4]
-    if more then
-      members[to - 1], members[to], texts[to] = placed(now, moment, id, name, jid, klass, request, args[at + 2], more)
-    else
-      members[to - 1], members[to] = score, keys.ready_member_of(moment, id, jid)
-      texts[to] = plain_records.waiting_all(id, before, klass, between, request, args[at + 2], last)
-    end
+    members[to - 1], members[to] = score_of(name, now, priority), rank_of(now, moment, ids[i], args[at], said)
+    written[to] = plain_records.waiting(ids[i], name, moment, args[at + 1], request, args[at + 2],
+      plain_records.rare('', plain_options.text(said)), priority, said.retries or RETRIES)
   end
-  store.tell_all(said)
+end
+
+-- The events of new jobs, in three parts each.
+local function events_of(moment, name, args, at_jids, jids)
+  local events, size, head, klass, tail = store.list(3 * #jids), 0, '\n' .. moment .. '\tput\t', nil, nil
+  for i = 1, #jids do
+    local of = args[at_jids[i] + 1]
+    if of ~= klass then
+      klass, tail = of, '\t' .. name .. '\t' .. of .. '\twaiting'
+    end
+    events[size + 1] = head
+    events[size + 2] = jids[i]
+    events[size + 3] = tail
+    size = size + 3
+  end
+  return events
+end
+
+-- Put jobs into a queue, as many as there are ids; give the keys and texts of their records, and the ids of the events. The
+-- positions of their ids among the arguments are given; a job type and data follow each. The requests are a list, or one
+-- for all; `saids` has by their numbers what puts say of jobs beyond that.
+local function put_all(now, moment, queue, args, at_jids, jids, saids, requests, wanted)
+  local count, ids = #jids, store.next_ids(#jids)
+  local members = keys.ready_members_of(moment, ids, jids, score_of(queue.name, now, '0'))
+  local texts = plain_records.put_all(args, at_jids, wanted, ids, queue.name, moment, requests)
+  place_others(now, moment, queue, ids, args, at_jids, saids, requests, members, texts)
+  store.tell_all(events_of(moment, queue.name, args, at_jids, jids), 3, count)
   wake(queue, count)
-  writes.put_off_many('ZADD', queue.work_key, members, #members)
+  writes.put_off_many('ZADD', queue.work_key, members, 2 * count)
   return texts, ids
 end
 
--- What a put of several says beyond its four strings, which begins at a place and has so many strings; false if it says
--- nothing more, nil if it is not plain.
+-- What a put of several says beyond its four strings, which begins at a place and has so many strings, more than four; nil if
+-- it is not plain.
 local function more_of(args, at, size)
-  if size == 4 then
-    return false
-  end
   return size and plain_options.asked_simply(args, at + 4, at + size - 1)
 end
 
--- The ids of the jobs of a batch, where they stand, and what is said of each beyond that; nil if they are not plain jobs for
--- one queue. A job is `jobs 4 queue jid klass data`, with a greater number if more is said. The keys of the jobs are added
--- to a list.
+-- The ids of the jobs of a batch, where they stand, and what is said of each beyond that, by their numbers; nil if they are
+-- not plain jobs for one queue. A job is `jobs 4 queue jid klass data`, with a greater number if more is said. The keys of
+-- the jobs are added to a list.
 local function new_jids(args, name, wanted)
   local jids, places, saids, met, count, names, units = {}, {}, {}, {}, 0, arguments.names, 0
-  local at, last = 3, #args
+  local at, last, before = 3, #args, keys.job('')
   while at <= last do
-    local jid, data = args[at + 3], args[at + 5]
-    local size = args[at + 1] == '4' and 4 or arguments.whole(args[at + 1], 4, last - at - 1)
-    local said = more_of(args, at + 2, size)
+    local size, jid, data = args[at + 1], args[at + 3], args[at + 5]
     if args[at] ~= 'jobs' or args[at + 2] ~= name or not names[args[at + 4]] or not data or #data > INLINE or met[jid]
-      or said == nil or not arguments.is_id(jid, 128) then
+      or (#jid > MOST or not string.find(jid, '^%w+$')) and not arguments.is_id(jid, MOST) then
       return nil
     end
-    count, units = count + 1, units + size / 2
-    met[jid] = true
-    jids[count], places[count], saids[count], wanted[count + 4] = jid, at + 3, said, keys.job(jid)
-    at = at + 2 + size
+    count = count + 1
+    met[jid], jids[count], places[count] = true, jid, at + 3
+    wanted[count + 4] = before .. jid
+    if size == '4' then
+      at = at + 6
+    else
+      size = arguments.whole(size, 4, last - at - 1)
+      saids[count] = more_of(args, at + 2, size)
+      if not saids[count] then
+        return nil
+      end
+      units, at = units + size / 2 - 2, at + 2 + size
+    end
   end
-  return count <= catalogue.most and units <= budget.UNITS and jids, places, saids
+  return count <= catalogue.most and units + 2 * count <= budget.UNITS and jids, places, saids
 end
 
 -- Put new jobs into a listed queue.
@@ -271,7 +284,7 @@ function plain_put.put_many(now, moment, args, simulated)
     return nil
   end
 
-  local texts = put_all(now, moment, queue, count, args, places, saids, request, wanted)
+  local texts = put_all(now, moment, queue, args, places, jids, saids, request, wanted)
   if plain_journal.is_on(simulated) then
     local outcome, bytes = plain_journal.texts(jids)
     plain_journal.enter('put_many', moment, request, args, 1, #args, store.seq_text(), outcome, bytes, 0)
@@ -281,22 +294,22 @@ function plain_put.put_many(now, moment, args, simulated)
   store.end_plain(simulated)
 end
 
--- The requests of puts into one queue, of which each begins at a place among the arguments, where their ids stand, and what
--- is said of each beyond that, up to the first that is not plain. The keys of the jobs are added to a list.
+-- The requests of puts into one queue, of which each begins at a place among the arguments, their ids and where these stand,
+-- and what is said of each beyond that, up to the first that is not plain. The keys of the jobs are added to a list.
 local function asked(args, places, sizes, name, wanted)
-  local requests, at_jids, saids, met, names = {}, {}, {}, {}, arguments.names
+  local requests, jids, at_jids, saids, met, names = {}, {}, {}, {}, {}, arguments.names
   for i = 1, #places do
-    local at = places[i]
+    local at, size = places[i], sizes[i]
     local request, jid = args[at + 1], args[at + 3]
-    local said = sizes[i] >= WORDS and more_of(args, at + 2, sizes[i] - 2)
-    if sizes[i] < WORDS or said == nil or args[at + 2] ~= name or not names[args[at + 4]] or #args[at + 5] > INLINE or met[jid]
+    local said = size > WORDS and more_of(args, at + 2, size - 2)
+    if size < WORDS or said == nil or args[at + 2] ~= name or not names[args[at + 4]] or #args[at + 5] > INLINE or met[jid]
       or not arguments.is_id(jid, 128) or request ~= '' and not arguments.is_id(request, 64) then
       break
     end
     met[jid] = true
-    requests[i], at_jids[i], saids[i], wanted[i + 4] = request, at + 3, said, keys.job(jid)
+    requests[i], jids[i], at_jids[i], saids[i], wanted[i + 4] = request, jid, at + 3, said or nil, keys.job(jid)
   end
-  return requests, at_jids, saids
+  return requests, jids, at_jids, saids
 end
 
 -- Put new jobs, each by an operation of its own, into a listed queue; give how many.
@@ -305,7 +318,7 @@ function plain_put.group(now, moment, args, places, sizes, simulated)
   if not name or not arguments.names[name] then
     return 0
   end
-  local requests, at_jids, saids = asked(args, places, sizes, name, wanted)
+  local requests, jids, at_jids, saids = asked(args, places, sizes, name, wanted)
   if not requests[2] then
     return 0
   end
@@ -314,15 +327,13 @@ function plain_put.group(now, moment, args, places, sizes, simulated)
     return 0
   end
 
-  local texts, ids = put_all(now, moment, queue, count, args, at_jids, saids, requests, wanted)
-  local replies, journals = {}, plain_journal.is_on(simulated)
-  for i = 1, count do
-    local jid = args[at_jids[i]]
-    replies[i] = jid
-    if journals then
-      local seq, outcome = plain_journal.seq_of(ids[i]), plain_journal.text(jid)
-      plain_journal.enter('put', moment, requests[i], args, places[i], sizes[i], seq, outcome, 0, 0)
-    end
+  for i = count + 1, #jids do
+    jids[i], saids[i] = nil, nil
   end
-  return plain.answer_all(replies, texts, simulated)
+  local texts, ids = put_all(now, moment, queue, args, at_jids, jids, saids, requests, wanted)
+  for i = 1, plain_journal.is_on(simulated) and count or 0 do
+    local seq, outcome = plain_journal.seq_of(ids[i]), plain_journal.text(jids[i])
+    plain_journal.enter('put', moment, requests[i], args, places[i], sizes[i], seq, outcome, 0, 0)
+  end
+  return plain.answer_all(jids, texts, simulated)
 end

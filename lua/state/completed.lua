@@ -107,6 +107,11 @@ function completed.learn()
   completed.last = bounds.keeping > 0 and math.min(bounds.sweep_at, bounds.keeping - 1) or bounds.sweep_at
 end
 
+-- Whether a completion that is event `seq` deletes nothing, in a row of plain operations, as far as that is known.
+function completed.is_known_early(now, seq)
+  return store.calm and seq < completed.last_seq and now < completed.last and now >= completed.first
+end
+
 -- How many jobs may complete before a completion has to check.
 function completed.room(now)
   local bounds = store.bounds()

@@ -46,15 +46,20 @@ function epochs.token_of(text)
   if store.epoch == '0' then
     return text
   end
+  return epochs.before(#text) .. text
+end
+
+-- What stands in a token before a sequence of so many digits.
+function epochs.before(digits)
   if padded_for ~= store.epoch then
     padded_for, padded = store.epoch, {}
   end
-  local before = padded[#text]
+  local before = padded[digits]
   if not before then
-    before = store.epoch .. string.rep('0', 14 - #text)
-    padded[#text] = before
+    before = store.epoch == '0' and '' or store.epoch .. string.rep('0', 14 - digits)
+    padded[digits] = before
   end
-  return before .. text
+  return before
 end
 
 -- The sequence of the claim that a token is of, as text: in one history, it orders the claims.

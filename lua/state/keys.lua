@@ -121,7 +121,7 @@ local worker, worker_key -- the last one used
 local pending, count, pending_day -- kind -> queue -> key of the durations of a day; their number; the day
 
 local function forget_pending(day)
-  pending, count, pending_day = {wait = {}, run = {}}, 0, day
+  pending, count, pending_day = {wait = {}, run = {}, tags = {}}, 0, day
 end
 
 -- ---- namespaces
@@ -151,14 +151,18 @@ local function create(prefix)
   end
   local made = {
     alone, prefix .. 'counters', prefix .. 'config', prefix .. 'events', prefix .. '!', false, false,
-    {wait = {}, run = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
+    {wait = {}, run = {}, tags = {}}, 0, false, {}, false, false, {}, {}, {}, false, false, false, false, false, false,
     false, false, false, false, false, false, false, false, '0', '-0', {}, 0,
   }
   kept[prefix], number = made, number + 1
   return made
 end
 
+-- (What is done in a row of plain operations changes nothing but the counters.)
 local function leave()
+  if not store.changed then
+    return store.keep_counters(namespace)
+  end
   namespace.worker, namespace.worker_key, namespace.pending, namespace.pending_count, namespace.pending_day =
     worker, worker_key, pending, count, pending_day
   queues.keep(namespace)
@@ -179,6 +183,7 @@ local function enter()
   config.recall(namespace)
   epochs.recall(namespace)
   store.recall(namespace)
+  store.changed = false
 end
 
 -- Build keys under a prefix from now on, and use what is kept of its namespace.
@@ -298,7 +303,7 @@ function keys.channel(name)
   return keys.prefix .. name
 end
 
--- The durations of a day that are not folded yet.
+-- The durations of a day that are not folded yet: waits, runs, or those of tags.
 function keys.pending(kind, day, queue)
   if day ~= pending_day or count == MOST then
     forget_pending(day)
@@ -333,6 +338,27 @@ function keys.member_of(text, jid)
   return ZEROS[#text] .. text .. jid
 end
 
+-- The members of several jobs, each behind the same score; and their leases that end at one moment, likewise.
+function keys.members_of(ids, jids, score)
+  local found = store.list(2 * #ids)
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = score
+    found[2 * i] = ZEROS[#id] .. id .. jids[i]
+  end
+  return found
+end
+
+function keys.leases_of(ids, jids, ends)
+  local found = store.list(2 * #ids)
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = ends
+    found[2 * i] = ZEROS[#id] .. id .. '                   ' .. jids[i]
+  end
+  return found
+end
+
 function keys.lease_member_of(text, jid)
   return ZEROS[#text] .. text .. '                   ' .. jid
 end
@@ -342,6 +368,21 @@ function keys.ready_member_of(at, text, jid)
     return ZEROS[#at] .. at .. ZEROS[#text] .. text .. '     ' .. jid
   end
   return ZEROS[#at] .. at .. ZEROS[#text] .. text .. jid
+end
+
+-- The ready members of several jobs, each behind the same score, with sequences that follow each other; the moment is text.
+function keys.ready_members_of(at, ids, jids, score)
+  local found, before, behind = store.list(2 * #ids), ZEROS[#at] .. at, ids[1] - 1
+  for i = 1, #ids do
+    local id = ids[i]
+    found[2 * i - 1] = score
+    if (behind + i) % 10 == 0 then
+      found[2 * i] = before .. ZEROS[#id] .. id .. '     ' .. jids[i]
+    else
+      found[2 * i] = before .. ZEROS[#id] .. id .. jids[i]
+    end
+  end
+  return found
 end
 
 function keys.ready_member(ready_at, seq, jid)
@@ -367,6 +408,19 @@ end
 
 function keys.jid_of(member)
   return string.sub(member, string.byte(member, 15) == BLANK and 34 or 15)
+end
+
+-- The jobs of ready members, which stand in a list with their scores: their ids and their keys.
+function keys.ready_jobs_of(popped)
+  local jids, job_keys, before, found = store.list(#popped / 2), store.list(#popped / 2), keys.prefix .. 'j:', 0
+  for i = 1, #popped, 2 do
+    local member = popped[i]
+    local jid = string.sub(member, string.byte(member, 29) == BLANK and 34 or 29)
+    found = found + 1
+    jids[found] = jid
+    job_keys[found] = before .. jid
+  end
+  return jids, job_keys
 end
 
 function keys.ready_jid_of(member)

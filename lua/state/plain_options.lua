@@ -11,6 +11,7 @@ plain_options.OF_REQUEST = '\255request=' -- what stands between the slot and th
 local BETWEEN = '\255' -- what stands between tags, and between options, in a record
 local MOST_TAGS = 8 -- the most tags of a plain put
 local PAIR = '([^=\255]+)=([^\255]*)'
+local ALONE = '^([^=]+)=([^ ]*)$' -- one option, the value of which has no blank
 local FAIR = '^fair_key=[^\255]*\255turn=(%d+)$' -- a fair key and a turn, and nothing else
 local SUB_REQUEST = '^line=%d+\255request=([^\255]*)$'
 
@@ -46,9 +47,10 @@ local function accepts(name, value)
   return arguments.accept(kind, value) ~= nil
 end
 
--- What a put says in its pairs between two places, by name, with its tags as a list; nil, if it is not plain.
+-- What a put says in its pairs between two places, by name, with its tags as a list, the number of its options and the last
+-- of these; nil, if it is not plain.
 function plain_options.asked(args, from, to)
-  local said, found, met, names = {}, {}, {}, arguments.names
+  local said, found, met, names = {count = 0}, {}, {}, arguments.names
   for at = from, to, 2 do
     local name, value = args[at], at < to and args[at + 1]
     if name == 'tags' and names[value] and not met[value] and #found < MOST_TAGS then
@@ -58,6 +60,9 @@ function plain_options.asked(args, from, to)
       return nil
     else
       said[name] = value
+      if name ~= 'priority' and name ~= 'retries' then
+        said.count, said.last = said.count + 1, name
+      end
     end
   end
   if said.throttles and said.unique then
@@ -77,6 +82,12 @@ end
 
 -- The options of a new job as they stand in its record.
 function plain_options.text(said)
+  local last = said.last
+  if said.count == 0 then
+    return ''
+  elseif said.count == 1 then
+    return last == 'lifo' and said.lifo == '0' and '' or last .. '=' .. said[last]
+  end
   local parts, count = {}, 0
   for i = 1, #OF_PUT do
     local name = OF_PUT[i]
@@ -86,7 +97,7 @@ function plain_options.text(said)
       parts[count] = name .. '=' .. value
     end
   end
-  return count == 1 and parts[1] or table.concat(parts, BETWEEN)
+  return table.concat(parts, BETWEEN)
 end
 
 -- ---- in a record
@@ -94,6 +105,12 @@ end
 -- What options say: what the job holds and its value, '' if it holds nothing; its turn, the length of its lease and the
 -- greatest one, if it has them. Nil, if it is not plain.
 function plain_options.read(text)
+  if not string.find(text, BETWEEN, 1, true) then
+    local alone, value_ = string.match(text, ALONE)
+    if HELD[alone] then
+      return alone, value_
+    end
+  end
   local held, of, turn, lease_ms, longest = '', '', string.match(text, FAIR), nil, nil
   if turn then
     return held, of, turn

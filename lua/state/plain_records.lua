@@ -16,7 +16,7 @@ local BARE_WAITING = '^waiting\t%d+\t(%d)\t0\t%C+\t(((%d+)\t(%d+))\t%d+)\t\t%d+\
 local BARE_RUNNING = '^running\t(%d+)\t(%d)\t0\t(%C+)\t(%d+\t(%d+))\t%d+\t(%C+)\t(%d+)\t(%C*)\t(%d+)\t%d+\t0\t()'
 local COMPLETE = '^complete\t%d+\t([1-7])\t(%d+)\t'
 local FEW = '^0\t0\t(%C*)\t\t0\t\t0\t0\t0\t0\t(%C*)\n'
-local UNTAGGED = '^0\t0\t\t'
+local TAGS = '^0\t0\t(%C*)'
 local ENDED = '^0\t0\t\t\t0\t\t0\t%d%d?%d?\t0\t0\t(%C*)\n'
 
 -- The time from a moment, which is text, until now.
@@ -25,9 +25,9 @@ function plain_records.since(now, moment)
   return passed > 0 and passed or 0
 end
 
--- Whether a record has tags, whose rare part has this length and nothing but tags and options.
-function plain_records.has_tags(text, more)
-  return not string.find(text, UNTAGGED, -more)
+-- The tags of a record as they stand in it, whose rare part has this length and nothing but tags and options.
+function plain_records.tags_of(text, more)
+  return string.match(text, TAGS, -more)
 end
 
 -- The first tags of a record whose rare part, of this length, has nothing but tags and options.
@@ -52,6 +52,8 @@ local function options_of(text, more)
   local tags_, options_ = string.match(text, FEW, -more)
   if not options_ then
     return nil
+  elseif options_ == '' then
+    return '', ''
   end
   local id = tags_ == '' and plain_options.request_of(options_)
   if id then
@@ -121,23 +123,27 @@ function plain_records.waiting_bare(id, name, moment, klass, request, data)
     .. '\t' .. request .. '\t' .. store.text(#data) .. '\n' .. data .. 'put\t' .. moment .. '\t' .. name .. '\n'
 end
 
-function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest, line)
+function plain_records.running_bare(id, stages, name, tries, worker, token, request, moment, ends, rest)
   return 'running\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. worker .. '\t' .. token
-    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. rest .. line
+    .. '\t' .. request .. '\t' .. moment .. '\t' .. ends .. '\t0\t' .. rest
+    .. 'popped\t' .. moment .. '\t' .. worker .. '\t' .. token .. '\n'
 end
 
-function plain_records.complete_bare(id, stages, name, tries, retries, token, popped_at, moment, rest, line)
-  return 'complete\t' .. id .. '\t' .. stages .. '\t0\t' .. name .. '\t' .. tries .. '\t' .. retries .. '\t\t' .. token
-    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. rest .. line
-    .. 'completed\t' .. moment .. '\t' .. token .. '\tcomplete\n'
+-- Of what the record of a leased job says.
+function plain_records.complete_bare(id, of, moment)
+  local token, popped_at = of[6], of[8]
+  return 'complete\t' .. id .. '\t' .. of[2] .. '\t0\t' .. of[3] .. '\t' .. of[4] .. '\t' .. of[10] .. '\t\t' .. token
+    .. '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t' .. of[9] .. 'popped\t' .. popped_at .. '\t' .. of[5] .. '\t' .. token
+    .. '\ncompleted\t' .. moment .. '\t' .. token .. '\tcomplete\n'
 end
 
--- What the records of leased jobs say, by their text: the sequence of the lease, the number of stages after one more, the
--- queue, when the job was ready with its retries, the worker, the token, the field of the grant in the hash of the worker,
--- when the job was popped, the rest of the record in two parts, and the retries.
+-- What the records of leased jobs say that have no rare part, and end with the stage of the lease, by their text: the member
+-- of the lease, the number of stages after one more, the queue, when the job was ready with its retries, the worker, the
+-- token, the field of the grant in the hash of the worker, when the job was popped, the rest of the record before that
+-- stage, the retries, and the field of the lease in that hash.
 local leased, count = {}, 0
 
--- Keep what the record of a leased job without a rare part says.
+-- Keep what the record of a leased job says.
 function plain_records.keep(record, of)
   if count == KEPT then
     leased, count = {}, 0
@@ -145,16 +151,36 @@ function plain_records.keep(record, of)
   leased[record], count = of, count + 1
 end
 
--- What the record of a leased job says that has no rare part and a short history; nil for another one.
-function plain_records.leased(text)
-  local of = leased[text]
-  if of then
-    return of
+-- Where to keep this of so many more, by their records.
+function plain_records.keep_all(more)
+  if count + more > KEPT then
+    leased, count = {}, 0
   end
+  count = count + more
+  return leased
+end
+
+-- Where it is kept.
+function plain_records.kept()
+  return leased
+end
+
+-- What such a record says that has a short history and is not kept; nil for another one.
+function plain_records.read_leased(text, jid)
   local seq, stages, name, tries, retries, worker, token, grant, popped_at, at = string.match(text, BARE_RUNNING)
-  if seq and NEXT[stages] then
-    return {seq, NEXT[stages], name, tries, worker, token, 'r' .. grant, popped_at, string.sub(text, at), '', retries}
+  if not NEXT[stages] then
+    return nil
   end
+  local line = 'popped\t' .. popped_at .. '\t' .. worker .. '\t' .. token .. '\n'
+  if string.sub(text, -#line) == line then
+    return {keys.lease_member_of(seq, jid), NEXT[stages], name, tries, worker, token, 'r' .. grant, popped_at,
+      string.sub(text, at, -1 - #line), retries, 'j' .. jid}
+  end
+end
+
+-- The same, whether it is kept or not.
+function plain_records.leased(text, jid)
+  return leased[text] or plain_records.read_leased(text, jid)
 end
 
 -- Forget what is kept of a record, because it was replaced.
@@ -172,34 +198,101 @@ function plain_records.bare_waiting(text)
   return stages and NEXT[stages], tries, two, ready_at, retries, at
 end
 
--- ---- the same for several jobs of one queue, without a rare part: first the parts that their records share
+-- ---- the same for several jobs of one queue, without a rare part. The parts that their records share come first.
 
-function plain_records.waiting_parts(name, moment)
-  return '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t', '\t0\t' .. moment .. '\t',
-    'put\t' .. moment .. '\t' .. name .. '\n'
+-- The keys and records of new jobs, whose job types and data stand behind their ids among the arguments. The requests are a
+-- list, or one for all.
+function plain_records.put_all(args, at_jids, wanted, ids, name, moment, requests)
+  local written, numbers, request, each = store.list(2 * #ids), store.numbers, requests, type(requests) == 'table'
+  local klass, first
+  local before, between = '\t1\t0\t' .. name .. '\t' .. moment .. '\t5\t5\t\t0\t\t0\t0\t0\t', '\t0\t' .. moment .. '\t'
+  local last = 'put\t' .. moment .. '\t' .. name .. '\n'
+  for i = 1, #ids do
+    local at = at_jids[i]
+    local data = args[at + 2]
+    if each then
+      request = requests[i]
+    end
+    if args[at + 1] ~= klass then
+      klass = args[at + 1]
+      first = before .. klass .. between
+    end
+    written[2 * i - 1] = wanted[i + 4]
+    written[2 * i] = 'waiting\t' .. ids[i] .. first .. request .. '\t' .. (numbers[#data] or store.text(#data)) .. '\n'
+      .. data .. last
+  end
+  return written
 end
 
-function plain_records.waiting_all(id, before, klass, between, request, data, last)
-  return 'waiting\t' .. id .. before .. klass .. between .. request .. '\t' .. store.text(#data) .. '\n' .. data .. last
+-- The keys and records of waiting jobs after they were leased, when each was ready, the stages of each, and whether there are
+-- others: a record is false that has a rare part or a long history. What the records say is kept, with the leases and the
+-- fields of the worker. The requests are a list, or one for all.
+function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
+  local written, ready, stages_of = store.list(2 * #ids), store.list(#ids), store.list(#ids)
+  local kept = plain_records.keep_all(#ids)
+  local first, by, times = '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t'
+  local each, request, last = type(requests) == 'table', requests, 'popped\t' .. moment .. by
+  local digits, before, others = 0, '', false
+  local grant = not each and 'r' .. request
+  for i = 1, #ids do
+    local text, id, to = texts[i] or '', ids[i], 2 * i
+    local stages, tries, two, ready_at, retries, at = string.match(text, BARE_WAITING)
+    stages = NEXT[stages]
+    if each then
+      request = requests[i]
+      grant = 'r' .. request
+    end
+    if #id ~= digits then
+      digits = #id
+      before = epochs.before(digits)
+    end
+    local record = false
+    if stages then
+      local token, rest = before .. id, string.sub(text, at)
+      record = 'running\t' .. id .. '\t' .. stages .. first .. tries .. by .. token .. '\t' .. request .. times
+        .. rest .. last .. token .. '\n'
+      kept[record] = {
+        locks[to], NEXT[stages], name, two, worker, token, grant, moment, rest, retries, fields[to - 1],
+      }
+    else
+      others = true
+    end
+    written[to - 1] = job_keys[i]
+    written[to] = record
+    ready[i] = ready_at
+    stages_of[i] = stages
+  end
+  return written, ready, stages_of, others
 end
 
-function plain_records.running_parts(name, worker, moment, ends)
-  return '\t0\t' .. name .. '\t', '\t' .. worker .. '\t', '\t' .. moment .. '\t' .. ends .. '\t0\t',
-    'popped\t' .. moment .. '\t' .. worker .. '\t'
-end
-
-function plain_records.running_all(id, stages, before, tries, by, token, request, times, rest, line)
-  return 'running\t' .. id .. '\t' .. stages .. before .. tries .. by .. token .. '\t' .. request .. times
-    .. rest .. line
-end
-
-function plain_records.complete_parts(name, moment)
-  return '\t0\t' .. name .. '\t', '\t0\t' .. moment .. '\t', 'completed\t' .. moment .. '\t'
-end
-
-function plain_records.complete_all(id, stages, before, tries, retries, token, popped_at, ended, rest, line, last)
-  return 'complete\t' .. id .. '\t' .. stages .. before .. tries .. '\t' .. retries .. '\t\t' .. token .. '\t\t' .. popped_at
-    .. ended .. rest .. line .. last .. token .. '\tcomplete\n'
+-- The keys and records of leased jobs after they were completed, as many as there are ids; of each is given what its record
+-- says. A record is false that has options or gets a result; say also whether there is one. What was kept of the records is
+-- forgotten.
+function plain_records.complete_all(found, wanted, all, ids, moment, given)
+  local written, kept, gone, others, name, worker = store.list(2 * #ids), leased, 0, false, all[1][3], all[1][5]
+  local before, stage, popped_at, ended, line = '\t0\t' .. name .. '\t', '\ncompleted\t' .. moment .. '\t', nil, nil, nil
+  for i = 1, #ids do
+    local one, text, record = all[i], found[i + 3], false
+    if kept[text] then
+      kept[text] = nil
+      gone = gone + 1
+    end
+    if one[9] and not given[i] then
+      local token = one[6]
+      if one[8] ~= popped_at then
+        popped_at = one[8]
+        ended, line = '\t\t' .. popped_at .. '\t0\t' .. moment .. '\t', 'popped\t' .. popped_at .. '\t' .. worker .. '\t'
+      end
+      record = 'complete\t' .. ids[i] .. '\t' .. one[2] .. before .. one[4] .. '\t' .. one[10] .. '\t\t' .. token .. ended
+        .. one[9] .. line .. token .. stage .. token .. '\tcomplete\n'
+    else
+      others = true
+    end
+    written[2 * i - 1] = wanted[i + 3]
+    written[2 * i] = record
+  end
+  count = count - gone
+  return written, others
 end
 
 -- Read the record of a waiting job: the number of its stages after one more, the length of its rare part, when it is ready,

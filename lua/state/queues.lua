@@ -98,8 +98,9 @@ end
 
 -- Mark the row in which the state of a queue leaves puts and pops bare (ops/bare.lua).
 local function mark(queue)
-  queue.put_row = queue.is_bare and queue.first_seen ~= '' and queue.idle == '0' and store.row or 0
-  queue.pop_row = queue.is_bare and queue.paused == '0' and not queue.admits_at and store.row or 0
+  local is_bare = queue.is_bare and queue.row == store.row
+  queue.put_row = is_bare and queue.first_seen ~= '' and queue.idle == '0' and store.row or 0
+  queue.pop_row = is_bare and queue.paused == '0' and not queue.admits_at and store.row or 0
 end
 
 -- Leave pops from a queue to ops/plain.lua until its next call has read the queue.
@@ -162,7 +163,6 @@ function queues.prefetch(names)
 end
 
 local function write(queue)
-  queue.put_row, queue.pop_row = 0, 0
   queue.text = queue.first_seen .. '\t' .. queue.paused .. '\t' .. queue.idle .. '\t' .. store.text(queue.due)
   if queue.recur < NEVER or queue.expires < NEVER or queue.admits_at then
     queue.text = queue.text .. '\t' .. (queue.recur < NEVER and store.text(queue.recur) or '')
@@ -174,6 +174,7 @@ local function write(queue)
     queue.text = queue.text .. '\t' .. store.text(queue.admits_at)
   end
   store.write(queue.state_key, queue.text)
+  mark(queue)
 end
 
 local function lower_due(queue, moment)

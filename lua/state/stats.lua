@@ -3,7 +3,8 @@
 --
 -- A duration is first appended to a list, which costs a tenth of reading, changing and writing the folded statistics.
 -- When 128 are pending, they are folded in order, so that mean and variance are the same to the last bit as if each had
--- been folded at once; a reader folds the pending ones for itself.
+-- been folded at once; a reader folds the pending ones for itself. If a step has 64 and more, they are folded at once,
+-- behind those that are pending.
 --
 -- Folded statistics are one text: count, mean, squares, and `bin:count` for each bin that is not empty.
 --
@@ -20,11 +21,13 @@ local DAY_MS = 86400000
 local MINUTE_MS = 60000
 local RUN_MOST = 10000000000
 local BINS = 287
-local NONE = {} -- of keys
+local NONE = {}
 local FOLD = 128
+local MANY = 64
 local FOLD_TAGS = 512 -- more, because each fold reads and writes every tag that it meets
 local SWEEP = 10
 local TAGS = 8
+local FIRST_TAGS = '^[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+\t[^\t]+' -- as many as that
 local CHUNK = 1000 -- how many fields of a hash are read at once
 
 -- The histogram bin of a duration in milliseconds.
@@ -96,16 +99,20 @@ end
 
 -- Read pending durations as numbers; and, for runs, the minute of each, which is mostly that of the run before.
 local function taken_apart(kind, pending)
-  local durations, minutes, tail, minute = {}, {}, ' ', ''
+  local durations, minutes, tail, minute, text, number = store.list(#pending), {}, ' ', '', nil, nil
   for i = 1, #pending do
-    local duration = pending[i]
-    if kind == 'run' then
-      if string.sub(duration, -#tail) ~= tail then
-        tail, minute = string.match(duration, '( (%d+))$')
+    if pending[i] ~= text then
+      text = pending[i]
+      number = text
+      if kind == 'run' then
+        if string.sub(text, -#tail) ~= tail then
+          tail, minute = string.match(text, '( (%d+))$')
+        end
+        number = string.sub(text, 1, -1 - #tail)
       end
-      duration, minutes[i] = string.sub(duration, 1, -1 - #tail), minute
+      number = number + 0
     end
-    durations[i] = duration + 0
+    durations[i], minutes[i] = number, minute
   end
   return durations, minutes
 end
@@ -139,12 +146,19 @@ local function save(kind, day, queue, sample)
   writes.put_off('SET', keys.stats(kind, day, queue), encode(sample))
 end
 
--- Fold in the pending durations; give them, and the minutes of runs.
-local function fold_pending(kind, day, queue)
+-- Fold in the pending durations, and behind them more, if they are given; give all, and the minutes of runs.
+local function fold_pending(kind, day, queue, more)
   local key = keys.stats(kind .. '-new', day, queue)
-  local durations, minutes = taken_apart(kind, writes.fetch('LRANGE', key, 0, -1))
-  if durations[1] then
+  local pending = writes.fetch('LRANGE', key, 0, -1)
+  local size = #pending
+  if size > 0 then
     writes.delete(key)
+    for i = 1, more and #more or 0 do
+      pending[size + i] = more[i]
+    end
+  end
+  local durations, minutes = taken_apart(kind, size > 0 and pending or more or NONE)
+  if durations[1] then
     save(kind, day, queue, fold(decode(writes.fetch('GET', keys.stats(kind, day, queue)) or EMPTY), durations))
   end
   return durations, minutes
@@ -213,6 +227,14 @@ local function enter(day, queue)
   writes.put_off('ZADD', keys['s-minutes'], day, member(day, queue))
 end
 
+-- Fold in the pending durations of a day, and behind them more, if they are given.
+local function fold_day(kind, day, queue, more)
+  local durations, minutes = fold_pending(kind, day, queue, more)
+  if kind == 'run' then
+    count_minutes(day, queue, durations, minutes)
+  end
+end
+
 -- Follow up when `count` durations were appended to a day, which then has `size`: enter the day if they are the first,
 -- and fold when enough are pending.
 local function appended(kind, day, queue, size, count_)
@@ -220,11 +242,20 @@ local function appended(kind, day, queue, size, count_)
     enter(day, queue)
   end
   if size >= FOLD then
-    local durations, minutes = fold_pending(kind, day, queue)
-    if kind == 'run' then
-      count_minutes(day, queue, durations, minutes)
-    end
+    fold_day(kind, day, queue)
   end
+end
+
+-- Append the durations of a step to the list of a day, or fold them, if they are many; give how many are pending then.
+local function append_all(kind, day, queue, key, durations)
+  if #durations >= MANY then
+    enter(day, queue)
+    fold_day(kind, day, queue, durations)
+    return 0
+  end
+  local size = writes.append(key, nil, durations)
+  appended(kind, day, queue, size, #durations)
+  return size
 end
 
 -- Append a duration, or buffer it: those of one operation on many jobs are appended together at its end.
@@ -259,9 +290,9 @@ local function part(kind, now, queue, name, duration)
   durations[#durations + 1] = duration
 end
 
--- A duration, which is text, with what it counts for.
+-- A duration, which is text, with the tags that it counts for, with tabs between.
 local function entry_of(kind, most, text, found)
-  return (kind == 'wait' and 'w' or 'r') .. store.text(most) .. ' ' .. text .. '\t' .. table.concat(found, '\t')
+  return (kind == 'wait' and 'w' or 'r') .. store.text(most) .. ' ' .. text .. '\t' .. found
 end
 
 -- Count a duration by the parts of a day to which a job of a worker belongs.
@@ -271,7 +302,9 @@ local function parts(kind, now, job, worker, duration)
     local day, all = stats.day_of(now), store.by_tags or {}
     local of = all[member(day, job.queue)] or {day = day, queue = job.queue, entries = {}}
     store.by_tags, all[member(day, job.queue)] = all, of
-    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), {unpack(tags.of(job), 1, TAGS)})
+    local found = tags.of(job)
+    local listed = table.concat(found, '\t', 1, math.min(#found, TAGS))
+    of.entries[#of.entries + 1] = entry_of(kind, most, store.text(duration), listed)
   end
   if config.value('stats-workers') > 0 then
     part(kind, now, job.queue, worker, duration)
@@ -322,19 +355,28 @@ local function fold_parts(key, most, names, durations)
   end
 end
 
+-- The names in a list with tabs between; those that were not met are added to all.
+local function names_in(listed, met, every)
+  local found = {}
+  for name in string.gmatch(listed, '[^\t]+') do
+    found[#found + 1] = name
+    if not met[name] then
+      met[name], every[#every + 1] = true, name
+    end
+  end
+  return found
+end
+
 -- Read pending durations with their tags: each as its kind, the most tags that may be counted, the duration and the tags;
 -- and all tags.
 local function with_tags(entries)
-  local heads, met, every = {}, {}, {}
+  local heads, met, every, lists = {}, {}, {}, {}
   for i, entry in ipairs(entries) do
     local kind, most, duration, listed = string.match(entry, '^(.)(%d+) (%d+)\t(.*)$')
-    local found = {}
-    for name in string.gmatch(listed, '[^\t]+') do
-      found[#found + 1] = name
-      if not met[name] then
-        met[name], every[#every + 1] = true, name
-      end
+    if not lists[listed] then
+      lists[listed] = names_in(listed, met, every)
     end
+    local found = lists[listed]
     heads[i] = {kind == 'w' and 'wait' or 'run', tonumber(most), tonumber(duration), found}
   end
   return heads, every
@@ -389,11 +431,17 @@ function stats.ran(now, job, worker, duration)
   parts('run', now, job, worker, duration)
 end
 
--- Count a duration, which is text, by the tags in the record of a plain job, whose rare part has this length.
-local function tagged_one(kind, day, queue, record, more, text)
-  local most = config.value('stats-tags')
-  local found = most > 0 and plain_records.first_tags(record, more, TAGS) or NONE
-  if found[1] and writes.append(keys.stats('tags-new', day, queue), entry_of(kind, most, text, found)) >= FOLD_TAGS then
+-- Count a duration, which is text, by the tags of a plain job, if it has any, as they stand in its record.
+local function tagged_one(kind, day, queue, found, text)
+  local most = found ~= '' and config.value('stats-tags') or 0
+  if most == 0 then
+    return
+  end
+  local listed, between = string.gsub(found, '\255', '\t')
+  if between >= TAGS then
+    listed = string.match(listed, FIRST_TAGS)
+  end
+  if writes.append(keys.pending('tags', day, queue), entry_of(kind, most, text, listed)) >= FOLD_TAGS then
     fold_tags(day, queue)
   end
 end
@@ -408,8 +456,8 @@ function stats.waited_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('wait', day, queue, size, 1)
   end
-  if more ~= '0' and plain_records.has_tags(record, more) then
-    tagged_one('wait', day, queue, record, more, text)
+  if more ~= '0' then
+    tagged_one('wait', day, queue, plain_records.tags_of(record, more), text)
   end
 end
 
@@ -421,8 +469,8 @@ function stats.ran_one(now, queue, text, record, more)
   if size == 1 or size >= FOLD then
     appended('run', day, queue, size, 1)
   end
-  if more ~= '0' and plain_records.has_tags(record, more) then
-    tagged_one('run', day, queue, record, more, text)
+  if more ~= '0' then
+    tagged_one('run', day, queue, plain_records.tags_of(record, more), text)
   end
 end
 
@@ -432,8 +480,7 @@ stats.behind = behind
 -- Append the buffered durations, and write the counts of the step.
 function stats.flush()
   for key, of in pairs(store.durations or NONE) do
-    local size = writes.append(key, nil, of.durations)
-    appended(of.kind, of.day, of.queue, size, #of.durations)
+    append_all(of.kind, of.day, of.queue, key, of.durations)
   end
   for key, of in pairs(store.parts or NONE) do
     fold_parts(key, config.value('stats-workers'), of.names, of.durations)
@@ -450,24 +497,18 @@ function stats.flush()
   end
 end
 
--- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text.
+-- Count how long each of several popped jobs waited, and how long completed ones ran; the durations are text, those of
+-- runs with their minute behind them (stats.behind).
 function stats.waited_all(now, queue, durations)
   local day = now - now % DAY_MS
   local key = keys.pending('wait', day, queue)
-  local size = writes.append(key, nil, durations)
-  queues.know_pending(queue, 'wait', day, key, size)
-  appended('wait', day, queue, size, #durations)
+  queues.know_pending(queue, 'wait', day, key, append_all('wait', day, queue, key, durations))
 end
 
 function stats.ran_all(now, queue, durations)
-  local day, minute = now - now % DAY_MS, behind(now)
-  for i = 1, #durations do
-    durations[i] = durations[i] .. minute
-  end
+  local day = now - now % DAY_MS
   local key = keys.pending('run', day, queue)
-  local size = writes.append(key, nil, durations)
-  queues.know_pending(queue, 'run', day, key, size)
-  appended('run', day, queue, size, #durations)
+  queues.know_pending(queue, 'run', day, key, append_all('run', day, queue, key, durations))
 end
 
 -- ---- counts

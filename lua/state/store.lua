@@ -40,8 +40,11 @@ store.own = false -- what the epochs remember of this server's steps, if they re
 -- its own; one that reads leaves the row as it is.
 store.row = 0
 
+store.changed = false -- whether anything that is kept of the namespace may have changed but the last sequence
+
 -- Forget what a plain operation would find of the one before (ops/plain.lua).
 function store.begin_plain()
+  store.changed = true
   if known > KNOWN then
     store.numbers, known = {[0] = '0'}, 0
   end
@@ -98,6 +101,21 @@ function store.text(number)
     store.numbers[number], known = text, known + 1
   end
   return text
+end
+
+local PLACES = 1000 -- the most places of a list that is made at once
+local places = {} -- as many as were needed so far
+
+-- A list with so many places, to be set from the first to the last. To let it grow would cost twice as much. (A list with
+-- more places, of which Lua may unpack no more, grows.)
+function store.list(size_)
+  if size_ > PLACES then
+    return {}
+  end
+  for i = #places + 1, size_ do
+    places[i] = false
+  end
+  return {unpack(places, 1, size_)}
 end
 
 -- The buffered values of a key, with one value more.
@@ -169,6 +187,11 @@ function store.keep(namespace)
     known_text, known_bounds, store.tracks, store.left
   namespace.calm, namespace.calm_config, namespace.own = store.calm, calm_config, store.own
   namespace.suffix_for, namespace.suffix = suffix_for, suffix
+end
+
+-- The same after operations that have changed nothing else.
+function store.keep_counters(namespace)
+  namespace.counters, namespace.seq = store.known_counters, store.known_seq
 end
 
 function store.recall(namespace)
@@ -252,7 +275,7 @@ local shared = false -- whether several operations share the call: then nobody e
 
 -- Say whether the operations that follow share a call.
 function store.share(on)
-  shared, store.calm, store.own = on, false, false
+  shared, store.calm, store.own, store.changed = on, false, false, true
 end
 
 -- Read like `read` for a plain operation. While no option is set, the options are a key that does not exist, and do what the
@@ -551,6 +574,12 @@ end
 local thousand, front = -1, '' -- the thousands of a sequence, and these as text
 local THREE = {} -- the last three digits of numbers, as text
 
+local function three(rest)
+  local digits = string.format('%03d', rest)
+  THREE[rest] = digits
+  return digits
+end
+
 -- The text of a sequence. It mostly has the same thousands as the one before.
 function store.id_of(seq)
   local rest = seq % 1000
@@ -560,12 +589,7 @@ function store.id_of(seq)
     thousand = seq - rest
     front = string.format('%d', thousand / 1000)
   end
-  local digits = THREE[rest]
-  if not digits then
-    digits = string.format('%03d', rest)
-    THREE[rest] = digits
-  end
-  return front .. digits
+  return front .. (THREE[rest] or three(rest))
 end
 
 -- The sequence of the last event, as text; or one that is so much higher.
@@ -575,26 +599,30 @@ end
 
 -- The sequences of the next events, as texts. The events are appended by store.tell_all.
 function store.next_ids(count_)
-  local ids, seq = {}, store.seq
-  for i = 1, count_ do
-    local one = seq + i
-    local digits = one - one % 1000 == thousand and THREE[one % 1000]
-    ids[i] = digits and front .. digits or store.id_of(one)
+  local ids, seq, at = store.list(count_), store.seq, 0
+  while at < count_ do
+    at = at + 1
+    ids[at] = store.id_of(seq + at)
+    local behind = seq - thousand -- from here on to the next thousand, unless there is none yet
+    for i = at + 1, seq < 1000 and at or math.min(count_, 999 - behind) do
+      ids[i] = front .. (THREE[behind + i] or three(behind + i))
+      at = i
+    end
   end
-  store.seq = seq + count_
   return ids
 end
 
--- Append the first events of a plain operation on several jobs, which are texts. The last of them has the sequence of the
--- store.
-function store.tell_all(texts)
-  local count_ = #texts
+-- Append the first events of a plain operation on several jobs: for each so many parts of its text, of which the first
+-- begins with a line break.
+function store.tell_all(parts, each, count_)
+  local seq = store.seq + count_
+  store.seq = seq
   follow_epoch()
-  local behind = store.seq % store.TRIM
+  local behind = seq % store.TRIM
   if behind < count_ then
-    trim_events(store.seq - behind, count_ - behind)
+    trim_events(seq - behind, count_ - behind)
   end
-  writes.put_off_events(suffix, texts, count_)
+  writes.put_off_events(suffix, parts, count_, each)
 end
 
 -- Append a single event now that trims the stream; give the server's reply.

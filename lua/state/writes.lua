@@ -26,6 +26,7 @@ local done = false -- how many places of `later` are written; less the events le
 local LONG = 24 * PLACES -- more writes are found by their keys
 local PACK = 100 -- the most events of an entry of the stream
 local events, event_texts = 0, {} -- the events of the step; the last one has the sequence of the store
+local parts = 1 -- of how many texts each consists; if of several, the first begins with a line break
 local suffix = '-0' -- what the ids of their entries have behind the sequence
 local trim_to, trim_at = false, 0 -- the first event that must stay, as text, if one of them trims the stream; which one
 local deleted = false -- whether a key is deleted by a write that was put off
@@ -38,7 +39,7 @@ function writes.begin()
   if events > 100 then
     event_texts = {}
   end
-  events, trim_to = 0, false
+  events, parts, trim_to = 0, 1, false
 end
 
 -- ---- writes that are put off
@@ -111,13 +112,17 @@ end
 
 -- Put off the append of an event. (An epoch begins with the first event of a step: so all have the same suffix.)
 function writes.put_off_event(suffix_, text)
+  local at = events * parts
   events, suffix = events + 1, suffix_
-  event_texts[events] = text
+  event_texts[at + 1] = parts == 1 and text or '\n' .. text
+  for i = 2, parts do
+    event_texts[at + i] = ''
+  end
 end
 
--- Put off the append of the first events of the step.
-function writes.put_off_events(suffix_, texts_, count_)
-  events, event_texts, suffix = count_, texts_, suffix_
+-- Put off the append of the first events of the step, each of which consists of so many texts.
+function writes.put_off_events(suffix_, texts_, count_, each)
+  events, event_texts, suffix, parts = count_, texts_, suffix_, each
 end
 
 -- Let the event with this number trim the stream: entries may go that end before event `first`, which is text.
@@ -125,12 +130,20 @@ function writes.trim_events(first, at)
   trim_to, trim_at = first, at or events + 1
 end
 
+-- Texts of several events together, without the line break before the first.
+local function joined(from, to)
+  event_texts[from] = string.gsub(event_texts[from], '^\n', '')
+  return table.concat(event_texts, '', from, to)
+end
+
 -- The entry of the stream whose first event is the one with this number: its id, and its events as text, one a line. And
 -- which event the entry must keep, if it trims the stream.
 local function entry_of(first)
-  local last, said = first, event_texts[first]
-  if first < events then
-    last = first + PACK > events and events or first + PACK - 1
+  local last = first + PACK > events and events or first + PACK - 1
+  local said = event_texts[first]
+  if parts > 1 then
+    said = joined(parts * (first - 1) + 1, parts * last)
+  elseif first < last then
     said = table.concat(event_texts, '\n', first, last)
   end
   return store.seq_text(last - events) .. suffix, said, trim_to and trim_at >= first and trim_at <= last and trim_to
@@ -605,7 +618,7 @@ function writes.check_late(answer, seq, said, replies_, commands)
   store.begin_plain()
   store.seq, texts, done = seq, true, 0
   if type(replies_[1]) == 'table' then
-    writes.put_off_events(store.suffix, said, #said)
+    writes.put_off_events(store.suffix, said, #said, 1)
     done = -#said
   end
   for i, words in ipairs(commands) do

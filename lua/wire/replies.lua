@@ -5,7 +5,7 @@
 
 local replies = {}
 
-local SHORT = 5000 -- the bytes of records that are joined by one table.concat, which has a buffer of 8192
+local SHORT = 6000 -- the bytes of records that are joined by one table.concat, which has a buffer of 8192
 
 -- A job within such a text.
 function replies.job(jid, state, text)
@@ -30,17 +30,25 @@ end
 
 -- Leased jobs as a text, with the keys and texts of their records.
 function replies.leased(jids, written)
-  local parts, at, from, texts, bytes = {}, 0, 1, {}, 0
+  local parts, at, from, texts, bytes, heads = {}, 0, 1, {}, 0, {}
   for i = 1, #jids do
     local text = written[2 * i]
-    parts[at + 1], parts[at + 2], parts[at + 3], parts[at + 4], parts[at + 5] =
-      jids[i], '\trunning\t', store.text(#text), '\n', text
-    at, bytes = at + 5, bytes + #text
-    if bytes > SHORT or i == #jids then
+    local size = #text
+    local head = heads[size]
+    if not head then
+      head = '\trunning\t' .. store.text(size) .. '\n'
+      heads[size] = head
+    end
+    parts[at + 1] = jids[i]
+    parts[at + 2] = head
+    parts[at + 3] = text
+    at, bytes = at + 3, bytes + size
+    if bytes > SHORT then
       texts[#texts + 1] = table.concat(parts, '', from, at)
       from, bytes = at + 1, 0
     end
   end
+  texts[#texts + 1] = table.concat(parts, '', from, at)
   return joined(texts)
 end
 
