@@ -305,7 +305,7 @@ def test_a_fault_that_only_two_operations_in_one_call_show_is_found() -> None:
     family = explored()["calls"]
     found = Search(family, plan.TWO, corner, edges=500).run()
     assert found.findings[0].what.startswith("the Lua library differs from the model after Put(")
-    assert not Search(family._replace(calls=False), plan.TWO, corner, edges=500).run().findings
+    assert not Search(family._replace(calls=0), plan.TWO, corner, edges=500).run().findings
 
 
 def test_a_fault_of_the_budget_is_found_where_the_budget_is_small() -> None:

@@ -137,7 +137,7 @@ class Graph:
             Search(run.family, run.scope, judge, edges=run.edges).run()
             return judge
         with ModelJudge(mutants) as watched:
-            Search(run.family._replace(calls=False), run.scope, watched, edges=run.edges).run()
+            Search(run.family._replace(calls=0), run.scope, watched, edges=run.edges).run()
         return watched
 
     def finds(self, mutant: Mutant, run: Run) -> bool:

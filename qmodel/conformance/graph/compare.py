@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
+from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract.operations import Events, Operation
 from qmodel.contract.refusals import Refusal
@@ -25,8 +26,12 @@ MOST_EVENTS: Final = 1000
 
 _UNITS: Final = "budget.UNITS = "
 _WITHIN: Final = "within"
-_SETTING: Final = f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end)"
-"""What is added to the library, so that the budget of an operation can be set."""
+_FORGET: Final = "forget"
+_SETTING: Final = (
+    f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end) "
+    f"register_function('{_FORGET}', function() store.unknown() end)"
+)
+"""What is added to the library, so that the budget of an operation can be set, and the keys can be exchanged."""
 
 
 def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | None:
@@ -66,9 +71,10 @@ class LuaCorner:
         self._subject.host.fcall(_WITHIN, (), (str(units),))
 
     def load(self, keys: Keys) -> None:
-        """Set the state at hand."""
+        """Set the state at hand; the library goes on with nothing that it has kept of another one."""
         self._keys = keys
         self.keyspace.load(keys)
+        self._subject.host.fcall(_FORGET, (), ())
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute an operation in the state at hand; `undo` must follow."""
@@ -98,10 +104,16 @@ class LuaCorner:
         return [*lines, *self._differences_of_state(before, after)]
 
     def differences_of_call(
-        self, now: int, ops: Sequence[Operation], replies: list[Any], before: Store, after: Store
+        self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store
     ) -> list[str]:
         """Execute operations in one call, and list how replies, events and whole state differ from the model's."""
-        found = self._subject.steps(now, ops)
+        return self._differences_of_several(self._subject.steps(steps), replies, before, after)
+
+    def differences_of_row(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
+        """Execute operations one after the other, and list the same differences."""
+        return self._differences_of_several([self._subject.step(*step) for step in steps], replies, before, after)
+
+    def _differences_of_several(self, found: list[Any], replies: list[Any], before: Store, after: Store) -> list[str]:
         lines = [] if replies == found else list(snapshot.compare("replies", replies, found))
         return [*lines, *self._differences_of_state(before, after)]
 
