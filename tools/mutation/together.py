@@ -207,7 +207,7 @@ class LuaJudge(Judge):
         self._recorded, self._units = recorded, units
         Judge.__init__(self, mutants)
         LuaCorner.__init__(self, with_units(None, units))
-        self._within = budget.UNITS
+        self._within = units or budget.UNITS
         self._subject.host.coverage(True)
         self._state = next(iter(self._subject.host._libraries.values()))
         self._mutated: dict[Mutant, LuaCorner] = {}

@@ -6,6 +6,7 @@ tenth of an edge. The keys after an edge are kept as a copy of the touched ones 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract.operations import Events, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import snapshot
-from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 
 Keys = dict[bytes, Any]
@@ -24,7 +24,6 @@ Keys = dict[bytes, Any]
 MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
-_UNITS: Final = "budget.UNITS = "
 _WITHIN: Final = "within"
 _FORGET: Final = "forget"
 _SETTING: Final = (
@@ -39,8 +38,9 @@ def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | Non
     if not units:
         return texts
     text = (texts or {}).get("state/budget") or bundle.read("state/budget")
-    assert text.count(f"{_UNITS}{budget.UNITS}\n") == 1
-    return {**(texts or {}), "state/budget": text.replace(f"{_UNITS}{budget.UNITS}\n", f"{_UNITS}{units}\n")}
+    text, found = re.subn(r"^budget\.UNITS = \d+$", f"budget.UNITS = {units}", text, flags=re.M)
+    assert found == 1
+    return {**(texts or {}), "state/budget": text}
 
 
 def _with_setting(texts: dict[str, str] | None) -> str:
