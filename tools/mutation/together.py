@@ -125,7 +125,7 @@ class ModelJudge(Judge):
     def within(self, units: int) -> None:
         """Do nothing: mutants have the budget of the right model."""
 
-    def load(self, keys: Keys) -> None:
+    def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
         """Take a state; the first one is empty, for the setup."""
         self._store = Store()
 
@@ -306,7 +306,7 @@ class LuaJudge(Judge):
             corner.limit(replay.LIMIT)
         keys, units = self._at.get(mutant, (None, 0))
         if keys is not self._keys:
-            corner.load(self._keys)
+            corner.load(self._keys, self.names)
         if units != self._within:
             corner.within(self._within)
         self._at[mutant] = self._keys, self._within

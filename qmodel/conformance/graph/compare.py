@@ -25,12 +25,14 @@ MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
 _WITHIN: Final = "within"
-_FORGET: Final = "forget"
+_MEET: Final = "meet"
 _SETTING: Final = (
     f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end) "
-    f"register_function('{_FORGET}', function() store.unknown() end)"
+    f"register_function('{_MEET}', function(_, args) if not redis then bound() end store.unknown() "
+    "for _, name in ipairs(args) do arguments.names[name] = true end "
+    "local found = {} for name in pairs(arguments.names) do found[#found + 1] = name end return found end)"
 )
-"""What is added to the library, so that the budget of an operation can be set, and the keys can be exchanged."""
+"""What is added to the library: functions that set the budget of an operation, and that let it go on in other keys."""
 
 
 def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | None:
@@ -61,6 +63,7 @@ class LuaCorner:
         self._subject = LuaSubject({**(texts or {}), "state/budget": _with_setting(texts)})
         self.keyspace = self._subject.host.keyspace
         self._keys: Keys = {}
+        self.names: Sequence[bytes] = ()
 
     def limit(self, instructions: int) -> None:
         """Break off an operation that takes more instructions: it loops for ever."""
@@ -70,11 +73,13 @@ class LuaCorner:
         """Set the budget of an operation."""
         self._subject.host.fcall(_WITHIN, (), (str(units),))
 
-    def load(self, keys: Keys) -> None:
-        """Set the state at hand; the library goes on with nothing that it has kept of another one."""
+    def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
+        """Set the state at hand; the library goes on with nothing that it has kept of another one, but the names that it
+        has accepted, and these.
+        """
         self._keys = keys
         self.keyspace.load(keys)
-        self._subject.host.fcall(_FORGET, (), ())
+        self.names = self._subject.host.fcall(_MEET, (), names)
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute an operation in the state at hand; `undo` must follow."""

@@ -136,7 +136,8 @@ class Search:
 
         With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`). With
         `compared`, the corner executes only operations with these names, and what leads to a new state. A search that
-        strays goes level by level for a part of its edges only, and then on from states that it draws.
+        strays goes level by level for a part of its edges only, first to what time brings, and then on from states that it
+        draws.
         """
         self.moves = Moves(family, scope)
         live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
@@ -222,11 +223,18 @@ class Search:
             if lines := self._corner.differences_of_events(node.seq, node.store):
                 self._found("the Lua library reads other events than the model", lines, node.id, None)
         self._graph.add(node.id, node.store)
+        if self._strays:
+            yield from self._wait(node)
         spare = _Spare(node.store)
         for op in self.moves.of(node.store, node.now):
             yield from self._edge(node, op, spare)
         if self._family.calls and self._corner is not None:
             self._try_calls(self._corner, node)
+        if not self._strays:
+            yield from self._wait(node)
+
+    def _wait(self, node: _Node) -> Iterator[_Node]:
+        """Let the clock go on by a step."""
         self.result.edges += 1
         later = _Node(0, node.store, node.now + self._family.step, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
