@@ -232,11 +232,12 @@ class LuaJudge(Judge):
         self._try([_words(op, args)], lambda corner: LuaCorner.differences(corner, now, op, reply, before, after))
         return []
 
-    def differences_of_call(
-        self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store
-    ) -> list[str]:
+    def differences_of_call(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
         """Do the same with a call of several operations."""
-        args = [word for now, op in steps for own in [codec.encode(op, now)] for word in (op.spec.name, str(len(own)), *own)]
+        args = list[str]()
+        for now, op in steps:
+            own = codec.encode(op, now)
+            args += op.spec.name, str(len(own)), *own
         self._try(
             [(bundle.CALLS, (PREFIX,), args)],
             lambda corner: LuaCorner.differences_of_call(corner, steps, replies, before, after),

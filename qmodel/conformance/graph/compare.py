@@ -74,9 +74,7 @@ class LuaCorner:
         self._subject.host.fcall(_WITHIN, (), (str(units),))
 
     def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
-        """Set the state at hand; the library goes on with nothing that it has kept of another one, but the names that it
-        has accepted, and these.
-        """
+        """Set the state at hand. Of others the library keeps only the names that it has accepted; it knows these too."""
         self._keys = keys
         self.keyspace.load(keys)
         self.names = self._subject.host.fcall(_MEET, (), names)
@@ -108,9 +106,7 @@ class LuaCorner:
             return lines
         return [*lines, *self._differences_of_state(before, after)]
 
-    def differences_of_call(
-        self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store
-    ) -> list[str]:
+    def differences_of_call(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
         """Execute operations in one call, and list how replies, events and whole state differ from the model's."""
         return self._differences_of_several(self._subject.steps(steps), replies, before, after)
 

@@ -7,8 +7,8 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 - a new state keeps the invariants.
 
 Where the family says so, several operations are also executed in one call, and in calls between which the library
-forgets nothing, and compared with the edges one after the other; or each operation is executed with every budget that is
-too small for it. No new state is reached so.
+forgets nothing, and compared with the edges one after the other; or each operation is executed with every budget that
+is too small for it. No new state is reached so.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
@@ -136,8 +136,8 @@ class Search:
 
         With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`). With
         `compared`, the corner executes only operations with these names, and what leads to a new state. A search that
-        strays goes level by level for a part of its edges only, first to what time brings, and then on from states that it
-        draws.
+        strays goes level by level for a part of its edges only, in each level first to what time brings, and then on
+        from states that it draws.
         """
         self.moves = Moves(family, scope)
         live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
