@@ -74,7 +74,7 @@ class LuaCorner:
         self._subject.host.fcall(_WITHIN, (), (str(units),))
 
     def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
-        """Set the state at hand. Of others the library keeps only the names that it has accepted; it knows these too."""
+        """Set the state at hand. Of others the library keeps only the names that it has accepted; it gets these too."""
         self._keys = keys
         self.keyspace.load(keys)
         self.names = self._subject.host.fcall(_MEET, (), names)
