@@ -305,7 +305,33 @@ def test_a_fault_that_only_two_operations_in_one_call_show_is_found() -> None:
     family = explored()["calls"]
     found = Search(family, plan.TWO, corner, edges=500).run()
     assert found.findings[0].what.startswith("the Lua library differs from the model after Put(")
-    assert not Search(family._replace(calls=False), plan.TWO, corner, edges=500).run().findings
+    assert not Search(family._replace(calls=0), plan.TWO, corner, edges=500).run().findings
+
+
+def test_a_fault_that_only_a_row_of_plain_operations_shows_is_found() -> None:
+    right, text = "local two = redis.pcall('RPUSH', queue.runs_key, duration)", read("ops/bare")
+    assert right in text
+    corner = LuaCorner({"ops/bare": text.replace(right, right.replace("runs_key", "waits_key"))})
+    family = explored()["rows"]
+    family = family._replace(letters=tuple(one for one in family.letters if one.text == "Complete(run, token)"))
+    found = Search(family, plan.ONE, corner, edges=500).run().findings
+    assert found and found[0].what.startswith("the Lua library differs from the model after Complete(")
+    assert not Search(family._replace(calls=0), plan.ONE, corner, edges=500).run().findings
+
+
+def test_a_search_that_strays_visits_the_same_states() -> None:
+    found = [Search(explored()["plain"], plan.ONE, edges=2000, strays=strays).run() for strays in (False, True)]
+    assert all(one.closed and not one.findings for one in found)
+    assert found[0].states == found[1].states and found[0].edges == found[1].edges
+
+
+def test_a_search_that_strays_gets_further_in_as_many_edges() -> None:
+    def last(strays: bool) -> int:
+        search = Search(explored()["previewed_requests"], plan.ONE, edges=600, strays=strays)
+        search.run()
+        return max(map(search._now, range(len(search._steps))))
+
+    assert last(True) > last(False)
 
 
 def test_a_fault_of_the_budget_is_found_where_the_budget_is_small() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qmodel.backends.bundle import FILES, read
-from qmodel.conformance.graph.alphabet import Family, every_budget, families
+from qmodel.conformance.graph.alphabet import Family, every_budget, explored, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
@@ -270,7 +270,15 @@ def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: 
     judge = graph.Graph(side, [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")])
     found = list(judge.runs([one for one in _of_metadata(side) if one.operator == "statement"]))
     assert [(run.family.name, run.scope) for run in found[:2]] == [("metadata/each", ONE), ("metadata/each", TWO)]
-    assert not any("refusals" in run.family.name for run in found)
+    assert not any(run.family.name.split("/")[0] == "refusals" for run in found)
+
+
+@pytest.mark.parametrize("side", ["lua", "model"])
+def test_without_histories_the_graph_looks_for_mutants_in_all_families(side: str) -> None:
+    found = list(graph.Graph(side, [], 500).runs([]))
+    assert {run.family.name.split("/")[0] for run in found} == explored().keys()
+    assert all(run.strays and run.edges == 500 for run in found)
+    assert {run.scope for run in found} == {ONE, TWO}
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])

@@ -25,6 +25,7 @@ OTHERS = {
     "test_shards_are_spread_over_the_nodes_and_any_node_leads_to_them",
     "test_a_shard_that_moves_and_a_node_that_dies_lose_nothing_and_raise_nothing",
     "test_a_node_that_hangs_holds_up_only_calls_for_its_shards",
+    "test_a_task_does_not_wait_for_ever_for_a_server_that_hangs",
     "test_a_worker_goes_on_with_other_shards_while_a_node_hangs",
     "test_a_job_that_ends_while_its_node_hangs_and_its_worker_stops_is_reported",
     "test_no_wake_up_is_lost_and_the_calls_of_a_job_do_not_grow_with_the_shards",

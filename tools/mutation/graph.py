@@ -1,14 +1,16 @@
 """Measure which mutants the closed graph notices by itself, without generated and directed histories.
 
     python -m tools.mutation.graph [--side lua|model] [--only FILE] [--sample N] [--seed S] [--seconds N]
-                                   [--lines | --bounds]
+                                   [--directly | --lines | --bounds]
 
 A mutant is first tried on histories with one edge of each shape. If none of them notices it, families are searched
 whose histories run its line, or else its function or file: with one job and with two, where each operation is tried
 with every budget that is too small for it too, and in pairs. Each search tries all mutants that are left, on every edge
 (`together.py`). What is not noticed is printed, and what no small scope can notice is counted apart (`bounds.py`).
-`--lines` only prints the lines with mutants that no history runs: they show best what the alphabet lacks. `--bounds`
-only proves that no history reaches half of any bound.
+`--directly` leaves out the histories, whose search takes longer than that of the mutants, and searches all families:
+level by level and then astray, first with one job, then with two, then with budgets. `--lines` only prints the lines
+with mutants that no history runs: they show best what the alphabet lacks. `--bounds` only proves that no history
+reaches half of any bound.
 """
 
 from __future__ import annotations
@@ -89,7 +91,11 @@ class Graph:
     def runs(self, mutants: Sequence[Mutant]) -> Iterator[Run]:
         """List what is searched for these mutants: the families with histories that run the line of one, or else its
         function, or its file, first those where the largest part does; with one job and with two, and some in pairs.
+        Without any histories, list all families.
         """
+        if not self.named:
+            yield from _all(self._edges)
+            return
         found, ranked = explored(), [self._ranked(mutant) for mutant in mutants]
         places = {name: LATER for name, family in found.items() if family.calls or name not in self._sizes}
         for one in ranked:
@@ -134,11 +140,15 @@ class Graph:
         """Search with these mutants on every edge."""
         if isinstance(self.recorded, replay.Recording):
             judge = LuaJudge(self.recorded, mutants, run.family.units)
-            Search(run.family, run.scope, judge, edges=run.edges).run()
+            self._run(run, judge)
             return judge
         with ModelJudge(mutants) as watched:
-            Search(run.family._replace(calls=False), run.scope, watched, edges=run.edges).run()
+            self._run(run._replace(family=run.family._replace(calls=0)), watched)
         return watched
+
+    def _run(self, run: Run, judge: Judge) -> None:
+        found = Search(run.family, run.scope, judge, edges=run.edges, strays=run.strays).run().findings
+        assert not found, found[0]
 
     def finds(self, mutant: Mutant, run: Run) -> bool:
         """Tell whether a search of a mutant by itself notices it."""
@@ -166,10 +176,19 @@ class Graph:
     def _search(self, run: Run, corner: LuaCorner) -> bool:
         try:
             with model._limited(SECONDS + STUCK):
-                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges)
+                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges, strays=run.strays)
                 return bool(search.run().findings)
         except Exception:  # it takes too long, or fails where the right code does not: in the setup of the family
             return True
+
+
+def _all(edges: int) -> Iterator[Run]:
+    """List the searches of all families, which stray: those of the gate first."""
+    found = sorted(explored().values(), key=lambda family: family.night)
+    yield from (Run(family, ONE, edges, strays=True) for family in found)
+    yield from (Run(family, TWO, edges, strays=True) for family in found if family.scope >= TWO)
+    several = (family for family in found if not family.calls and not family.units)
+    yield from (Run(every_budget(family.name), ONE, edges, strays=True) for family in several)
 
 
 def _is_budget(mutant: Mutant) -> bool:
@@ -190,10 +209,11 @@ def main() -> int:
     parser.add_argument("--seed", default="fixed sample", metavar="S", help="any text, for another sample")
     parser.add_argument("--seconds", type=float, default=1e9, help="processor time limit of the searches of each side")
     parser.add_argument("--edges", type=int, default=EDGES, metavar="N", help="the most edges of a search")
+    parser.add_argument("--directly", action="store_true", help="search all families, and take no histories of shapes")
     parser.add_argument("--lines", action="store_true", help="only print the lines that no history of a shape runs")
     parser.add_argument("--bounds", action="store_true", help="only tell whether a history reaches half of a bound")
     given = parser.parse_args()
-    named = suite.shapes()
+    named = [] if given.directly else suite.shapes()
     if given.bounds:
         with bounds.halved() as found:
             print("halved:", *found)

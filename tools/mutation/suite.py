@@ -58,7 +58,7 @@ def shapes_of(name: str) -> list[Named]:
 
 def _searched(runs: Sequence[plan.Run]) -> list[Named]:
     seen, found = Shapes(), list[Named]()
-    for family, scope, edges, _ in runs:
+    for family, scope, edges, *_ in runs:
         search = Search(family, scope, LuaCorner(), shapes=seen, edges=edges)
         search.run()
         found += [Named(f"graph {family.name} {scope} {n}", steps) for n, steps in enumerate(search.histories())]

@@ -20,6 +20,7 @@ from qmodel.backends import bundle
 from qmodel.backends.embedded.host import ReplyError
 from qmodel.backends.embedded.keyspace import same
 from qmodel.conformance.graph.compare import MOST_EVENTS, Keys, LuaCorner, with_units
+from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX
 from qmodel.contract.operations import Events, Operation
 from qmodel.model import engine, snapshot
@@ -38,6 +39,9 @@ SILENCES: Final = 50
 
 _MARK: Final = "_ran"
 """The name under which a marked file of the model finds the function that notes lines."""
+
+_Words = tuple[str, tuple[str], list[str]]
+"""A call: its function, keys and arguments."""
 
 Place = tuple[str, int] | int
 """A file of the model and one of its lines, or a line of the library."""
@@ -121,7 +125,7 @@ class ModelJudge(Judge):
     def within(self, units: int) -> None:
         """Do nothing: mutants have the budget of the right model."""
 
-    def load(self, keys: Keys) -> None:
+    def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
         """Take a state; the first one is empty, for the setup."""
         self._store = Store()
 
@@ -146,6 +150,8 @@ class ModelJudge(Judge):
     def differences_of_call(self, *_: Any) -> list[str]:
         """Try nothing: the model knows no calls of several operations."""
         return []
+
+    differences_of_row = differences_of_call
 
     def differences_of_events(self, seq: int, store: Store) -> list[str]:
         """Try nothing: events are compared on the edge."""
@@ -201,7 +207,7 @@ class LuaJudge(Judge):
         self._recorded, self._units = recorded, units
         Judge.__init__(self, mutants)
         LuaCorner.__init__(self, with_units(None, units))
-        self._within = budget.UNITS
+        self._within = units or budget.UNITS
         self._subject.host.coverage(True)
         self._state = next(iter(self._subject.host._libraries.values()))
         self._mutated: dict[Mutant, LuaCorner] = {}
@@ -223,20 +229,26 @@ class LuaJudge(Judge):
             args = codec.encode(op, now)
         except codec.Unencodable:
             return []
-        words = bundle.function_name(op.spec.name), (PREFIX,), args
-        self._state.forget()
-        self._try(words, lambda corner: LuaCorner.differences(corner, now, op, reply, before, after))
+        self._try([_words(op, args)], lambda corner: LuaCorner.differences(corner, now, op, reply, before, after))
         return []
 
-    def differences_of_call(
-        self, now: int, ops: Sequence[Operation], replies: list[Any], before: Store, after: Store
-    ) -> list[str]:
+    def differences_of_call(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
         """Do the same with a call of several operations."""
-        args = [word for op in ops for own in [codec.encode(op, now)] for word in (op.spec.name, str(len(own)), *own)]
-        self._state.forget()
+        args = list[str]()
+        for now, op in steps:
+            own = codec.encode(op, now)
+            args += op.spec.name, str(len(own)), *own
         self._try(
-            (bundle.CALLS, (PREFIX,), args),
-            lambda corner: LuaCorner.differences_of_call(corner, now, ops, replies, before, after),
+            [(bundle.CALLS, (PREFIX,), args)],
+            lambda corner: LuaCorner.differences_of_call(corner, steps, replies, before, after),
+        )
+        return []
+
+    def differences_of_row(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
+        """Do the same with as many calls in a row."""
+        self._try(
+            [_words(op, codec.encode(op, now)) for now, op in steps],
+            lambda corner: LuaCorner.differences_of_row(corner, steps, replies, before, after),
         )
         return []
 
@@ -247,19 +259,22 @@ class LuaJudge(Judge):
         self.undo()
         return []
 
-    def _try(self, words: tuple[str, tuple[str], list[str]], differences: Any) -> None:
-        reply = self._subject.host.fcall(*words)
+    def _try(self, calls: Sequence[_Words], differences: Any) -> None:
+        self._state.forget()
+        reply = [self._subject.host.fcall(*words) for words in calls]
         chosen = self._chosen(mutant for line in self._state.lines() for mutant in self._by_place.get(line, ()))
         written = self.keyspace.changed() if chosen else {}
         for mutant in chosen:
-            self._note(mutant, self._differs(mutant, words, reply, written, differences))
+            self._note(mutant, self._differs(mutant, calls, reply, written, differences))
 
-    def _differs(self, mutant: Mutant, words: Any, reply: Any, written: Keys, differences: Any) -> bool | None:
+    def _differs(
+        self, mutant: Mutant, calls: Sequence[_Words], reply: Any, written: Keys, differences: Any
+    ) -> bool | None:
         corner = self._corner_of(mutant)
         if corner is None:
             return True
         try:
-            found = corner._subject.host.fcall(*words)
+            found = [corner._subject.host.fcall(*words) for words in calls]
         except Exception:
             return True
         equal = bool(found == reply) and self._is_same(corner, written)
@@ -292,8 +307,12 @@ class LuaJudge(Judge):
             corner.limit(replay.LIMIT)
         keys, units = self._at.get(mutant, (None, 0))
         if keys is not self._keys:
-            corner.load(self._keys)
+            corner.load(self._keys, self.names)
         if units != self._within:
             corner.within(self._within)
         self._at[mutant] = self._keys, self._within
         return corner
+
+
+def _words(op: Operation, args: list[str]) -> _Words:
+    return bundle.function_name(op.spec.name), (PREFIX,), args

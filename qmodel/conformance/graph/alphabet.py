@@ -13,7 +13,7 @@
     scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
     graph                      it is explored by itself, not only as part of others
     night                      the same, but at night only, and it is in no pair
-    calls                      any two letters that write are executed in one call too, in every state
+    calls 3                    any two and any three letters that write are executed in one call too, and in a row
 
     Put('q', job, 'k', '')
 
@@ -119,7 +119,8 @@ class Family(NamedTuple):
     step: int = TICK
     graph: bool = False
     night: bool = False
-    calls: bool = False
+    calls: int = 0
+    """How many operations that write are executed in one call, and in a row, at most."""
     budgets: bool = False
     """In every state, each operation is also tried with every budget that is too small for it."""
 
@@ -186,8 +187,10 @@ def _with(family: Family, line: str, known: dict[str, Family]) -> Family:
         return family._replace(scope=Scope.parse(rest))
     if line in ("graph", "night"):
         return family._replace(graph=True, night=line == "night")
-    if line in ("midnight", "calls"):
-        return family._replace(midnight=True) if line == "midnight" else family._replace(calls=True)
+    if word == "calls":
+        return family._replace(calls=int(rest))
+    if line == "midnight":
+        return family._replace(midnight=True)
     return family._replace(letters=(*family.letters, letter(line)))
 
 

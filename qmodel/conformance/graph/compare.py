@@ -6,16 +6,17 @@ tenth of an edge. The keys after an edge are kept as a copy of the touched ones 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
+from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract.operations import Events, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import snapshot
-from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 
 Keys = dict[bytes, Any]
@@ -23,10 +24,15 @@ Keys = dict[bytes, Any]
 MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
-_UNITS: Final = "budget.UNITS = "
 _WITHIN: Final = "within"
-_SETTING: Final = f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end)"
-"""What is added to the library, so that the budget of an operation can be set."""
+_MEET: Final = "meet"
+_SETTING: Final = (
+    f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end) "
+    f"register_function('{_MEET}', function(_, args) if not redis then bound() end store.unknown() "
+    "for _, name in ipairs(args) do arguments.names[name] = true end "
+    "local found = {} for name in pairs(arguments.names) do found[#found + 1] = name end return found end)"
+)
+"""What is added to the library: functions that set the budget of an operation, and that let it go on in other keys."""
 
 
 def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | None:
@@ -34,8 +40,9 @@ def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | Non
     if not units:
         return texts
     text = (texts or {}).get("state/budget") or bundle.read("state/budget")
-    assert text.count(f"{_UNITS}{budget.UNITS}\n") == 1
-    return {**(texts or {}), "state/budget": text.replace(f"{_UNITS}{budget.UNITS}\n", f"{_UNITS}{units}\n")}
+    text, found = re.subn(r"^budget\.UNITS = \d+$", f"budget.UNITS = {units}", text, flags=re.M)
+    assert found == 1
+    return {**(texts or {}), "state/budget": text}
 
 
 def _with_setting(texts: dict[str, str] | None) -> str:
@@ -56,6 +63,7 @@ class LuaCorner:
         self._subject = LuaSubject({**(texts or {}), "state/budget": _with_setting(texts)})
         self.keyspace = self._subject.host.keyspace
         self._keys: Keys = {}
+        self.names: Sequence[bytes] = ()
 
     def limit(self, instructions: int) -> None:
         """Break off an operation that takes more instructions: it loops for ever."""
@@ -65,10 +73,11 @@ class LuaCorner:
         """Set the budget of an operation."""
         self._subject.host.fcall(_WITHIN, (), (str(units),))
 
-    def load(self, keys: Keys) -> None:
-        """Set the state at hand."""
+    def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
+        """Set the state at hand. Of others the library keeps only the names that it has accepted; it gets these too."""
         self._keys = keys
         self.keyspace.load(keys)
+        self.names = self._subject.host.fcall(_MEET, (), names)
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute an operation in the state at hand; `undo` must follow."""
@@ -97,11 +106,15 @@ class LuaCorner:
             return lines
         return [*lines, *self._differences_of_state(before, after)]
 
-    def differences_of_call(
-        self, now: int, ops: Sequence[Operation], replies: list[Any], before: Store, after: Store
-    ) -> list[str]:
+    def differences_of_call(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
         """Execute operations in one call, and list how replies, events and whole state differ from the model's."""
-        found = self._subject.steps(now, ops)
+        return self._differences_of_several(self._subject.steps(steps), replies, before, after)
+
+    def differences_of_row(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
+        """Execute operations one after the other, and list the same differences."""
+        return self._differences_of_several([self._subject.step(*step) for step in steps], replies, before, after)
+
+    def _differences_of_several(self, found: list[Any], replies: list[Any], before: Store, after: Store) -> list[str]:
         lines = [] if replies == found else list(snapshot.compare("replies", replies, found))
         return [*lines, *self._differences_of_state(before, after)]
 

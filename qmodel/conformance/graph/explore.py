@@ -6,8 +6,9 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 - a refusal changes nothing, and neither does a read in the subject;
 - a new state keeps the invariants.
 
-Where the family says so, any two operations are also executed in one call, and compared with the two edges in a row, or
-each operation with every budget that is too small for it; no new state is reached so.
+Where the family says so, several operations are also executed in one call, and in calls between which the library
+forgets nothing, and compared with the edges one after the other; or each operation is executed with every budget that
+is too small for it. No new state is reached so.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -40,6 +41,12 @@ from qmodel.model.state.store import Store
 
 AT_ONE_JOB: Final = {"job.history"}
 """What is live in scopes of one job only: with more, the graph of these families does not close."""
+
+LEVELS: Final = 0.4
+"""The part of its edges for which a search that strays goes level by level."""
+
+ON: Final = 0.7
+"""How often it then goes on from a state that it has just found, and not from any."""
 
 
 class Finding(NamedTuple):
@@ -123,18 +130,21 @@ class Search:
         shapes: Shapes | None = None,
         edges: int = 0,
         compared: Container[str] | None = None,
+        strays: bool = False,
     ) -> None:
         """`limit` is in seconds of the processor, `edges` the most edges, 0 for none; `most` findings end the search.
 
         With `shapes`, and with a corner, the histories of edges that have new shapes are kept (`histories`). With
-        `compared`, the corner executes only operations with these names, and what leads to a new state.
+        `compared`, the corner executes only operations with these names, and what leads to a new state. A search that
+        strays goes level by level for a part of its edges only, in each level first to what time brings, and then on
+        from states that it draws.
         """
         self.moves = Moves(family, scope)
         live_fields = family.live - (AT_ONE_JOB if scope.jobs > 1 else set())
         self.canonical = Canonical(self.moves.jobs, self.moves.workers, live_fields, family.horizon)
         self._shapes, self._paths = shapes if corner is not None else None, Paths()
         self._family, self._corner, self._server = family, corner, server if corner is not None else None
-        self._compared = compared
+        self._compared, self._strays = compared, strays
         self._share, self._limit, self._most, self._edges = pairs, limit, most, edges
         self._bound = family.bound()
         self._drawn = random.Random(f"{family.name} {scope}")
@@ -150,9 +160,11 @@ class Search:
         usual, budget.UNITS = budget.UNITS, self._family.units or budget.UNITS
         begun = time.process_time()
         try:
-            level = [self._start()]
-            while level and not self._is_over(begun):
-                level = [node for one in level if not self._is_over(begun) for node in self._expand(one)]
+            frontier, fresh = deque([self._start()]), 1
+            while frontier and not self._is_over(begun):
+                before = len(frontier) - 1
+                frontier.extend(self._expand(self._next(frontier, fresh)))
+                fresh = len(frontier) - before
             self.result.closed = not self._is_over(begun)
         finally:
             budget.UNITS = usual
@@ -170,6 +182,13 @@ class Search:
         over = bool(self._limit) and time.process_time() - begun > self._limit
         over = over or 0 < self._edges <= self.result.edges
         return over or len(self.result.findings) >= self._most
+
+    def _next(self, frontier: deque[_Node], fresh: int) -> _Node:
+        """Take the next state: the first one, or where the search strays, one of the last `fresh` ones or any."""
+        if self._strays and self.result.edges > self._edges * LEVELS:
+            newest = fresh if fresh and self._drawn.random() < ON else len(frontier)
+            frontier.rotate(self._drawn.randrange(newest) + 1)
+        return frontier.popleft()
 
     def _start(self) -> _Node:
         store, keys = Store(), Keys()
@@ -204,11 +223,18 @@ class Search:
             if lines := self._corner.differences_of_events(node.seq, node.store):
                 self._found("the Lua library reads other events than the model", lines, node.id, None)
         self._graph.add(node.id, node.store)
+        if self._strays:
+            yield from self._wait(node)
         spare = _Spare(node.store)
         for op in self.moves.of(node.store, node.now):
             yield from self._edge(node, op, spare)
         if self._family.calls and self._corner is not None:
             self._try_calls(self._corner, node)
+        if not self._strays:
+            yield from self._wait(node)
+
+    def _wait(self, node: _Node) -> Iterator[_Node]:
+        """Let the clock go on by a step."""
         self.result.edges += 1
         later = _Node(0, node.store, node.now + self._family.step, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
@@ -272,27 +298,35 @@ class Search:
             self._found(what, lines, node.id, op)
 
     def _try_calls(self, corner: LuaCorner, node: _Node) -> None:
-        """Execute any two operations that write in one call; no new state is reached so."""
-        for one in self._writes(node.store, node.now):
-            between = copy(node.store)
-            first = engine.step(between, node.now, one)
-            for other in self._writes(between, node.now):
-                after = copy(between)
-                replies = [first, engine.step(after, node.now, other)]
+        """Execute operations that write in one call, and in as many calls in a row; no new state is reached so."""
+        for steps, replies, after in self._sequences(node.store, node.now, self._family.calls):
+            for way, where in (corner.differences_of_call, "in the same call"), (corner.differences_of_row, "in a row"):
                 self.result.edges += 1
                 try:
-                    lines = corner.differences_of_call(node.now, (one, other), replies, node.store, after)
+                    lines = way(steps, replies, node.store, after)
                 except Exception as error:
                     lines = [f"crash: {error!r}"]
                 corner.undo()
                 if lines:
-                    self._found(
-                        f"the Lua library differs from the model after {call(one)} in the same call",
-                        lines,
-                        node.id,
-                        other,
-                    )
+                    first = ", ".join(call(step.op) for step in steps[:-1])
+                    what = f"the Lua library differs from the model after {first} {where}"
+                    self._found(what, lines, node.id, steps[-1].op)
                     return
+
+    def _sequences(
+        self, store: Store, now: int, most: int, before: tuple[Step, ...] = (), replies: tuple[Any, ...] = ()
+    ) -> Iterator[tuple[tuple[Step, ...], list[Any], Store]]:
+        """Give two operations that write and more, up to so many, with their replies and the state after them; the last
+        of them at the same moment and a step of the clock later.
+        """
+        for moment in (now, now + self._family.step) if before else (now,):
+            for op in self._writes(store, moment):
+                after = copy(store)
+                steps, told = (*before, Step(moment, op)), (*replies, engine.step(after, moment, op))
+                if before:
+                    yield steps, list(told), after
+                if len(steps) < most and moment == now:
+                    yield from self._sequences(after, now, most, steps, told)
 
     def _writes(self, store: Store, now: int) -> list[Operation]:
         return [op for op in self.moves.of(store, now) if not op.spec.reads]

@@ -6,7 +6,7 @@ import random
 import re
 from functools import cache
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from qmodel.conformance.graph.alphabet import Family, Scope, every_budget, explored, families, pair, scarce
 from qmodel.conformance.graph.compare import LuaCorner, with_units
@@ -46,18 +46,23 @@ EACH_EDGES: Final = 10_000
 
 
 class Run(NamedTuple):
-    """A search: a family, a scope, and the most edges and seconds of the processor that it may take, 0 for any."""
+    """A search: a family, a scope, and the most edges and seconds of the processor that it may take, 0 for any.
+
+    It may stray from its levels (`explore.py`).
+    """
 
     family: Family
     scope: Scope
     edges: int = 0
     limit: float = 0.0
+    strays: bool = False
 
     def search(self, lua: bool, server: ServerCorner | None = None, pairs: float = 0.0) -> Explored:
         """Search it; with `lua`, every edge is compared with the library in this process."""
         corner = _library(self.family.units) if lua else None
         server = None if self.family.units else server  # its library has the usual budget
-        found = Search(self.family, self.scope, corner, server, pairs, self.limit, edges=self.edges).run()
+        limits: Any = {"limit": self.limit, "edges": self.edges, "strays": self.strays}
+        found = Search(self.family, self.scope, corner, server, pairs, **limits).run()
         if found.findings:
             _library.cache_clear()  # a call that was broken off may leave something behind in it
         return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
-from qmodel.conformance.subjects.base import Crash, History, ModelSubject, Seen, observe
+from qmodel.conformance.subjects.base import Crash, History, ModelSubject, Seen, Step, observe
 from qmodel.contract.events import Event
 from qmodel.contract.operations import Events, Operation
 from qmodel.contract.refusals import Refusal
@@ -60,13 +60,16 @@ class LuaSubject:
         name = bundle.function_name(op.spec.name)
         return codec.decode(op, self.host.fcall(name, (PREFIX,), args))
 
-    def steps(self, now: int, ops: Sequence[Operation]) -> list[Any]:
+    def steps(self, steps: Sequence[Step]) -> list[Any]:
         """Execute operations that write in one call."""
         words = [
-            word for op in ops for args in [codec.encode(op, now)] for word in (op.spec.name, str(len(args)), *args)
+            word
+            for now, op in steps
+            for args in [codec.encode(op, now)]
+            for word in (op.spec.name, str(len(args)), *args)
         ]
         found = self.host.fcall(bundle.CALLS, (PREFIX,), words)
-        return [codec.decode(op, reply) for op, reply in zip(ops, found, strict=True)]
+        return [codec.decode(step.op, reply) for step, reply in zip(steps, found, strict=True)]
 
     def run(self, history: History, every: int = 1) -> list[Seen]:
         """Execute a history step by step."""
