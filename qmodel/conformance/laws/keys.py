@@ -89,18 +89,70 @@ def only_as_many_as_the_limit_are_in_the_order(m: Moment) -> Iterator[str]:
         request = m.after.requested.get(name.removeprefix("request:"))
         before = m.before.lines.get(name, {"active": ()})["active"]
         limit = request["limit"] if request is not None and request["state"] in ("open", "closed") else 0
-        if (
-            request is not None
-            and request["reason"] == "failed"
-            and any(event.event == "request_canceled" for event in m.events)
-        ):
-            limit = request["limit"]  # a slot may have become free before
+        if request is not None and request["reason"] == "failed":
+            limit = request["limit"]  # those that have begun go on; a slot may have become free before the failure
         if len(key["active"]) > max(limit, len(before)) or (
             set(key["active"]) - set(before) and len(key["active"]) > limit
         ):
             yield f"{len(key['active'])} sub-requests of {name} go on, and its limit is {limit}"
-        if key["parked"] and len(key["active"]) < limit and request is not None and request["state"] != "canceling":
+        if key["parked"] and len(key["active"]) < limit and request is not None and not request["ending"]:
             yield f"{key['parked'][0][-1]} is parked, and only {len(key['active'])} of {limit} of {name} go on"
+
+
+def _places(m: Moment, side: str) -> dict[str, str]:
+    """The sub-requests with a slot before or after a step, each with its request."""
+    lines = m.before.lines if side == "before" else m.after.lines
+    found = {jid: name for name, key in lines.items() for jid in key["active"]}
+    return {jid: name.removeprefix("request:") for jid, name in found.items() if name.startswith("request:")}
+
+
+@law
+def a_sub_request_that_waits_for_its_time_has_no_place(m: Moment) -> Iterator[str]:
+    """A sub-request that becomes `scheduled` gives up its place under the limit, and another one gets it in the same
+    step; with `keep_places`, one that has begun keeps it. It gets none before it is due.
+    """
+    had, has = _places(m, "before"), _places(m, "after")
+    for jid, after in m.after.jobs.items():
+        id = after["options"].get("request")
+        if id is None or after["state"] != "scheduled":
+            continue
+        before, keeps = m.before.jobs.get(jid), m.after.requested[id]["keep_places"]
+        if jid in has and not keeps:
+            yield f"{jid} is scheduled for {after['ready_at']}, and has a place of {id}"
+        if jid in has and jid not in had:
+            yield f"{jid} is scheduled for {after['ready_at']}, and was given a place of {id}"
+        if keeps and jid in had and jid not in has and before and before["state"] in ("running", "stalled"):
+            yield f"{jid} was {before['state']}, and lost its place of {id}, which keeps places"
+
+
+@law
+def a_request_notes_who_gave_up_a_place(m: Moment) -> Iterator[str]:
+    """A sub-request that has begun and gives up its place is noted, so that a failure that cancels the others finds
+    them.
+    """
+    has = _places(m, "after")
+    for jid, id in _places(m, "before").items():
+        request, job = m.after.requested.get(id), m.after.jobs.get(jid)
+        if request is None or job is None or jid in has or jid not in request["unfinished"]:
+            continue
+        if (jid in request["yielded"]) is not (job["token"] > 0):
+            yield f"{jid} gave up its place of {id}, which notes {request['yielded']}"
+
+
+@law
+def a_failure_does_not_stop_those_that_have_begun(m: Moment) -> Iterator[str]:
+    """After `fail_fast` has canceled a request, each sub-request that is left has begun, and is parked only while the
+    limit is reached.
+    """
+    for id, request in m.after.requested.items():
+        if request["state"] != "canceling" or request["reason"] != "failed" or request["ending"]:
+            continue
+        key = m.after.lines.get(f"request:{id}", {"active": (), "parked": ()})
+        if key["parked"] and len(key["active"]) < request["limit"]:
+            yield f"{key['parked'][0][-1]} has begun and is parked, and only {len(key['active'])} go on"
+        for jid in request["unfinished"] if m.few else ():
+            if m.after.jobs[jid]["token"] == 0:
+                yield f"{jid} of {id} has not begun, and is not canceled"
 
 
 ADDS = ("request_add", "request_put")
