@@ -113,7 +113,7 @@ def a_sub_request_that_waits_for_its_time_has_no_place(m: Moment) -> Iterator[st
     """
     had, has = _places(m, "before"), _places(m, "after")
     for jid, after in m.after.jobs.items():
-        id = after["options"].get("request")
+        id = dict(after["options"]).get("request")
         if id is None or after["state"] != "scheduled":
             continue
         before, keeps = m.before.jobs.get(jid), m.after.requested[id]["keep_places"]
