@@ -40,8 +40,8 @@ local function delay(now, job, delay_ms)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ready_at = job.ready_at + delay_ms
-  store.emit(now, 'delayed', job.jid, job.queue, job.ready_at)
   concurrency.wait_for_time(now, job)
+  store.emit(now, 'delayed', job.jid, job.queue, job.ready_at)
   jobs.place(job, 'scheduled')
   return false
 end

@@ -177,7 +177,8 @@ class RequestOptions(TypedDict, total=False):
     """Cancel the sub-requests that have not begun as soon as one fails."""
 
     keep_places: bool
-    """Let a sub-request that waits for its next try keep its place under the limit. Default: another one goes on meanwhile.
+    """Let a sub-request that waits for its next try keep its place under the limit. Default: it leaves its place to
+    another one meanwhile.
     """
 
     lease: Duration | None

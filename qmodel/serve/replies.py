@@ -208,7 +208,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "subscription": _same,
     "subscriptions": _same,
     "messages": _same,
-    "request": lambda found, _: None if found is None else [int(one) if isinstance(one, bool) else one for one in found],
+    "request": lambda found, _: found and [int(one) if isinstance(one, bool) else one for one in found],
     "sub_requests": _same,
     "forgotten": _same,
     "drained": _same,

@@ -445,8 +445,8 @@ def _delay(store: Store, now: int, job: Job, delay_ms: int) -> bool:
     job.worker = job.grant = ""
     job.expires_at = 0
     job.ready_at += delay_ms
-    emit(store, now, "delayed", job.jid, job.queue, job.ready_at)
     wait_for_time(store, now, job)
+    emit(store, now, "delayed", job.jid, job.queue, job.ready_at)
     jobs.place(store, job, "scheduled")
     return False
 
@@ -481,8 +481,8 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job], doomed: set[str]) -> list[Job]:
-    """The jobs that would be ready, in order, after some jobs gave up their slots, as far as the budget goes: with due jobs
-    and runs, without expired jobs.
+    """The jobs that would be ready, in order, after some jobs gave up their slots, as far as the budget goes: with due
+    jobs and runs, without expired jobs.
     """
     queue_state, room = queues.of(store, queue), budget.room(store)
     over = _within(ttl.due(store, queue, now, MOST), room // 4)
@@ -524,8 +524,8 @@ def _any_fails(now: int, found: Sequence[Job]) -> bool:
 
 
 def _look_ended(store: Store, now: int, queue: str, count: int, doomed: set[str]) -> tuple[list[Job], list[Job]]:
-    """The jobs with an ended lease that a pop would give, and those that would fail or yield their slot before, within half
-    the budget.
+    """The jobs with an ended lease that a pop would give, and those that would fail or yield their slot before, within
+    half the budget.
     """
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)

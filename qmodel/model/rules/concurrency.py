@@ -99,8 +99,8 @@ def passing(job: Job) -> int:
 
 
 def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]) -> list[Job]:
-    """The jobs that would join the order of a queue if some jobs gave up their slots, and then others became due: as they
-    would be, for a read.
+    """The jobs that would join the order of a queue if some jobs gave up their slots, and then others became due: as
+    they would be, for a read.
     """
     taken: dict[str, int] = {}
     found = [job for job in _slots_filled_by(store, now, ended, taken) if job.queue == queue]

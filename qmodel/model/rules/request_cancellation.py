@@ -126,8 +126,8 @@ def _cancel_part(store: Store, now: int, request: Request, kept: int) -> bool:
 
 
 def _go_on(store: Store, now: int, request: Request, kept: int) -> None:
-    """End the cancellation. The sub-requests that have begun may have the free slots: parked ones get them, as long as the
-    budget leaves `kept`; if it does not suffice, the next pop continues.
+    """End the cancellation. The sub-requests that have begun may have the free slots: parked ones get them, as long as
+    the budget leaves `kept`; if it does not suffice, the next pop continues.
     """
     name, through = concurrency_keys.REQUEST + request.id, 0
     request.ending = False

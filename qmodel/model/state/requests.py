@@ -20,10 +20,10 @@ as its limit, because an admitted job joins the end. Rules:
   budget (state/budget.py), by id, and notes where it is. The next call continues.
 - *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
 - *Ends by itself.* A request may have a deadline, at which the engine cancels it. With `fail_fast` the engine cancels
-  it when a sub-request fails; those that have begun go on: until the others are canceled, with the slots that they
-  have, then within the limit. A lease on an open request closes it: what was added is wanted, and no producer will close
-  it any more. The queue lists such requests by the time when something is to be
-  done; the next pop of the queue does it before it hands out jobs (rules/request_cancellation.py).
+  it when a sub-request fails; those that have begun go on: with the slots that they have until the others are
+  canceled, then within the limit. A lease on an open request closes it: what was added is wanted, and no producer will
+  close it any more. The queue lists such requests by the time when something is to be done; the next pop of the queue
+  does it before it hands out jobs (rules/request_cancellation.py).
 - *Waited for.* Jobs may depend on a request (state/dependencies.py). They are let go in the step in which it ends; or
   by the next operations, if they are more than one operation can process (rules/propagation.py). It has ended well if
   each sub-request is done.
@@ -43,9 +43,8 @@ from qmodel.model.state.store import Store
 
 ENDED = ("done", "canceled")
 GIVEN, YIELDED = 1, 2
-"""The marks of unfinished sub-requests, whose sum is kept. `GIVEN`: it was given dependencies. `YIELDED`: it gave up its
-slot after it had begun, to wait for its time or for other jobs. A sub-request without a slot and without this mark has not
-begun.
+"""The marks of unfinished sub-requests, whose sum is kept. `GIVEN`: it was given dependencies. `YIELDED`: it gave up
+its slot after it had begun, to wait for its time or for other jobs. One without a slot and this mark has not begun.
 """
 OUTCOMES = ("", "done", "failed", "canceled")
 """How sub-requests end; those that ended before outcomes were kept have none."""
@@ -206,7 +205,7 @@ def left(request: Request) -> int:
 
 
 def unfinished(store: Store, request: Request, most: int, begun: bool) -> list[str]:
-    """Some sub-requests that have not ended, by their marks and ids; without `begun`, none that has yielded its slot."""
+    """Some sub-requests that have not ended, by marks and ids; without `begun`, none that has yielded its slot."""
     marks = request.unfinished
     found = [jid for jid, mark in marks.items() if begun or mark < YIELDED]
     return sorted(found, key=lambda jid: (marks[jid], jid))[:most]
@@ -223,8 +222,8 @@ def note_yield(store: Store, request: Request, job: Job) -> None:
 
 
 def with_dependencies(store: Store, id: str, most: int) -> list[str]:
-    """Some sub-requests that have not ended and were given dependencies, by id, last those that have yielded their slots;
-    none if there is no such request.
+    """Some sub-requests that have not ended and were given dependencies, by id, last those that have yielded their
+    slots; none if there is no such request.
     """
     request = get(store, id)
     marks = request.unfinished if request is not None else {}
