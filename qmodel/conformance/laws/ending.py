@@ -249,7 +249,8 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
     `jobs-history-count`, failed ones past `failed-history` or beyond `failed-history-count`, or either past the job's
     own retention.
     """
-    if m.name in ("clean", "obliterate") or (m.name == "cancel" and m.op.complete):
+    asked = m.name == "request_forget" and m.op.delete_jobs  # laws/requests.py says which
+    if m.name in ("clean", "obliterate") or (m.name == "cancel" and m.op.complete) or asked:
         return
     for one in m.told("retired"):
         was = one.was

@@ -47,7 +47,7 @@ def yield_slot(store: Store, now: int, job: Job) -> None:
     """Release the slot of a job that is to wait for others or for its time, if it has one."""
     id = options.get(job, "request")
     if id is not None and concurrency_keys.has_slot(job) and job.token > 0:
-        requests.note_yield(store, requests.load(store, id), job)
+        requests.note_yield(store, id, job)
     release_slot(store, now, job)
 
 

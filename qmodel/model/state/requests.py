@@ -216,9 +216,9 @@ def note_dependencies(store: Store, request: Request, jid: str, yielded: bool) -
     request.unfinished[jid] = GIVEN + YIELDED if yielded else GIVEN
 
 
-def note_yield(store: Store, request: Request, job: Job) -> None:
+def note_yield(store: Store, id: str, job: Job) -> None:
     """Note that a sub-request that has begun gives up its slot: for those that it waits for, or until its time."""
-    request.unfinished[job.jid] = GIVEN + YIELDED if job.dependencies else YIELDED
+    load(store, id).unfinished[job.jid] = GIVEN + YIELDED if job.dependencies else YIELDED
 
 
 def with_dependencies(store: Store, id: str, most: int) -> list[str]:
