@@ -351,17 +351,20 @@ class _Reader:
 
     def request(self, id: str) -> Record:
         values = self.text(f"rq:{id}").split("\t")
-        if len(values) == len(REQUEST) - 8:  # written by an older library
+        if len(values) == len(REQUEST) - 9:  # written by an older library
             values.append("-")
-        if len(values) == len(REQUEST) - 7:  # it does not end by itself
+        if len(values) == len(REQUEST) - 8:  # it does not end by itself
             values += ["0", "0", "0", "0", "-", "0"]
+        if len(values) == len(REQUEST) - 2:  # so are those without the last one
+            values.append("0")
         record: Record = dict(zip(REQUEST[:-1], values, strict=True))
         for field in REQUEST[:-1]:
             if field not in ("state", "queue", "reached", "reason"):
                 record[field] = int(record[field])
         record["reached"] = record["reached"][1:] if record["reached"] != "-" else None
         record["reason"] = record["reason"] if record["reason"] != "-" else ""
-        record["fail_fast"], record["ending"] = bool(record["fail_fast"]), bool(record["ending"])
+        for field in ("fail_fast", "ending", "keep_places"):
+            record[field] = bool(record[field])
         scores = sorted((jid, int(score)) for score, jid in self.members(f"rj:{id}"))
         marked = {jid: int(mark) for mark, jid in self.members(f"rd:{id}")}
         self.marked |= {(jid, after_request(id)): mark for jid, mark in marked.items()}
@@ -369,7 +372,8 @@ class _Reader:
             **record,
             "data": self.text(f"rt:{id}", ""),
             "unfinished": tuple(jid for jid, score in scores if score > 0),
-            "given": tuple(jid for jid, score in scores if score == 2),
+            "given": tuple(jid for jid, score in scores if score in (2, 4)),
+            "yielded": tuple(jid for jid, score in scores if score in (3, 4)),
             "ended": tuple((jid, OUTCOMES[-score % 10], -score // 10) for jid, score in scores if score <= 0),
             "order": tuple(jid.decode() for jid in self.take(f"ro:{id}", "list", [])),
             "dependents": tuple(sorted(marked)),

@@ -801,7 +801,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = '', keep_places = false}
       if last >= at + 3 then arguments.named(operation, catalogue.operations.request_open, op, args, at + 3, last) end
       return op
     end,
@@ -815,6 +815,7 @@ catalogue.operations = {
       fail_fast = kinds[9],
       lease_ms = kinds[10],
       data = kinds[3],
+      keep_places = kinds[9],
     },
   },
   request_add = {
@@ -876,7 +877,7 @@ catalogue.operations = {
       if not (arguments.names[queue] or arguments.is_name(queue, 128)) then arguments.refuse(operation, 'queue') end
       limit = arguments.whole(limit, 1, 1000)
       if limit == nil then arguments.refuse(operation, 'limit') end
-      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = ''}
+      local op = {id = id, queue = queue, limit = limit, priority = 0, request = '', fail_fast = false, data = '', keep_places = false}
       arguments.named(operation, catalogue.operations.request_put, op, args, at + 3, last)
       return op
     end,
@@ -890,6 +891,7 @@ catalogue.operations = {
       deadline_ms = kinds[10],
       fail_fast = kinds[9],
       data = kinds[3],
+      keep_places = kinds[9],
     },
   },
   request_get = {

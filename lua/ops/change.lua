@@ -61,6 +61,9 @@ function change.delay(now, op)
   end
   jobs.lift(job)
   concurrency.release_unused_slot(now, job)
+  if op.delay_ms > 0 then
+    concurrency.wait_for_time(now, job)
+  end
   store.emit(now, 'delayed', job.jid, job.queue, now + op.delay_ms)
   job.ready_at = now + op.delay_ms
   local state = stages.begins(now, job)

@@ -40,6 +40,7 @@ local function delay(now, job, delay_ms)
   job.worker, job.grant = '', ''
   job.expires_at = 0
   job.ready_at = job.ready_at + delay_ms
+  concurrency.wait_for_time(now, job)
   store.emit(now, 'delayed', job.jid, job.queue, job.ready_at)
   jobs.place(job, 'scheduled')
   return false
@@ -167,6 +168,14 @@ local function promote_due(now, queue)
   end
 end
 
+-- The units for taking back an ended lease: its job may give its slot to another one.
+local function taking_back(now, job)
+  if fails(job) or waits(now, job) then
+    return concurrency.ending(job)
+  end
+  return budget.weight(job) + parked.freeing(job)
+end
+
 -- Take back ended leases until `count` jobs may run again (others may fail), as far as half of the budget goes.
 local function ended_(now, queue, count, passed)
   local moment = now - config.value('grace-period')
@@ -175,7 +184,7 @@ local function ended_(now, queue, count, passed)
   local found = queues.lapsed(queue, moment, count)
   while found[1] do
     for _, job in ipairs(found) do
-      local units = fails(job) and concurrency.ending(job) or budget.weight(job) + parked.freeing(job)
+      local units = taking_back(now, job)
       if some and not budget.fits(units, kept) or not admission.admits(now, queue, job, passed, true) then
         return taken
       end
@@ -228,7 +237,7 @@ local function take(now, queue, found, count, passed)
   local taken = {}
   local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(found) do
-    local units = budget.weight(job)
+    local units = taking_back(now, job)
     if #taken == count or some and not budget.fits(units, kept) then
       break
     end
@@ -605,7 +614,8 @@ local function any_fails(now, found)
   return false
 end
 
--- The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget.
+-- The jobs with an ended lease that a pop would give, and those that would fail or yield their slot before, within half the
+-- budget.
 local function look_ended(now, queue, count, doomed, fewer)
   local moment = now - config.value('grace-period')
   local found = queues.lapsed(queue, moment, count)
@@ -615,7 +625,7 @@ local function look_ended(now, queue, count, doomed, fewer)
   local shown, ended = {}, {}
   for _, job in ipairs(within(found, math.floor(budget.room() / 2))) do
     local wanted = #shown < count and not doomed[job.jid]
-    if wanted and fails(job) then
+    if wanted and (fails(job) or waits(now, job) and concurrency.yields(job)) then
       ended[#ended + 1] = job
     elseif wanted and not waits(now, job) then
       shown[#shown + 1] = job

@@ -47,6 +47,9 @@ local function check_same(request, op)
   if request.lease_ms ~= (op.lease_ms or 0) then
     refusals.refuse('REQUEST_CONFLICT', request.id, 'lease_ms', request.lease_ms)
   end
+  if request.keep_places ~= (op.keep_places and 1 or 0) then
+    refusals.refuse('REQUEST_CONFLICT', request.id, 'keep_places', request.keep_places)
+  end
   local data = requests.data(request)
   if data ~= op.data then
     refusals.refuse('REQUEST_CONFLICT', request.id, 'data', #data .. ' bytes')
@@ -320,7 +323,7 @@ function request.request_tune(now, op)
       prioritize(job, request.priority)
     end
   end
-  concurrency.fill_slots(now, REQUEST .. op.id)
+  concurrency.fill_slots(now, REQUEST .. op.id, concurrency_keys.free_slots(REQUEST .. op.id))
   return left + wanted - request.limit
 end
 

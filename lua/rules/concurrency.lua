@@ -30,7 +30,7 @@ function concurrency.release_slot(now, job)
     local wanted = concurrency_keys.is_wanted(name)
     concurrency_keys.free_slot(name, job)
     if wanted then
-      concurrency.fill_slots(now, name)
+      concurrency.fill_slots(now, name, concurrency_keys.free_slots(name))
     end
   end
 end
@@ -38,13 +38,35 @@ end
 -- Release the slot of a job that has not started: it is not to start now.
 function concurrency.release_unused_slot(now, job)
   if not concurrency_keys.has_begun(job) then
-    concurrency.release_slot(now, job)
+    concurrency.yield_slot(now, job)
   end
 end
 
--- Give free slots to the first parked jobs; each joins the end of its priority.
-function concurrency.fill_slots(now, name)
-  for _, jid in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
+-- Release the slot of a job that is to wait for others or for its time, if it has one.
+function concurrency.yield_slot(now, job)
+  local id = options.get(job, 'request')
+  if id and concurrency_keys.has_slot(job) and tonumber(job.token) > 0 then
+    requests.note_yield(id, job)
+  end
+  concurrency.release_slot(now, job)
+end
+
+-- Whether a job gives up a slot while it waits for its time: a sub-request, unless its request keeps places.
+function concurrency.yields(job)
+  local id = concurrency_keys.has_slot(job) and options.get(job, 'request')
+  return id and requests.load(id).keep_places == 0
+end
+
+-- Yield the slot of a job that is to wait for its time, unless it keeps it.
+function concurrency.wait_for_time(now, job)
+  if concurrency.yields(job) then
+    concurrency.yield_slot(now, job)
+  end
+end
+
+-- Give slots to the first parked jobs, up to `most`; each joins the end of its priority.
+function concurrency.fill_slots(now, name, most)
+  for _, jid in ipairs(concurrency_keys.first_parked(name, most)) do
     local job = jobs.load(jid)
     jobs.lift(job)
     job.ready_at = now
@@ -96,7 +118,7 @@ local function count_of(found)
   return counts
 end
 
--- The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
+-- The jobs that would get a slot if others gave up theirs, without these themselves. `taken` returns the change in
 -- taken slots of each key.
 local function slots_filled_by(now, ended, taken)
   local through, order, ahead, gone, ends = {}, {}, {}, {}, count_of(ended)
@@ -127,8 +149,8 @@ local function slots_filled_by(now, ended, taken)
   return left
 end
 
--- The jobs that would join the order of a queue if some jobs ended, and then others became due: as they would be, for a
--- read.
+-- The jobs that would join the order of a queue if some jobs gave up their slots, and then others became due: as they would
+-- be, for a read.
 function concurrency.preview(now, queue, ended, due)
   local found, taken = {}, {}
   for _, job in ipairs(slots_filled_by(now, ended, taken)) do

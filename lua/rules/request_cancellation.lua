@@ -18,7 +18,7 @@ end
 
 -- Whether a sub-request is not deleted: a leased one, or one that has begun, unless those are canceled too.
 local function stays(job, begun)
-  return job.state == 'running' or not begun and concurrency_keys.has_begun(job)
+  return job.state == 'running' or not begun and tonumber(job.token) > 0
 end
 
 -- A job to cancel with those among the others that wait for it; nothing if it stays or is chosen already.
@@ -42,15 +42,16 @@ local function group_with(job, among, chosen, begun)
 end
 
 -- The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last one of these
--- that the call before has reached. If that was the end, it begins again.
-local function wanted(request)
+-- that the call before has reached. If that was the end, it begins again. Without `begun`, those that have begun and have no
+-- slot are left out: however many they are, the others are reached.
+local function wanted(request, begun)
   local reached = request.state == 'canceling' and request.reached or ''
   local holders = concurrency_keys.holders(REQUEST .. request.id, catalogue.most)
   local found, known = request_cancellation.after(holders, reached), {}
   for _, jid in ipairs(holders) do
     known[jid] = true
   end
-  for _, jid in ipairs(requests.unfinished(request, 2 * catalogue.most)) do
+  for _, jid in ipairs(requests.unfinished(request, 2 * catalogue.most, begun)) do
     if not known[jid] and #found < catalogue.most then
       found[#found + 1] = jid
     end
@@ -63,7 +64,7 @@ end
 
 -- The leased sub-requests, the others to cancel, and the last one with a slot that is reached; as far as the budget goes.
 function request_cancellation.pick(request, kept, begun)
-  local some, known, reached = wanted(request)
+  local some, known, reached = wanted(request, begun)
   local leased, chosen, order, among, units = {}, {}, {}, {}, 0
   for _, jid in ipairs(some) do
     among[jid] = true
@@ -122,10 +123,28 @@ local function with_others_waiting(doomed)
   return found
 end
 
--- Cancel sub-requests, as long as the budget leaves `kept`; say whether none is left to cancel.
+-- End the cancellation. The sub-requests that have begun may have the free slots: parked ones get them, as long as the
+-- budget leaves `kept`; if it does not suffice, the next pop continues.
+local function go_on(now, request, kept)
+  local name, through = REQUEST .. request.id, 0
+  request.ending = 0
+  for _, jid in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
+    local units = budget.SLOT + budget.moving(jobs.load(jid))
+    if through > 0 and not budget.fits(units, kept) then
+      request.ending = 1
+      break
+    end
+    budget.spend(units)
+    through = through + 1
+  end
+  concurrency.fill_slots(now, name, through)
+  requests.save(request)
+end
+
+-- Cancel sub-requests, as long as the budget leaves `kept`, then let the others go on; say whether none is left to cancel.
 local function cancel_part(now, request, kept)
   local leased, doomed, reached, whole = request_cancellation.pick(request, kept, request.reason == 'deadline')
-  request.reached, request.ending = reached, whole and 0 or 1
+  request.reached, request.ending = reached, 1
   requests.save(request)
   local failing = with_others_waiting(doomed)
   for _, job in ipairs(leased) do
@@ -138,6 +157,9 @@ local function cancel_part(now, request, kept)
     else
       deletion.delete(now, job)
     end
+  end
+  if whole then
+    go_on(now, request, kept)
   end
   if not requests.has_ended(request) then
     request_end.conclude(now, request)

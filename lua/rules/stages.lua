@@ -17,10 +17,11 @@ end
 -- The state in which a job begins: it depends on its dependencies, its ready time and its concurrency key.
 function stages.begins(now, job)
   if job.waits ~= '0' then
-    concurrency.release_slot(now, job)
+    concurrency.yield_slot(now, job)
     return 'depends'
   end
   if tonumber(job.ready_at) > now then
+    concurrency.wait_for_time(now, job)
     return 'scheduled'
   end
   return job.options ~= '' and concurrency.admit(job) or 'waiting'

@@ -42,6 +42,11 @@ function concurrency_keys.has_begun(job)
   return tonumber(epochs.claim(job.token)) > tonumber(options.get(job, 'line') or 0)
 end
 
+-- Whether a job has begun, and has no slot any more.
+function concurrency_keys.has_yielded(job)
+  return tonumber(job.token) > 0 and not concurrency_keys.has_slot(job)
+end
+
 -- Whether a ready job is parked at its key.
 function concurrency_keys.is_parked(job)
   return concurrency_keys.of(job) ~= nil and not concurrency_keys.has_slot(job)

@@ -415,7 +415,7 @@ function dependencies.link(job, found)
   results.expect(job, found.unmet, found.met)
   local request = options.get(job, 'request')
   if request and found.unmet[1] then
-    requests.note_dependencies(request, job.jid)
+    requests.note_dependencies(request, job.jid, concurrency_keys.has_yielded(job))
   end
 end
 

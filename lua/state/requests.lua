@@ -1,8 +1,8 @@
 -- Requests: sets of jobs, the sub-requests, with a limit on how many run at a time. The rules are described in
 -- qmodel/model/state/requests.py.
 --
--- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, or 2 if they were given
--- dependencies, then that of their outcome. A list has them in their order. Its data is a text of its own, which is not
+-- A request is a text, and a sorted set of its sub-requests: score 1 until they have ended, 1 more if they were given
+-- dependencies, 2 more if they have yielded their slot; then that of their outcome. A list has them in their order. Its data is a text of its own, which is not
 -- rewritten with each sub-request. For each state there is a sorted set of requests. The jobs that wait for a request are in
 -- a sorted set, too (state/dependencies.lua).
 
@@ -20,7 +20,9 @@ local FIELDS = {
   'state', 'state_at', 'seq', 'queue', 'priority', 'limit', 'first_priority', 'first_limit', 'total', 'done', 'failed',
   'canceled', 'opened_at', 'ended_at', 'reached',
 }
-local ENDS = {'deadline_at', 'lease_ms', 'open_until', 'fail_fast', 'reason', 'ending'} -- only if one is set
+local ENDS = { -- only if one is set
+  'deadline_at', 'lease_ms', 'open_until', 'fail_fast', 'reason', 'ending', 'keep_places',
+}
 local TEXTS = {state = true, queue = true, reached = true, reason = true}
 local NONE, SOME = '-', '>' -- what a text is for `reached`: nothing, or this before it
 
@@ -41,7 +43,9 @@ local function member(request)
 end
 
 local function decode(id, text)
-  local request, at = {id = id, deadline_at = 0, lease_ms = 0, open_until = 0, fail_fast = 0, reason = NONE, ending = 0}, 1
+  local request, at = {
+    id = id, deadline_at = 0, lease_ms = 0, open_until = 0, fail_fast = 0, reason = NONE, ending = 0, keep_places = 0,
+  }, 1
   for value in string.gmatch(text, '%C+') do
     local field = FIELDS[at] or ENDS[at - #FIELDS]
     request[field] = TEXTS[field] and value or tonumber(value)
@@ -81,13 +85,16 @@ function requests.create(id, queue, priority, limit, now)
     id = id, queue = queue, priority = priority, limit = limit, first_priority = priority, first_limit = limit,
     state = '', state_at = now, seq = 0, total = 0, done = 0, failed = 0, canceled = 0, opened_at = now, ended_at = 0,
     reached = false, deadline_at = 0, lease_ms = 0, open_until = 0, fail_fast = 0, reason = NONE, ending = 0,
+    keep_places = 0,
   }
 end
 
--- How many of its sub-requests may be in order or leased: none once the request is canceled.
+-- How many of its sub-requests may be in order or leased: none once the request is canceled; but once a failure has
+-- canceled those that had not begun, the others go on.
 function requests.limit(id)
   local request = requests.load(id)
-  return STATES[request.state] and request.limit or 0
+  local goes_on = request.reason == 'failed' and request.ending == 0
+  return (STATES[request.state] or goes_on) and request.limit or 0
 end
 
 -- Whether a request has ended.
@@ -135,7 +142,8 @@ local function write(request)
     values[i] = field ~= 'reached' and (TEXTS[field] and request[field] or store.text(request[field]))
   end
   values[#FIELDS] = request.reached and SOME .. request.reached or NONE
-  if request.deadline_at > 0 or request.lease_ms > 0 or request.fail_fast > 0 or request.reason ~= NONE then
+  local ends = request.deadline_at > 0 or request.lease_ms > 0 or request.fail_fast > 0
+  if ends or request.keep_places > 0 or request.reason ~= NONE then
     for _, field in ipairs(ENDS) do
       values[#values + 1] = TEXTS[field] and request[field] or store.text(request[field])
     end
@@ -168,6 +176,7 @@ function requests.set_ends(now, request, op)
   request.deadline_at = op.deadline_ms and now + op.deadline_ms or 0
   request.fail_fast = op.fail_fast and 1 or 0
   request.lease_ms = op.lease_ms or 0
+  request.keep_places = op.keep_places and 1 or 0
   requests.renew(now, request)
 end
 
@@ -301,19 +310,29 @@ function requests.finish_plain(id, jid, seq)
   writes.last('ZREM', keys.concurrency_key('request:' .. id), keys.member(0, jid))
 end
 
--- Some sub-requests that have not ended, by id; last those that were given dependencies.
-function requests.unfinished(request, most)
-  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, 2, 'LIMIT', 0, most)
+-- Some sub-requests that have not ended, by their marks and ids; without `begun`, none that has yielded its slot.
+function requests.unfinished(request, most, begun)
+  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(request.id), 1, begun and 4 or 2, 'LIMIT', 0, most)
 end
 
--- Note that a sub-request was given dependencies.
-function requests.note_dependencies(id, jid)
-  store.add(keys.sub_requests(id), 2, jid)
+-- Note that a sub-request was given dependencies, and whether it has yielded its slot.
+function requests.note_dependencies(id, jid, yielded)
+  store.add(keys.sub_requests(id), yielded and 4 or 2, jid)
 end
 
--- Some sub-requests that have not ended and were given dependencies, by id; none if there is no such request.
+-- Note that a sub-request that has begun gives up its slot: for those that it waits for, or until its time.
+function requests.note_yield(id, job)
+  store.add(keys.sub_requests(id), job.waits ~= '0' and 4 or 3, job.jid)
+end
+
+-- Some sub-requests that have not ended and were given dependencies, by id, last those that have yielded their slots; none
+-- if there is no such request.
 function requests.with_dependencies(id, most)
-  return writes.fetch('ZRANGEBYSCORE', keys.sub_requests(id), 2, 2, 'LIMIT', 0, most)
+  local found = writes.fetch('ZRANGEBYSCORE', keys.sub_requests(id), 2, 2, 'LIMIT', 0, most)
+  for _, jid in ipairs(writes.fetch('ZRANGEBYSCORE', keys.sub_requests(id), 4, 4, 'LIMIT', 0, most - #found)) do
+    found[#found + 1] = jid
+  end
+  return found
 end
 
 -- A page of the sub-requests, in the order in which they were added.
@@ -407,5 +426,6 @@ function requests.view(request, running)
     requests.left(request) - running, running, request.done, request.failed, request.canceled, request.opened_at,
     request.ended_at, request.deadline_at, request.state == 'open' and request.open_until or 0, request.fail_fast,
     request.reason ~= NONE and request.reason or '', dependencies.count(request), requests.data(request),
+    request.keep_places,
   }
 end

@@ -174,14 +174,14 @@ class AsyncRequests:
         return AsyncRequest(self._client, id)
 
     async def open(
-        self, id: str, queue: str, *, limit: int, priority: int = 0, **ends: Unpack[RequestOptions]
+        self, id: str, queue: str, *, limit: int, priority: int = 0, **options: Unpack[RequestOptions]
     ) -> AsyncRequest:
         """Open a request: sub-requests of a queue with at most `limit` running at a time.
 
         The other arguments are the options of `qmodel.client.options.RequestOptions`. If it is open already with the
         same arguments, only its lease is renewed. Refused with RequestConflict.
         """
-        op = request_open(id, queue, limit, priority, ends)
+        op = request_open(id, queue, limit, priority, options)
         await self._client.execute(op)
         return AsyncRequest(self._client, id, op)
 
@@ -196,12 +196,14 @@ class AsyncRequests:
         deadline: Duration | None = None,
         fail_fast: bool = False,
         data: object = None,
+        keep_places: bool = False,
     ) -> AsyncRequest:
         """Open a request with up to 1000 sub-requests, made by `Queue.new`, and close it, in one step.
 
-        `deadline`, `fail_fast` and `data` are those of `open`.
+        `deadline`, `fail_fast`, `data` and `keep_places` are those of `open`.
         """
-        options: RequestOptions = {"deadline": deadline, "fail_fast": fail_fast, "data": data}
+        ends: RequestOptions = {"deadline": deadline, "fail_fast": fail_fast}
+        options: RequestOptions = {**ends, "data": data, "keep_places": keep_places}
         op = request_put(id, queue, limit, tuple(jobs), priority, options)
         await self._client.execute(op)
         return AsyncRequest(self._client, id)

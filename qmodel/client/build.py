@@ -100,7 +100,7 @@ RECUR: Final[Mapping[str, Conversion]] = {
 """The options of a recurring job, without its id, data, interval and expression."""
 
 REQUEST: Final[Mapping[str, Conversion]] = {
-    **_unchanged("fail_fast"),
+    **_unchanged("fail_fast", "keep_places"),
     **_durations("deadline", "lease"),
     "data": ("data", encode_result),
 }

@@ -165,7 +165,7 @@ class SubRequestOptions(AttemptOptions, MomentOptions, ClaimOptions, DependencyO
 
 
 class RequestOptions(TypedDict, total=False):
-    """Options of a request: what it carries, and how it ends by itself."""
+    """Options of a request: what it carries, how it ends by itself, and who keeps a place under its limit."""
 
     data: object
     """What it carries, stored as JSON. Default: nothing."""
@@ -175,6 +175,11 @@ class RequestOptions(TypedDict, total=False):
 
     fail_fast: bool
     """Cancel the sub-requests that have not begun as soon as one fails."""
+
+    keep_places: bool
+    """Let a sub-request that waits for its next try keep its place under the limit. Default: it leaves its place to
+    another one meanwhile.
+    """
 
     lease: Duration | None
     """How long its producer may be silent while it is open; then it is closed. Opening it again, adding to it and

@@ -538,7 +538,7 @@ class Request(NamedTuple):
     """A request: how many of its sub-requests wait, run, and ended with each outcome, and how many jobs wait for its
     end (`dependents`). Times are milliseconds; 0 means never. The reason says why it was closed or canceled: `canceled`
     by a call, `deadline`, `failed` (a sub-request, with `fail_fast`), or `lapsed` (the lease of an open request).
-    `data` is the text that it was opened with.
+    `data` is the text that it was opened with; `keep_places` says whether sub-requests in backoff keep their places.
     """
 
     id: str
@@ -560,6 +560,7 @@ class Request(NamedTuple):
     reason: str = ""
     dependents: int = 0
     data: str = ""
+    keep_places: bool = False
 
 
 class SubRequest(NamedTuple):

@@ -395,6 +395,15 @@ def a_request_knows_its_jobs_with_dependencies(s: Snapshot) -> Iterator[str]:
 
 
 @invariant
+def a_request_knows_the_jobs_that_have_begun(s: Snapshot) -> Iterator[str]:
+    """The sub-requests that are noted to have yielded a slot are unfinished, and have begun."""
+    for id, one in s.requested.items():
+        for jid in one["yielded"]:
+            if jid not in one["unfinished"] or jid not in s.jobs or s.jobs[jid]["token"] == 0:
+                yield f"{jid} of {id} has yielded a slot, and {s.jobs.get(jid)}"
+
+
+@invariant
 def results_are_those_of_named_edges(s: Snapshot) -> Iterator[str]:
     """A job keeps or expects a result for each of its named edges, and counts the names that it was given."""
     for jid, kept in s.results.items():
@@ -675,7 +684,9 @@ def no_job_is_parked_while_a_slot_is_free(s: Snapshot) -> Iterator[str]:
         kind, _, id = name.partition(":")
         limit = 1
         if kind == "request":
-            limit = s.requested[id]["limit"] if s.requested[id]["state"] in ("open", "closed") else 0
+            request = s.requested[id]
+            goes_on = request["reason"] == "failed" and not request["ending"]
+            limit = request["limit"] if request["state"] in ("open", "closed") or goes_on else 0
         size = len(line["active"])
         if (line["parked"] and size < limit) or (kind == "ordered" and size != 1) or not (size or line["parked"]):
             yield f"{name}: {line}"

@@ -45,7 +45,7 @@ SAME = ("seq", "epoch", "journaled", "workers_passed")
 
 OLDER_REQUEST = {
     "reached": None, "deadline_at": 0, "lease_ms": 0, "open_until": 0, "fail_fast": False, "reason": "",
-    "ending": False, "data": "",
+    "ending": False, "keep_places": False, "data": "",
 }  # fmt: skip
 """The fields that the record of a request of an older version may not have."""
 
@@ -178,8 +178,8 @@ def _outcomes(ended: Iterable[Any]) -> dict[str, tuple[str, int]]:
 
 def _request(id: str, record: Record) -> Request:
     made: Request = _with(Request(id, "", 0, 0, 0), {**OLDER_REQUEST, **record}, REQUEST)
-    given = set(record.get("given", ()))  # older ones have none
-    made.unfinished = {jid: int(jid in given) for jid in record["unfinished"]}
+    given, yielded = set(record.get("given", ())), set(record.get("yielded", ()))  # older ones have none
+    made.unfinished = {jid: int(jid in given) + 2 * int(jid in yielded) for jid in record["unfinished"]}
     made.ended = _outcomes(record["ended"])
     made.order = list(record.get("order", ()))  # older ones have none
     return made

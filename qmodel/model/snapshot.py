@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from qmodel.model.state import epochs, journal, subscriptions
+from qmodel.model.state import epochs, journal, requests, subscriptions
 from qmodel.model.state.history import stages
 from qmodel.model.state.records import Day, Job, Part, Position, Queue, Request, Sample, Subscription, Throttle, Worker
 from qmodel.model.state.store import Store
@@ -60,7 +60,7 @@ UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
     "failed", "canceled", "opened_at", "ended_at", "reached", "deadline_at", "lease_ms", "open_until", "fail_fast",
-    "reason", "ending", "data",
+    "reason", "ending", "keep_places", "data",
 )  # fmt: skip
 """The fields of a request's record, all as in `state.records.Request`."""
 
@@ -83,8 +83,9 @@ class Snapshot:
     jobs        jid -> record (JOB)
     queues      name -> record (QUEUE), without queues that equal DEFAULT_QUEUE
     requested   id -> record of a request (REQUEST), with unfinished: (jid, ...) by id; given: those of them that
-                were given dependencies; ended: ((jid, outcome, sequence), ...) by id; order: (jid, ...) as they
-                were added; and dependents: the jobs that wait for it
+                were given dependencies; yielded: those that gave up their slot after they had begun; ended: ((jid,
+                outcome, sequence), ...) by id; order: (jid, ...) as they were added; and dependents: the jobs that
+                wait for it
     request_states  state -> ((since, sequence, id), ...)
     lines       concurrency key -> {active: (jid, ...) with a slot, by id, parked: ((ready_at, sequence, jid), ...)}
     schedules   jid -> record of a recurring job (SCHEDULE)
@@ -279,7 +280,8 @@ def _request(request: Request) -> Record:
         "unfinished": tuple(sorted(request.unfinished)),
         "ended": tuple((jid, *end) for jid, end in sorted(request.ended.items())),
         "order": tuple(request.order),
-        "given": tuple(sorted(jid for jid, given in request.unfinished.items() if given)),
+        "given": tuple(sorted(jid for jid, mark in request.unfinished.items() if mark & requests.GIVEN)),
+        "yielded": tuple(sorted(jid for jid, mark in request.unfinished.items() if mark & requests.YIELDED)),
         "dependents": tuple(sorted(request.dependents)),
     }
     return {**{field: getattr(request, field) for field in REQUEST}, **members}

@@ -209,7 +209,7 @@ SHAPES: Final[dict[str, Callable[[Any, Store | None], Raw]]] = {
     "subscription": _same,
     "subscriptions": _same,
     "messages": _same,
-    "request": lambda found, _: None if found is None else [*found[:-4], 1 if found.fail_fast else 0, *found[-3:]],
+    "request": lambda found, _: found and [int(one) if isinstance(one, bool) else one for one in found],
     "sub_requests": _same,
     "forgotten": _same,
     "drained": _same,

@@ -326,8 +326,8 @@ def _message(raw: Raw) -> replies.Message:
 
 
 def _request(raw: Raw) -> replies.Request:
-    id, queue, priority, limit, state, *counts, fail_fast, reason, dependents, data = raw
-    ends = bool(fail_fast), _str(reason), dependents, _str(data)
+    id, queue, priority, limit, state, *counts, fail_fast, reason, dependents, data, keep_places = raw
+    ends = bool(fail_fast), _str(reason), dependents, _str(data), bool(keep_places)
     facts = _str(id), _str(queue), priority, limit, _str(state), *counts, *ends
     return replies.Request._make(facts)
 

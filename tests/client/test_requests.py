@@ -146,6 +146,20 @@ def test_a_request_with_a_deadline_fail_fast_and_a_lease(client: qmodel.Client) 
         client.requests.open("U", "q", limit=1, deadlin=5)
 
 
+def test_a_sub_request_in_backoff_leaves_its_place_unless_the_request_keeps_places(client: qmodel.Client) -> None:
+    queue = client.queues["q"]
+    with client.request("R", "q", limit=1) as request:
+        for name in ("a", "b"):
+            request.add("K", name=name, retry_delay=60)
+    queue.pop().retry()
+    assert [queue.pop().jid, request.get().keep_places] == ["R:b", False]
+    kept = client.requests.put("S", "s", [client.queues["s"].new("K") for _ in "ab"], limit=1, keep_places=True)
+    client.queues["s"].pop().retry(delay=60)
+    assert [client.queues["s"].pop(), kept.get().keep_places] == [None, True]
+    with pytest.raises(RequestConflict):
+        client.requests.open("S", "s", limit=1)
+
+
 def test_a_job_waits_for_requests_given_as_objects_and_as_edges(client: qmodel.Client) -> None:
     first, second = (client.requests.open(id, "q", limit=1) for id in "RS")
     queue = client.queues["after"]

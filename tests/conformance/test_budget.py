@@ -111,3 +111,25 @@ def test_the_leases_of_one_name_are_looked_at_within_the_budget(monkeypatch: pyt
     assert many.jobs == 9
     assert len(held.jobs) == one.jobs == 8
     assert [job.jid for job in first.jobs] == ["j1", "j2"]  # half of the units have gone to finding them
+
+
+def test_a_failure_is_not_stopped_by_a_thousand_that_have_begun() -> None:
+    """It cancels those that have not begun, however many others wait for their next try; then these go on."""
+    history = [Step(1, ops.RequestOpen("R", "q", 1, fail_fast=True))]
+    for part in range(3):
+        puts = tuple(ops.Put("q", f"{part}:{n}", "k", "", retries=9) for n in range(400))
+        history.append(Step(1, ops.RequestAdd("R", puts)))
+    model = ModelSubject()
+    for step in history:
+        model.step(*step)
+    pop = Step(1, ops.Pop("q", "w", 1))
+    for tried in range(1100):
+        (job,) = model.step(*pop)
+        end = ops.Retry(job.jid, job.token, 1000) if tried < 1099 else ops.Fail(job.jid, job.token, "g", "m")
+        model.step(1, end)
+        history += [pop, Step(1, end)]
+    history += [Step(1001, ops.Pop("q", "w", 1)) for _ in range(3)] + [Step(1001, ops.RequestGet("R"))]
+    assert runner.first_difference(history, LuaSubject(), every=1000) is None
+    model = ModelSubject()
+    *_, known = [model.step(*step) for step in history]
+    assert (known.reason, known.failed, known.canceled, known.pending, known.running) == ("failed", 1, 100, 1098, 1)

@@ -56,6 +56,43 @@ def test_a_request_of_a_lower_priority_number_comes_first_and_may_be_tuned(scene
     assert served(scene) == "PPPPQQ"
 
 
+def test_a_sub_request_in_backoff_leaves_its_place_and_returns_by_readiness(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 3, retry_delay_ms=1000)))
+    first = scene.pop()[0]
+    scene(ops.Retry(first.jid, first.token))
+    second = scene.pop()[0]
+    assert (first.jid, second.jid, scene.pop()) == ("R:0", "R:1", ())
+    scene.now += 1000
+    assert scene.pop() == ()
+    assert scene(ops.Get("R:0")).state == "throttled"
+    scene(ops.Complete(second.jid, second.token))
+    third = scene.pop()[0]
+    scene(ops.Complete(third.jid, third.token))
+    assert (third.jid, scene.pop()[0].jid) == ("R:2", "R:0")
+
+
+def test_a_sub_request_keeps_its_place_if_its_request_says_so(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 2, retry_delay_ms=1000), keep_places=True))
+    first = scene.pop()[0]
+    scene(ops.Retry(first.jid, first.token))
+    assert scene.pop() == ()
+    scene.now += 1000
+    assert scene.pop()[0].jid == "R:0"
+    refused = scene(ops.RequestOpen("R", "q", 1))
+    assert isinstance(refused, Refusal)
+    assert refused.facts == ("R", "keep_places", "1")
+    assert request(scene).keep_places
+
+
+def test_a_lapse_that_waits_gives_its_place_away_in_the_same_pop(scene: Played) -> None:
+    scene(ops.ConfigSet("grace-period", 0))
+    scene(ops.RequestPut("R", "q", 1, subs("R", 2, retry_delay_ms=5000, lease_ms=1000)))
+    assert scene.order() == ["R:0"]
+    scene.now += 1000
+    assert scene.order() == ["R:1"]
+    assert (request(scene).pending, request(scene).running) == (1, 1)
+
+
 def test_no_more_sub_requests_run_than_the_limit_even_if_it_changes(scene: Played) -> None:
     scene(ops.RequestPut("P", "q", 3, subs("P", 9)))
     first = scene.pop(count=9)
@@ -322,6 +359,25 @@ def test_the_first_failure_cancels_those_that_have_not_begun(scene: Played) -> N
     scene(ops.Fail(second.jid, again[0].token, "g", "m"))
     known = request(scene)
     assert (known.state, known.done, known.failed, known.canceled) == ("canceled", 0, 2, 4)
+
+
+def test_after_a_failure_those_in_backoff_go_on_within_the_limit(scene: Played) -> None:
+    scene(ops.RequestPut("R", "q", 1, subs("R", 5, retries=3), fail_fast=True))
+    for _ in range(3):
+        job = scene.pop()[0]
+        scene(ops.Retry(job.jid, job.token, 1000))
+    failing = scene.pop()[0]
+    scene.now += 1000
+    assert scene.pop() == ()
+    scene(ops.Fail(failing.jid, failing.token, "g", "m"))
+    served_: list[str] = []
+    while jobs := scene.pop(count=9):
+        assert len(jobs) == 1
+        served_.append(jobs[0].jid)
+        scene(ops.Complete(jobs[0].jid, jobs[0].token))
+    assert served_ == ["R:0", "R:1", "R:2"]
+    known = request(scene)
+    assert (known.state, known.done, known.failed, known.canceled) == ("canceled", 3, 1, 1)
 
 
 def test_what_others_depend_on_fails_instead_of_being_deleted(scene: Played) -> None:

@@ -115,6 +115,7 @@ WRONG: dict[str, Callable[[Snapshot], None]] = {
     "edges_that_follow_a_failure_have_followed": _set("jobs", "r", "state", "failed"),
     "only_blocked_jobs_wait_for_an_ended_request": _set("requested", "W", "state", "done"),
     "a_request_knows_its_jobs_with_dependencies": _set("requested", "W", "given", ("w",)),
+    "a_request_knows_the_jobs_that_have_begun": _set("requested", "W", "yielded", ("gone",)),
     "results_are_those_of_named_edges": _set("results", "n", (("r", "name", "complete", ""),)),
     "the_cascade_is_of_the_past": _set("cascade", ((10**6, "f", False),)),
     "dependents_are_bounded": _set("jobs", "r", "dependents", tuple(f"j{n}" for n in range(1001))),

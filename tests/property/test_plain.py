@@ -154,6 +154,7 @@ class Drawer:
             ops.ThrottleSet(f"queue/{queue}", 2), ops.ThrottleSet(f"queue/{queue}", 0, 5, 50),
             ops.ThrottleUnset(f"queue/{queue}"),
             ops.Fail(jid, token, "g", "m"), ops.Retry(jid, token), ops.Heartbeat(jid, token),
+            ops.Retry(jid, token, 40), ops.Release(jid, token, delay_ms=7),
             ops.Cancel((jid,)), ops.Events(0, 5), ops.UniqueRelease("u1"),
             ops.Deregister((worker,)), ops.Priority(f"j{self.jids}", 4), *self.of_requests(),
         ])  # fmt: skip
@@ -164,6 +165,7 @@ class Drawer:
         limit, priority = self.chance.choice(((2, 0), (9, 3)))
         return [ops.RequestOpen(one, "q", limit, priority), ops.RequestTouch(one),
                 ops.RequestOpen(one, "q", limit, priority, fail_fast=True, lease_ms=300, deadline_ms=1500),
+                ops.RequestOpen(one, "q", limit, priority, keep_places=True),
                 ops.RequestTune(one, limit=self.chance.choice((1, 4))), ops.RequestClose(one),
                 ops.RequestClose(one), ops.RequestCancel(one)]  # fmt: skip
 

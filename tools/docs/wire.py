@@ -180,7 +180,8 @@ SHAPES = {
     "of these",
     "messages": "a list of: number, at, due_at, subject, data",
     "request": "nil, or: id, queue, priority, limit, state, total, pending, running, done, failed, canceled, "
-    "opened_at, ended_at, deadline_at, open_until, fail_fast (1 or 0), reason, data",
+    "opened_at, ended_at, deadline_at, open_until, fail_fast (1 or 0), reason, dependents, data, "
+    "keep_places (1 or 0)",
     "sub_requests": "the offset to continue from, 0 at the end, and a list of: jid, outcome, state, group, result",
     "forgotten": "three whole numbers: sub-requests left, deleted jobs, and jobs that stay",
     "drained": "two whole numbers: canceled jobs, and jobs left",

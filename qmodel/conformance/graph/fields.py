@@ -96,6 +96,7 @@ REQUEST: Final[dict[str, Rule | Dead]] = {
     **dict.fromkeys(("state", "queue", "priority", "limit", "first_priority", "first_limit"), exact),
     "reached": rules.until_the_end,
     **dict.fromkeys(("total", "done", "failed", "canceled", "lease_ms", "fail_fast", "reason", "ending"), exact),
+    "keep_places": exact,
     "order": names,
     "data": exact,
     "deadline_at": moment,

@@ -181,6 +181,8 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
             said = ""  # the list of the throttle has its order; nothing asks when a holder was told
         elif name == "line":
             said = concurrency_keys.has_begun(job)
+        elif name == "request":
+            said = said, job.token > 0  # a failure cancels those that were never claimed
         elif name == "turn":
             said = int(said) - (queues.first(form.store.queues[job.queue], job.priority) or form.now)
         elif name == "schedule":

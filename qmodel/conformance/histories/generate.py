@@ -956,11 +956,13 @@ class Generator:
             ends["fail_fast"] = self._below(3) > 0
             ends["lease_ms"] = pick(self._chooser, (None, None, 1000, 5000))
         ends["data"] = pick(self._chooser, ("", pick(self._chooser, DATA)))
+        if not self._below(3):
+            ends["keep_places"] = True
         if known is not None and self._below(4):
             queue, limit, priority = known.queue, known.first_limit, known.first_priority
             deadline_ms = known.deadline_at - known.opened_at if known.deadline_at else None
             ends = {"deadline_ms": deadline_ms, "fail_fast": known.fail_fast, "lease_ms": known.lease_ms or None}
-            ends["data"] = known.data
+            ends |= {"data": known.data, "keep_places": known.keep_places}
         return id, queue, limit, priority, ends
 
     def _sub_requests(self, id: str, queue: str) -> tuple[ops.Put, ...]:

@@ -353,7 +353,7 @@ def _requesting(again: dict[str, Any]) -> Iterator[tuple[Operation, ...]]:
     for other in (
         ops.RequestOpen("x", "q", 2), ops.RequestOpen("x", "r", 1), replace(opened, deadline_ms=1000),
         replace(opened, fail_fast=True), replace(opened, lease_ms=1000), replace(opened, data="{}"),
-        replace(opened, **again),
+        replace(opened, keep_places=True), replace(opened, **again),
     ):  # fmt: skip
         yield (other,)
         yield (opened, other)

@@ -559,7 +559,7 @@ _SHAPED: tuple[tuple[Any, ...], ...] = (
         ops.RequestTouch("y"),
         ops.RequestCancel("x"),
         ops.RequestForget("x"),
-        ops.RequestPut("z", "r", 1, (ops.Put("r", "z:1", "k", ""),), fail_fast=True),
+        ops.RequestPut("z", "r", 1, (ops.Put("r", "z:1", "k", ""),), fail_fast=True, keep_places=True),
         ops.RequestGet("z"),
         ops.RequestOpen("z", "r", 1, fail_fast=False),
         ops.Revoke(("z:1",)),

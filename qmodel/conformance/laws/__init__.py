@@ -23,6 +23,7 @@ from qmodel.conformance.laws import (
     queues,
     records,
     recurring,
+    requests,
     retries,
     statistics,
     throttles,
@@ -30,8 +31,8 @@ from qmodel.conformance.laws import (
 from qmodel.conformance.laws.law import DIFFERS, LAWS, Broken, Law, Moment, Observer, check, observe
 
 THEMES = (
-    records, leases, retries, order, dependencies, ending, throttles, keys, deduplication, statistics, lists, recurring,
-    messages, queues, qless,
+    records, leases, retries, order, dependencies, ending, throttles, keys, requests, deduplication, statistics, lists,
+    recurring, messages, queues, qless,
 )  # fmt: skip
 
 __all__ = ["DIFFERS", "LAWS", "THEMES", "Broken", "Law", "Moment", "Observer", "check", "observe"]

@@ -249,7 +249,7 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
     `jobs-history-count`, failed ones past `failed-history` or beyond `failed-history-count`, or either past the job's
     own retention.
     """
-    if m.name in ("clean", "obliterate") or (m.name == "cancel" and m.op.complete):
+    if _deletes_ended(m):
         return
     for one in m.told("retired"):
         was = one.was
@@ -279,6 +279,12 @@ def only_ended_jobs_are_retired(m: Moment) -> Iterator[str]:
                 one.jid in m.after.jobs
             ):
                 yield f"{one.jid} was deleted, and has {known['dependents']}, {known['dependencies']}"
+
+
+def _deletes_ended(m: Moment) -> bool:
+    """Whether an operation deletes ended jobs because it is asked to."""
+    by_option = (m.name == "cancel" and m.op.complete) or (m.name == "request_forget" and m.op.delete_jobs)
+    return m.name in ("clean", "obliterate") or by_option
 
 
 def _keeping_newest(m: Moment) -> dict[str, int]:

@@ -250,7 +250,8 @@ def a_peek_shows_what_a_pop_would_give(m: Moment) -> Iterator[str]:
         return
     jobs, grace = m.before.jobs, m.option("grace-period")
     mine = {jid: job for jid, job in jobs.items() if job["queue"] == m.op.queue}
-    plain = not m.queue(m.op.queue)["recur"] and not m.before.lines
+    keyed = any({"ordered", "request"} & set(dict(job["options"])) for job in mine.values())
+    plain = not m.queue(m.op.queue)["recur"] and not m.before.lines and not keyed
     due = m.is_fair(m.op.queue) and any(job["state"] == "scheduled" for job in mine.values())
     if due or not plain or any("dead_queue" in dict(job["options"]) for job in mine.values()):
         return

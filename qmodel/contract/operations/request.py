@@ -35,6 +35,9 @@ class RequestOpen(Operation):
     All three take effect with the next pop of the queue, before it hands out jobs, or with `fire`. A sub-request with
     dependents outside of the request fails instead of being deleted, so that these follow their policies.
 
+    A sub-request that is delayed, or that waits for its next try, leaves its place under the limit to another one, and
+    asks for a place again when it is due. With `keep_places`, one that has begun keeps its place meanwhile.
+
     `data` is text that is kept with the request.
     """
 
@@ -47,6 +50,7 @@ class RequestOpen(Operation):
     fail_fast: Switch = False
     lease_ms: Interval | None = None
     data: Data = ""
+    keep_places: Switch = False
 
 
 @operation("number", "memo", "REQUEST_NOT_FOUND " + PUTS, "put request_forgotten" + CASCADE + FAST)
@@ -87,7 +91,7 @@ class RequestClose(Operation):
 class RequestPut(Operation):
     """Open a request, add all its sub-requests, and close it, in one step; replies its state.
 
-    `deadline_ms`, `fail_fast` and `data` are those of `request_open`.
+    `deadline_ms`, `fail_fast`, `data` and `keep_places` are those of `request_open`.
     """
 
     id: RequestName
@@ -99,6 +103,7 @@ class RequestPut(Operation):
     deadline_ms: Interval | None = None
     fail_fast: Switch = False
     data: Data = ""
+    keep_places: Switch = False
 
 
 @operation("request", "read")

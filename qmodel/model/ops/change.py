@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmodel.contract.operations import Delay, Log, Priority, Progress, Promote, Update
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules.admission import park_or_admit
-from qmodel.model.rules.concurrency import place, release_unused_slot
+from qmodel.model.rules.concurrency import place, release_unused_slot, wait_for_time
 from qmodel.model.rules.stages import begins
 from qmodel.model.state import history, jobs, options, parked, state_index
 from qmodel.model.state.records import Job
@@ -56,6 +56,8 @@ def delay(store: Store, now: int, op: Delay) -> str:
         return job.state
     jobs.lift(store, job)
     release_unused_slot(store, now, job)
+    if op.delay_ms > 0:
+        wait_for_time(store, now, job)
     emit(store, now, "delayed", job.jid, job.queue, now + op.delay_ms)
     job.ready_at = now + op.delay_ms
     state = begins(store, now, job)

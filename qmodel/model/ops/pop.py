@@ -11,7 +11,7 @@ from qmodel.contract.operations import Peek, Pop, PopAny
 from qmodel.model.ops.lease import expiry, ran_too_long
 from qmodel.model.rules import backoff, propagation, request_cancellation
 from qmodel.model.rules.admission import Passed, admit_parked, admits, admitted, claimed, park_last, pass_alone, passes
-from qmodel.model.rules.concurrency import admit, ending, place, preview
+from qmodel.model.rules.concurrency import admit, ending, place, preview, wait_for_time, yields
 from qmodel.model.rules.failure import expire_due, expire_taken, fail_job, fail_revoked, is_revoked
 from qmodel.model.rules.runs import drafts, fire_due
 from qmodel.model.rules.suspension import holds
@@ -175,7 +175,7 @@ def _ended(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
     found = queues.lapsed(store, queue_state, until, count)
     while found:
         for job in found:
-            units = ending(store, job) if _fails(job) else budget.weight(job) + parked.freeing(store, job)
+            units = _taking_back(store, now, job)
             if (some and not budget.fits(store, units, kept)) or not admits(store, now, queue, job, passed, True):
                 return taken
             some = True
@@ -187,6 +187,13 @@ def _ended(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
                 return taken
         found = queues.lapsed(store, queue_state, until, CHUNK)
     return taken
+
+
+def _taking_back(store: Store, now: int, job: Job) -> int:
+    """The units for taking back an ended lease: its job may give its slot to another one."""
+    if _fails(job) or _waits(now, job):
+        return ending(store, job)
+    return budget.weight(job) + parked.freeing(store, job)
 
 
 def _next_of_qless(store: Store, now: int, queue: str, queue_state: Queue, count: int) -> list[Job]:
@@ -274,7 +281,7 @@ def _take(store: Store, now: int, queue: str, found: list[Job], count: int, pass
     taken: list[Job] = []
     kept, some = budget.room(store) // 2, False
     for job in found:
-        units = budget.weight(job)
+        units = _taking_back(store, now, job)
         if len(taken) == count or (some and not budget.fits(store, units, kept)):
             break
         some = True
@@ -447,6 +454,7 @@ def _delay(store: Store, now: int, job: Job, delay_ms: int) -> bool:
     job.worker = job.grant = ""
     job.expires_at = 0
     job.ready_at += delay_ms
+    wait_for_time(store, now, job)
     emit(store, now, "delayed", job.jid, job.queue, job.ready_at)
     jobs.place(store, job, "scheduled")
     return False
@@ -483,8 +491,8 @@ def _without(gone: set[str], found: Iterable[Job], most: int) -> list[Job]:
 
 
 def _order(store: Store, now: int, queue: str, count: int, ended: list[Job], doomed: set[str]) -> list[Job]:
-    """The jobs that would be ready, in order, after some jobs ended, as far as the budget goes: with due jobs and runs,
-    without expired jobs.
+    """The jobs that would be ready, in order, after some jobs gave up their slots, as far as the budget goes: with due
+    jobs and runs, without expired jobs.
     """
     queue_state, room = queues.of(store, queue), budget.room(store)
     over = _within(ttl.due(store, queue, now, MOST), room // 4)
@@ -526,7 +534,9 @@ def _any_fails(now: int, found: Sequence[Job]) -> bool:
 
 
 def _look_ended(store: Store, now: int, queue: str, count: int, doomed: set[str]) -> tuple[list[Job], list[Job]]:
-    """The jobs with an ended lease that a pop would give, and those that would fail before, within half the budget."""
+    """The jobs with an ended lease that a pop would give, and those that would fail or yield their slot before, within
+    half the budget.
+    """
     queue_state, until = queues.of(store, queue), now - config.value(store, "grace-period")
     found = queues.lapsed(store, queue_state, until, count)
     if doomed or _any_fails(now, found):
@@ -536,7 +546,7 @@ def _look_ended(store: Store, now: int, queue: str, count: int, doomed: set[str]
     for job in _within(found, budget.room(store) // 2):
         if job.jid in doomed:
             continue
-        if len(shown) < count and _fails(job):
+        if len(shown) < count and (_fails(job) or (_waits(now, job) and yields(store, job))):
             ended.append(job)
         elif len(shown) < count and not _waits(now, job):
             shown.append(job)

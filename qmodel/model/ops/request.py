@@ -76,6 +76,8 @@ def _check_same(store: Store, request: Request, op: RequestOpen | RequestPut) ->
         raise refuse("REQUEST_CONFLICT", request.id, "deadline_ms", deadline_ms)
     if request.lease_ms != (getattr(op, "lease_ms", None) or 0):
         raise refuse("REQUEST_CONFLICT", request.id, "lease_ms", request.lease_ms)
+    if request.keep_places != op.keep_places:
+        raise refuse("REQUEST_CONFLICT", request.id, "keep_places", int(request.keep_places))
     data = requests.data(store, request)
     if data != op.data:
         raise refuse("REQUEST_CONFLICT", request.id, "data", f"{budget.size(data)} bytes")
@@ -254,7 +256,8 @@ def request_tune(store: Store, now: int, op: RequestTune) -> int:
     for job in behind:
         if job.priority != request.priority:
             _prioritize(store, job, request.priority)
-    fill_slots(store, now, concurrency_keys.REQUEST + op.id)
+    name = concurrency_keys.REQUEST + op.id
+    fill_slots(store, now, name, concurrency_keys.free_slots(store, name))
     return left + wanted - request.limit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from qmodel.model.state import budget, concurrency_keys, jobs, parked
+from qmodel.model.state import budget, concurrency_keys, jobs, options, parked, requests
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
 
@@ -34,18 +34,38 @@ def release_slot(store: Store, now: int, job: Job) -> None:
         wanted = concurrency_keys.is_wanted(store, name)
         concurrency_keys.free_slot(store, name, job)
         if wanted:
-            fill_slots(store, now, name)
+            fill_slots(store, now, name, concurrency_keys.free_slots(store, name))
 
 
 def release_unused_slot(store: Store, now: int, job: Job) -> None:
     """Release the slot of a job that has not started: it is not to start now."""
     if not concurrency_keys.has_begun(job):
-        release_slot(store, now, job)
+        yield_slot(store, now, job)
 
 
-def fill_slots(store: Store, now: int, name: str) -> None:
-    """Give free slots to the first parked jobs; each joins the end of its priority."""
-    for jid in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
+def yield_slot(store: Store, now: int, job: Job) -> None:
+    """Release the slot of a job that is to wait for others or for its time, if it has one."""
+    id = options.get(job, "request")
+    if id is not None and concurrency_keys.has_slot(job) and job.token > 0:
+        requests.note_yield(store, id, job)
+    release_slot(store, now, job)
+
+
+def yields(store: Store, job: Job) -> bool:
+    """Whether a job gives up a slot while it waits for its time: a sub-request, unless its request keeps places."""
+    id = options.get(job, "request")
+    return id is not None and concurrency_keys.has_slot(job) and not requests.load(store, id).keep_places
+
+
+def wait_for_time(store: Store, now: int, job: Job) -> None:
+    """Yield the slot of a job that is to wait for its time, unless it keeps it."""
+    if yields(store, job):
+        yield_slot(store, now, job)
+
+
+def fill_slots(store: Store, now: int, name: str, most: int) -> None:
+    """Give slots to the first parked jobs, up to `most`; each joins the end of its priority."""
+    for jid in concurrency_keys.first_parked(store, name, most):
         job = jobs.load(store, jid)
         jobs.lift(store, job)
         job.ready_at = now
@@ -79,8 +99,8 @@ def passing(job: Job) -> int:
 
 
 def preview(store: Store, now: int, queue: str, ended: list[Job], due: list[Job]) -> list[Job]:
-    """The jobs that would join the order of a queue if some jobs ended, and then others became due: as they would be,
-    for a read.
+    """The jobs that would join the order of a queue if some jobs gave up their slots, and then others became due: as
+    they would be, for a read.
     """
     taken: dict[str, int] = {}
     found = [job for job in _slots_filled_by(store, now, ended, taken) if job.queue == queue]
@@ -100,7 +120,7 @@ def _count_of(found: list[Job]) -> Counter[str | None]:
 
 
 def _slots_filled_by(store: Store, now: int, ended: list[Job], taken: dict[str, int]) -> list[Job]:
-    """The jobs that would get a slot if others ended, without those that end themselves. `taken` returns the change in
+    """The jobs that would get a slot if others gave up theirs, without these themselves. `taken` returns the change in
     taken slots of each key.
     """
     through: dict[str, Job] = {}

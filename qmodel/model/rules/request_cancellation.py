@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from qmodel.contract.arguments import MOST
 from qmodel.model.rules import deduplication
+from qmodel.model.rules.concurrency import fill_slots
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import revoke_one
 from qmodel.model.rules.request_end import begin_cancellation, close, conclude
@@ -26,7 +27,7 @@ def after(ids: Iterable[str], first: str) -> list[str]:
 
 def _stays(job: Job, begun: bool) -> bool:
     """Whether a sub-request is not deleted: a leased one, or one that has begun, unless those are canceled too."""
-    return job.state == "running" or (not begun and concurrency_keys.has_begun(job))
+    return job.state == "running" or (not begun and job.token > 0)
 
 
 def _group_with(store: Store, job: Job, among: set[str], chosen: dict[str, None], begun: bool) -> list[str]:
@@ -42,15 +43,16 @@ def _group_with(store: Store, job: Job, among: set[str], chosen: dict[str, None]
     return group
 
 
-def _wanted(store: Store, request: Request) -> tuple[list[str], set[str], str]:
+def _wanted(store: Store, request: Request, begun: bool) -> tuple[list[str], set[str], str]:
     """The sub-requests to cancel or to revoke, up to 1000, those with a slot first; all with a slot; and the last of
-    these that the call before has reached. If that was the end, it begins again.
+    these that the call before has reached. If that was the end, it begins again. Without `begun`, those that have begun
+    and have no slot are left out: however many they are, the others are reached.
     """
     reached = (request.reached or "") if request.state == "canceling" else ""
     holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
     known = set(holders)
     found = after(holders, reached)
-    found += [jid for jid in requests.unfinished(store, request, 2 * MOST) if jid not in known]
+    found += [jid for jid in requests.unfinished(store, request, 2 * MOST, begun) if jid not in known]
     return (found[:MOST], known, reached) if found else (list(holders), known, "")
 
 
@@ -58,7 +60,7 @@ def pick(store: Store, request: Request, kept: int = 0, begun: bool = True) -> t
     """The leased sub-requests, the others to cancel, and the last one with a slot that is reached, as long as the
     budget leaves `kept`; and whether these are all. Without `begun`, those that have begun are left out.
     """
-    wanted, known, reached = _wanted(store, request)
+    wanted, known, reached = _wanted(store, request, begun)
     among = set(wanted)
     leased: list[Job] = []
     chosen: dict[str, None] = {}
@@ -101,9 +103,11 @@ def end_due(store: Store, now: int, queue: str) -> bool:
 
 
 def _cancel_part(store: Store, now: int, request: Request, kept: int) -> bool:
-    """Cancel sub-requests, as long as the budget leaves `kept`; say whether none is left to cancel."""
+    """Cancel sub-requests, as long as the budget leaves `kept`, then let the others go on; say whether none is left to
+    cancel.
+    """
     leased, doomed, reached, whole = pick(store, request, kept, request.reason == "deadline")
-    request.reached, request.ending = reached, not whole
+    request.reached, request.ending = reached, True
     requests.save(store, request)
     failing = _with_others_waiting(store, doomed)
     for job in leased:
@@ -114,9 +118,28 @@ def _cancel_part(store: Store, now: int, request: Request, kept: int) -> bool:
             revoke_one(store, now, job)
         else:
             delete(store, now, job)
+    if whole:
+        _go_on(store, now, request, kept)
     if not requests.has_ended(request):
         conclude(store, now, request)
     return whole
+
+
+def _go_on(store: Store, now: int, request: Request, kept: int) -> None:
+    """End the cancellation. The sub-requests that have begun may have the free slots: parked ones get them, as long as
+    the budget leaves `kept`; if it does not suffice, the next pop continues.
+    """
+    name, through = concurrency_keys.REQUEST + request.id, 0
+    request.ending = False
+    for jid in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
+        units = budget.SLOT + budget.moving(jobs.load(store, jid))
+        if through and not budget.fits(store, units, kept):
+            request.ending = True
+            break
+        budget.spend(store, units)
+        through += 1
+    fill_slots(store, now, name, through)
+    requests.save(store, request)
 
 
 def _with_others_waiting(store: Store, doomed: list[str]) -> set[str]:

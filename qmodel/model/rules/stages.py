@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmodel.contract.operations import Put
 from qmodel.contract.refusals import refuse
-from qmodel.model.rules.concurrency import admit, place, release_slot
+from qmodel.model.rules.concurrency import admit, place, wait_for_time, yield_slot
 from qmodel.model.state import history, jobs, options
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -24,9 +24,10 @@ def due(now: int, op: Put) -> int:
 def begins(store: Store, now: int, job: Job) -> str:
     """The state in which a job begins: it depends on its dependencies, its ready time and its concurrency key."""
     if job.dependencies:
-        release_slot(store, now, job)
+        yield_slot(store, now, job)
         return "depends"
     if job.ready_at > now:
+        wait_for_time(store, now, job)
         return "scheduled"
     return admit(store, job) if job.options else "waiting"
 

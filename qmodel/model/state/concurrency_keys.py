@@ -7,7 +7,8 @@ they became ready. An ordered key has the limit 1, a request its own limit. Rule
   a delayed job does not hold up the others.
 - *A slot is held until the job ends*: through retries, steps, lapses, and a move to a next queue. A job that begins to
   wait for other jobs releases its slot, because these may be parked behind it; so does a job that is delayed before it
-  has started.
+  has started, and a sub-request that waits for its time, unless its request keeps places. Each asks for a slot again
+  when it is ready.
 - *There is no counter.* The job itself says that it has a slot (the option `line`), so a worker that dies holds none.
 - *No job is parked while a slot is free*: a released slot goes to the first parked job in the same step.
 - A key is kept only while a job has a slot or is parked.
@@ -50,6 +51,11 @@ def has_slot(job: Job) -> bool:
 def has_begun(job: Job) -> bool:
     """Whether a job has been handed out since it got its slot."""
     return epochs.claim(job.token) > int(options.get(job, "line") or 0)
+
+
+def has_yielded(job: Job) -> bool:
+    """Whether a job has begun, and has no slot any more."""
+    return job.token > 0 and not has_slot(job)
 
 
 def is_parked(job: Job) -> bool:

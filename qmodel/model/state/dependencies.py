@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from qmodel.contract.arguments import MOST, POLICIES, Edge, after_request, awaited_request
 from qmodel.contract.refusals import refuse
-from qmodel.model.state import cascade, options, requests, results
+from qmodel.model.state import cascade, concurrency_keys, options, requests, results
 from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store
 
@@ -247,7 +247,7 @@ def link(store: Store, job: Job, edges: Edges) -> None:
     results.expect(store, job, edges.unmet, edges.met)
     request = options.get(job, "request")
     if request is not None and edges.unmet:
-        requests.note_dependencies(store, requests.load(store, request), job.jid)
+        requests.note_dependencies(store, requests.load(store, request), job.jid, concurrency_keys.has_yielded(job))
 
 
 def _has_ended(far: Job | Request, mark: int) -> bool:

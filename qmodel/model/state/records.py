@@ -147,14 +147,14 @@ class Request:
     """A request. It was opened with `first_priority` and `first_limit`; `priority` and `limit` may have been changed
     since. While a change of the sub-requests with a slot is under way, `reached` is the last one, by id, that it has
     reached; otherwise None. While the engine cancels it by itself, it is `ending`. `order` has its sub-requests as they
-    were added; each is `unfinished` with 1 if it was given dependencies, else 0, and `ended` says how each that has
-    ended did so, and the sequence of its end. `jid` is what the dependencies of other jobs call it.
+    were added; each is `unfinished` with a mark (state/requests.py), and `ended` says how each that has ended did so,
+    and the sequence of its end. `jid` is what the dependencies of other jobs call it.
     """
 
     __slots__ = (
         "canceled", "data", "deadline_at", "dependents", "done", "ended", "ended_at", "ending", "fail_fast", "failed",
-        "first_limit", "first_priority", "id", "jid", "lease_ms", "limit", "open_until", "opened_at", "order",
-        "priority", "queue", "reached", "reason", "seq", "state", "state_at", "total", "unfinished",
+        "first_limit", "first_priority", "id", "jid", "keep_places", "lease_ms", "limit", "open_until", "opened_at",
+        "order", "priority", "queue", "reached", "reason", "seq", "state", "state_at", "total", "unfinished",
     )  # fmt: skip
 
     def __init__(self, id: str, queue: str, priority: int, limit: int, now: int) -> None:
@@ -169,7 +169,7 @@ class Request:
         self.ended_at = self.seq = 0
         self.reached: str | None = None
         self.deadline_at = self.lease_ms = self.open_until = 0
-        self.fail_fast = self.ending = False
+        self.fail_fast = self.ending = self.keep_places = False
         self.reason = ""
         self.unfinished: dict[str, int] = {}
         self.ended: dict[str, tuple[str, int]] = {}

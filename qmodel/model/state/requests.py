@@ -7,6 +7,8 @@ as its limit, because an admitted job joins the end. Rules:
 
 - *Streamed, or at once.* Sub-requests are added while the request is open; once it is closed, it ends with the last of
   them.
+- *A sub-request that waits for its time gives up its slot*, and asks for one again when it is due: so others go on
+  meanwhile. With `keep_places`, one that has begun keeps its slot.
 - *Each sub-request is counted once*, when it ends: done when it completes, failed when it fails, canceled when it is
   deleted, or when it is put anew and so becomes a job of its own. A failed sub-request that is retried also becomes
   such a job: a count never changes, nor does a request that has ended.
@@ -18,9 +20,10 @@ as its limit, because an admitted job joins the end. Rules:
   budget (state/budget.py), by id, and notes where it is. The next call continues.
 - *It ends once*, with one event, in the step in which its last sub-request ends or the request is closed.
 - *Ends by itself.* A request may have a deadline, at which the engine cancels it. With `fail_fast` the engine cancels
-  it when a sub-request fails; those that have begun go on. A lease on an open request closes it: what was added is
-  wanted, and no producer will close it any more. The queue lists such requests by the time when something is to be
-  done; the next pop of the queue does it before it hands out jobs (rules/request_cancellation.py).
+  it when a sub-request fails; those that have begun go on: with the slots that they have until the others are
+  canceled, then within the limit. A lease on an open request closes it: what was added is wanted, and no producer will
+  close it any more. The queue lists such requests by the time when something is to be done; the next pop of the queue
+  does it before it hands out jobs (rules/request_cancellation.py).
 - *Waited for.* Jobs may depend on a request (state/dependencies.py). They are let go in the step in which it ends; or
   by the next operations, if they are more than one operation can process (rules/propagation.py). It has ended well if
   each sub-request is done.
@@ -39,6 +42,10 @@ from qmodel.model.state.records import Job, Position, Request
 from qmodel.model.state.store import Store
 
 ENDED = ("done", "canceled")
+GIVEN, YIELDED = 1, 2
+"""The marks of unfinished sub-requests, whose sum is kept. `GIVEN`: it was given dependencies. `YIELDED`: it gave up
+its slot after it had begun, to wait for its time or for other jobs. One without a slot and this mark has not begun.
+"""
 OUTCOMES = ("", "done", "failed", "canceled")
 """How sub-requests end; those that ended before outcomes were kept have none."""
 
@@ -68,9 +75,12 @@ def create(store: Store, id: str, queue: str, priority: int, limit: int, now: in
 
 
 def limit(store: Store, id: str) -> int:
-    """How many of its sub-requests may be in order or leased: none once the request is canceled."""
+    """How many of its sub-requests may be in order or leased: none once the request is canceled; but once a failure has
+    canceled those that had not begun, the others go on.
+    """
     request = load(store, id)
-    return request.limit if request.state in ("open", "closed") else 0
+    goes_on = request.reason == "failed" and not request.ending
+    return request.limit if request.state in ("open", "closed") or goes_on else 0
 
 
 def has_ended(request: Request) -> bool:
@@ -125,6 +135,7 @@ def set_ends(now: int, request: Request, op: RequestOpen | RequestPut) -> None:
     request.deadline_at = now + op.deadline_ms if op.deadline_ms is not None else 0
     request.fail_fast = op.fail_fast
     request.lease_ms = getattr(op, "lease_ms", None) or 0
+    request.keep_places = op.keep_places
     renew(now, request)
 
 
@@ -193,26 +204,31 @@ def left(request: Request) -> int:
     return request.total - request.done - request.failed - request.canceled
 
 
-def unfinished(store: Store, request: Request, most: int) -> list[str]:
-    """Some sub-requests that have not ended, by id; last those that were given dependencies."""
-    return _in_order(request)[:most]
+def unfinished(store: Store, request: Request, most: int, begun: bool) -> list[str]:
+    """Some sub-requests that have not ended, by marks and ids; without `begun`, none that has yielded its slot."""
+    marks = request.unfinished
+    found = [jid for jid, mark in marks.items() if begun or mark < YIELDED]
+    return sorted(found, key=lambda jid: (marks[jid], jid))[:most]
 
 
-def _in_order(request: Request) -> list[str]:
-    """The sub-requests that have not ended, by id; last those that were given dependencies."""
-    return sorted(request.unfinished, key=lambda jid: (request.unfinished[jid], jid))
+def note_dependencies(store: Store, request: Request, jid: str, yielded: bool) -> None:
+    """Note that a sub-request was given dependencies, and whether it has yielded its slot."""
+    request.unfinished[jid] = GIVEN + YIELDED if yielded else GIVEN
 
 
-def note_dependencies(store: Store, request: Request, jid: str) -> None:
-    """Note that a sub-request was given dependencies."""
-    request.unfinished[jid] = 1
+def note_yield(store: Store, id: str, job: Job) -> None:
+    """Note that a sub-request that has begun gives up its slot: for those that it waits for, or until its time."""
+    load(store, id).unfinished[job.jid] = GIVEN + YIELDED if job.dependencies else YIELDED
 
 
 def with_dependencies(store: Store, id: str, most: int) -> list[str]:
-    """Some sub-requests that have not ended and were given dependencies, by id; none if there is no such request."""
+    """Some sub-requests that have not ended and were given dependencies, by id, last those that have yielded their
+    slots; none if there is no such request.
+    """
     request = get(store, id)
-    found = request.unfinished if request is not None else {}
-    return sorted(jid for jid, given in found.items() if given)[:most]
+    marks = request.unfinished if request is not None else {}
+    found = [jid for jid, mark in marks.items() if mark & GIVEN]
+    return sorted(found, key=lambda jid: (marks[jid], jid))[:most]
 
 
 def ordered(store: Store, request: Request, offset: int, count: int) -> list[str]:
@@ -302,4 +318,5 @@ def view(request: Request, running: int) -> replies.Request:
         request.reason,
         len(request.dependents),
         request.data,
+        request.keep_places,
     )
