@@ -222,5 +222,8 @@ function request_cancellation.is_doomed(now, job)
     return false
   end
   local request = requests.load(id)
+  if job.queue ~= request.queue then
+    return false
+  end
   return requests.is_late(now, request) or request.ending == 1 and not stays(job, request.reason == 'deadline')
 end

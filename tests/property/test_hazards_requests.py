@@ -340,6 +340,21 @@ def test_a_request_past_its_deadline_is_canceled_by_the_next_pop(scene: Played) 
     assert scene.pop() == ()
 
 
+@pytest.mark.parametrize("noticed", [False, True])
+def test_a_sub_request_that_was_sent_on_is_handed_out_until_the_deadline_is_noticed(
+    scene: Played, noticed: bool
+) -> None:
+    scene(ops.RequestPut("R", "q", 2, subs("R", 2), deadline_ms=1000))
+    first = scene.pop()[0]
+    scene(ops.Complete(first.jid, first.token, next="r"))
+    scene.now += 1000
+    if noticed:
+        assert scene.pop() == ()
+        assert (request(scene).state, request(scene).canceled) == ("canceled", 2)
+    shown = [job.jid for job in scene(ops.Peek("r", 9))]
+    assert shown == [job.jid for job in scene(ops.Pop("r", "w"))] == ([] if noticed else ["R:0"])
+
+
 def test_fire_ends_a_late_request_too(scene: Played) -> None:
     scene(ops.RequestOpen("R", "q", 2, deadline_ms=1000))
     scene.now += 1000

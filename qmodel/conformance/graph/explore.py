@@ -29,13 +29,14 @@ from qmodel.conformance.graph import budgets, live
 from qmodel.conformance.graph.alphabet import COMMON, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
+from qmodel.conformance.graph.sequences import sequences
 from qmodel.conformance.graph.server import ServerCorner
 from qmodel.conformance.graph.shapes import Paths, Shapes, kind
+from qmodel.conformance.graph.spare import Spare
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, invariants, snapshot
-from qmodel.model.copies import are_equal, copy
 from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 
@@ -93,26 +94,6 @@ class _Node(NamedTuple):
     keys: Keys
     seq: int
     """The last sequence of the state before it."""
-
-
-class _Spare:
-    """A copy of a state for the next operation. Most operations change nothing; their copy serves the next one too."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._copy: Store | None = None
-
-    def take(self) -> Store:
-        """Give a copy."""
-        found = self._copy or copy(self._store)
-        self._copy = None
-        return found
-
-    def give_back(self, used: Store) -> bool:
-        """Tell whether a copy is still equal to the state; if so, it is the next one."""
-        equal = are_equal(self._store, used)
-        self._copy = used if equal else None
-        return equal
 
 
 class Search:
@@ -225,7 +206,7 @@ class Search:
         self._graph.add(node.id, node.store)
         if self._strays:
             yield from self._wait(node)
-        spare = _Spare(node.store)
+        spare = Spare(node.store)
         for op in self.moves.of(node.store, node.now):
             yield from self._edge(node, op, spare)
         if self._family.calls and self._corner is not None:
@@ -239,7 +220,7 @@ class Search:
         later = _Node(0, node.store, node.now + self._family.step, node.keys, node.store.seq)
         yield from self._arrive(node, None, later, live.TICK)
 
-    def _edge(self, node: _Node, op: Operation, spare: _Spare) -> Iterator[_Node]:
+    def _edge(self, node: _Node, op: Operation, spare: Spare) -> Iterator[_Node]:
         store = node.store if op.spec.reads else spare.take()
         self.result.edges += 1
         try:
@@ -299,7 +280,9 @@ class Search:
 
     def _try_calls(self, corner: LuaCorner, node: _Node) -> None:
         """Execute operations that write in one call, and in as many calls in a row; no new state is reached so."""
-        for steps, replies, after in self._sequences(node.store, node.now, self._family.calls):
+        for steps, replies, after in sequences(
+            self.moves, node.store, (node.now, node.now + self._family.step), self._family.calls
+        ):
             for way, where in (corner.differences_of_call, "in the same call"), (corner.differences_of_row, "in a row"):
                 self.result.edges += 1
                 try:
@@ -312,24 +295,6 @@ class Search:
                     what = f"the Lua library differs from the model after {first} {where}"
                     self._found(what, lines, node.id, steps[-1].op)
                     return
-
-    def _sequences(
-        self, store: Store, now: int, most: int, before: tuple[Step, ...] = (), replies: tuple[Any, ...] = ()
-    ) -> Iterator[tuple[tuple[Step, ...], list[Any], Store]]:
-        """Give two operations that write and more, up to so many, with their replies and the state after them; the last
-        of them at the same moment and a step of the clock later.
-        """
-        for moment in (now, now + self._family.step) if before else (now,):
-            for op in self._writes(store, moment):
-                after = copy(store)
-                steps, told = (*before, Step(moment, op)), (*replies, engine.step(after, moment, op))
-                if before:
-                    yield steps, list(told), after
-                if len(steps) < most and moment == now:
-                    yield from self._sequences(after, now, most, steps, told)
-
-    def _writes(self, store: Store, now: int) -> list[Operation]:
-        return [op for op in self.moves.of(store, now) if not op.spec.reads]
 
     def _arrive(self, node: _Node, op: Operation | None, to: _Node, helps: bool) -> Iterator[_Node]:
         """Look where an edge leads; give the state if it is new."""
@@ -371,7 +336,7 @@ class Search:
     def _follow(self, store: Store, now: int) -> Counter[Any]:
         """Count the kinds of edges of a state: operation, shape of the reply, canonical form of what follows."""
         found: Counter[Any] = Counter()
-        mine, spare = self.canonical.of(store, now), _Spare(store)
+        mine, spare = self.canonical.of(store, now), Spare(store)
         for op in self.moves.of(store, now):
             if op.spec.reads:
                 continue

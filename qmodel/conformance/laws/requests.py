@@ -204,7 +204,7 @@ def forgetting_a_request_deletes_the_jobs_that_are_as_they_ended(m: Moment) -> I
 @law
 def a_request_ends_by_itself_for_a_reason(m: Moment) -> Iterator[str]:
     """The engine cancels a request at its deadline, or when a sub-request fails and it has `fail_fast`; it closes an
-    open request at the end of its lease. From then on a pop hands out none of the canceled ones.
+    open request at the end of its lease. From then on a pop of its queue hands out none of the canceled ones.
     """
     for event in m.events:
         id, reason = str(event.facts[0]), event.facts[-1]
@@ -222,7 +222,7 @@ def a_request_ends_by_itself_for_a_reason(m: Moment) -> Iterator[str]:
             yield f"{id} is canceled for {reason}: {after}"
     for one in m.told("popped"):
         known = m.before.requested.get(str(one.was and one.was["options"].get("request")), {})
-        if 0 < known.get("deadline_at", 0) <= m.now:
+        if 0 < known.get("deadline_at", 0) <= m.now and one.was and one.was["queue"] == known["queue"]:
             yield f"{one.jid} was handed out, and its request is past its deadline"
 
 
@@ -261,7 +261,8 @@ def canceling_a_request_hands_out_no_more(m: Moment) -> Iterator[str]:
         request = one.was and one.was["options"].get("request")
         known = m.before.requested.get(str(request), {})
         begun = known.get("reason") == "failed" and one.was is not None and one.was["token"] > 0
-        if known.get("state") == "canceling" and not begun:
+        elsewhere = known.get("reason") in ("deadline", "failed") and one.was and one.was["queue"] != known["queue"]
+        if known.get("state") == "canceling" and not begun and not elsewhere:
             yield f"{one.jid} was handed out, and {request} is canceled"
     if m.name != "request_cancel" or m.refused or not m.events or not m.few:
         return

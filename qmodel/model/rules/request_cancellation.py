@@ -186,5 +186,7 @@ def is_doomed(store: Store, now: int, job: Job) -> bool:
     if id is None:
         return False
     request = requests.load(store, id)
+    if job.queue != request.queue:
+        return False
     late = requests.is_late(now, request)
     return late or (request.ending and not _stays(job, request.reason == "deadline"))
