@@ -58,9 +58,10 @@ SELDOM = frozenset(DIALECTS) | {
     "rules/selection", "rules/runs", "rules/stages", "rules/suspension", "ops/administer", "ops/annotate",
     "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/read", "ops/recover", "ops/recur",
     "ops/remove", "rules/concurrency", "state/aging", "state/cascade", "state/concurrency_keys", "state/cursors",
-    "state/failures", "state/dependencies", "state/intent", "state/messages", "state/metadata", "state/pauses",
-    "state/retention", "state/schedules", "state/families", "state/parked", "state/results", "state/subjects",
-    "state/subscriptions", "state/throttles_in_use", "state/tracking", "state/ttl", "state/turns",
+    "state/failures", "state/dependencies", "state/intent", "state/journal", "state/messages", "state/metadata",
+    "state/pauses", "state/repair", "state/retention", "state/schedules", "state/families", "state/parked",
+    "state/results", "state/subjects", "state/subscriptions", "state/throttles_in_use", "state/tracking", "state/ttl",
+    "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 

@@ -178,7 +178,7 @@ def test_a_difference_exits_with_1_and_is_shown(run: Run, monkeypatch: pytest.Mo
         def step(self, now: int, op: object) -> object:  # type: ignore[override]
             return 7 if isinstance(op, Length) else super().step(now, op)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("qmodel.cli.conformance._subject", lambda url: Wrong())
+    monkeypatch.setattr("qmodel.cli.conformance._opening", lambda url: Wrong)
     done = run("conformance", "run", "--examples", "50", "--seed", "s")
     assert done.code == 1
     assert "Length(" in done.out

@@ -299,9 +299,9 @@ def test_the_shorter_way_of_completing_is_taken_once_another_job_was_completed()
 
 
 def test_a_fault_that_only_two_operations_in_one_call_show_is_found() -> None:
-    right, text = "    replies[i] = jid\n", read("ops/plain_put")
+    right, text = "  return plain.answer_all(jids, texts, simulated)\n", read("ops/plain_put")
     assert right in text
-    corner = LuaCorner({"ops/plain_put": text.replace(right, "    replies[i] = ''\n")})
+    corner = LuaCorner({"ops/plain_put": text.replace(right, right.replace("(jids", "({jids[1], ''}"))})
     family = explored()["calls"]
     found = Search(family, plan.TWO, corner, edges=500).run()
     assert found.findings[0].what.startswith("the Lua library differs from the model after Put(")

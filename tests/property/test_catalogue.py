@@ -232,6 +232,7 @@ def _with_requests() -> Iterator[list[Step]]:
     def steps(*operations: Any) -> list[Step]:
         return [Step(0, op) for op in operations]
 
+    yield steps(ops.RequestForget("R" * 65))
     yield [*steps(ops.RequestPut("R", "q", 1, (sub(1, ttl_ms=5),))), Step(6, ops.Fire("q"))]
     only = steps(ops.RequestPut("R", "q", 1, (sub(1, retries=0),)))
     for end in (ops.Drain("q"), ops.Cancel(("R:1",)), ops.Revoke(("R:1",)), ops.PutMany((sub(1),)), sub(1)):
@@ -358,6 +359,8 @@ def _stalling_past_a_deadline() -> Iterator[list[Step]]:
     ]
     leased = [*lapsed, Step(0, ops.Put("q", "a", "k", "")), Step(0, ops.Pop("r", "w")), Step(99_999, ops.Pop("q", "w"))]
     yield [*leased, Step(99_999, ops.CompleteAndPop("a", 5, "r", "w"))]
+    late = [*stalled[:2], Step(0, ops.Put("q", "a", "k", "")), Step(0, ops.Pop("q", "w"))]
+    yield [*late, Step(9, ops.CompleteAndPop("a", 6, "r", "w"))]
     yield [*stalled[:2], Step(9, ops.Fire("r"))]
     for more in ([], [Step(0, ops.Put("z", "x", "k", "", depends=("R:1",)))]):
         yield [*stalled, *more, Step(9, ops.Pop("r", "w"))]

@@ -196,6 +196,7 @@ STORE: Final[dict[str, Rule | Dead]] = {
     "settings": Dead("derived from the configuration"),
     "fair": Dead("derived from the configuration"),
     "aging": Dead("derived from the configuration"),
+    "journals": Dead("derived from the configuration"),
     "completed": LISTED,
     "failed": LISTED,
     "keeping": LISTED,
