@@ -59,9 +59,8 @@ SELDOM = frozenset(DIALECTS) | {
     "ops/change", "ops/deduplicate", "ops/depend", "ops/lease", "ops/publish", "ops/read", "ops/recover", "ops/recur",
     "ops/remove", "rules/concurrency", "state/aging", "state/cascade", "state/concurrency_keys", "state/cursors",
     "state/failures", "state/dependencies", "state/intent", "state/journal", "state/messages", "state/metadata",
-    "state/pauses", "state/repair", "state/retention", "state/schedules", "state/families", "state/parked",
-    "state/results", "state/subjects", "state/subscriptions", "state/throttles_in_use", "state/tracking", "state/ttl",
-    "state/turns",
+    "state/pauses", "state/retention", "state/schedules", "state/families", "state/parked", "state/results",
+    "state/subjects", "state/subscriptions", "state/throttles_in_use", "state/tracking", "state/ttl", "state/turns",
 }  # fmt: skip
 """Files that no hot call needs: their tables share one local, because Lua has at most 200 locals in a chunk."""
 
@@ -72,7 +71,7 @@ LIBRARIES = (
 
 HOT = (
     "redis.call", "redis.pcall", "string.find", "string.match", "string.sub", "string.format", "store.numbers",
-    "store.seq", "store.config", "store.bounds_text", "store.many", "store.texts", "store.gone", "store.durations",
+    "store.seq", "store.config", "store.bounds_text", "store.many", "store.texts", "store.durations",
     "store.left", "store.tracks", "store.begin", "store.open", "store.emit", "store.text", "store.add",
     "store.remove", "store.save", "writes.put_off", "writes.fetch", "writes.put_off_event", "store.set_field",
     "store.last", "store.bounds", "store.flush", "keys.prefix", "keys.counters", "keys.config", "keys.events",

@@ -347,7 +347,7 @@ WRONG = (
     ),
     Wrong(
         "a late request goes on",
-        "From its deadline on, none of\nits sub-requests is handed out",
+        "From its deadline on, its queue hands out none of its sub-requests",
         "model/rules/request_cancellation",
         "        if requests.is_late(now, request) and request.reason",
         "        if requests.is_late(now - 1, request) and request.reason",
