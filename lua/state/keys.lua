@@ -338,25 +338,24 @@ function keys.member_of(text, jid)
   return ZEROS[#text] .. text .. jid
 end
 
--- The members of several jobs, each behind the same score; and their leases that end at one moment, likewise.
-function keys.members_of(ids, jids, score)
+-- The members of several jobs, each behind the same score, with what stands between the sequence and the id.
+local function scored(ids, jids, score, between)
   local found = store.list(2 * #ids)
   for i = 1, #ids do
     local id = ids[i]
     found[2 * i - 1] = score
-    found[2 * i] = ZEROS[#id] .. id .. jids[i]
+    found[2 * i] = ZEROS[#id] .. id .. between .. jids[i]
   end
   return found
 end
 
+function keys.members_of(ids, jids, score)
+  return scored(ids, jids, score, '')
+end
+
+-- The leases of several jobs that end at one moment, likewise.
 function keys.leases_of(ids, jids, ends)
-  local found = store.list(2 * #ids)
-  for i = 1, #ids do
-    local id = ids[i]
-    found[2 * i - 1] = ends
-    found[2 * i] = ZEROS[#id] .. id .. '                   ' .. jids[i]
-  end
-  return found
+  return scored(ids, jids, ends, '                   ')
 end
 
 function keys.lease_member_of(text, jid)
