@@ -84,18 +84,6 @@ local function waits(now, job)
   return job.state == 'running' and job.expires_at + backoff.delay(job) > now
 end
 
--- How many jobs the budget has room for, at least one unless there were `some` before; spend it.
-local function fitting(found, some)
-  for i = 1, #found do
-    local units = budget.weight(found[i])
-    if (i > 1 or some) and not budget.fits(units, 0) then
-      return i - 1
-    end
-    budget.spend(units)
-  end
-  return #found
-end
-
 -- Whether this pop admits no further parked job.
 local function all_admitted(now, queue, through)
   return through == catalogue.most or budget.is_cut() or #parked.due(queue, now, 1) == 0
@@ -112,7 +100,7 @@ local function ready(now, queue, count, passed)
     local wanted = own and admission.admitted(now, queue, passed) or math.min(left, CHUNK)
     local found, before = queues.take(queue, wanted), left
     budget.spend(own and budget.ALONE or 0)
-    local fit = fitting(found, taken[1] ~= nil or closed > 0)
+    local fit = budget.afford(found, budget.weight, taken[1] ~= nil or closed > 0)
     local live = failure.expire_taken(now, queues.keep_taken(queue, found, fit))
     for i = 1, #live do
       local job = live[i]
@@ -330,7 +318,7 @@ local function head(now, queue, count, stalled, some)
   for i = 1, #found do
     both[#both + 1] = found[i]
   end
-  local fit = fitting(both, some)
+  local fit = budget.afford(both, budget.weight, some)
   local lifted = {unpack(again, 1, math.min(fit, #again))}
   for _, job in ipairs(lifted) do
     jobs.lift(job)
@@ -650,7 +638,7 @@ function pop.peek(now, op)
     end
   end
   local views = {}
-  for i = 1, fitting(shown, false) do
+  for i = 1, budget.afford(shown, budget.weight) do
     views[i] = jobs.view(now, shown[i])
   end
   return views

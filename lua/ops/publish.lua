@@ -136,19 +136,6 @@ function publish.publish(now, op)
   return seq
 end
 
--- How many messages the budget has room for, at least one; spend it.
-local function fitting(subscription, found)
-  for i, message in ipairs(found) do
-    messages.load({message})
-    local units = budget.of_delivery(subscription, message)
-    if i > 1 and not budget.fits(units, 0) then
-      return i - 1
-    end
-    budget.spend(units)
-  end
-  return #found
-end
-
 -- Give a subscription its next messages of the past; give how many are left.
 local function give_more(now, subscription, most)
   if not subscription.position then
@@ -156,7 +143,11 @@ local function give_more(now, subscription, most)
   end
   store.many = true
   local found = messages.after(subscription.position, most)
-  return hand_on(now, subscription, {unpack(found, 1, fitting(subscription, found))})
+  local fit = budget.afford(found, function(message)
+    messages.load({message})
+    return budget.of_delivery(subscription, message)
+  end)
+  return hand_on(now, subscription, {unpack(found, 1, fit)})
 end
 
 -- The number of the message after which a new subscription starts, or nil for the last one.
@@ -227,17 +218,17 @@ end
 
 -- ---- the past
 
+-- The units for showing a message.
+local function showing(message)
+  messages.load({message})
+  return budget.of_message(message)
+end
+
 -- List messages that are kept, as far as the budget goes.
 function publish.messages(_, op)
-  local shown = {}
-  for i, message in ipairs(messages.after(op.after, op.count)) do
-    messages.load({message})
-    local units = budget.of_message(message)
-    if i > 1 and not budget.fits(units, 0) then
-      break
-    end
-    budget.spend(units)
-    shown[i] = messages.view(message)
+  local found, shown = messages.after(op.after, op.count), {}
+  for i = 1, budget.afford(found, showing) do
+    shown[i] = messages.view(found[i])
   end
   return shown
 end

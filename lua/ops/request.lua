@@ -201,18 +201,15 @@ function request.request_get(now, op)
   return requests.view(request, running)
 end
 
--- How many of some sub-requests the budget shows, at least one.
-local function affordable(page)
-  budget.reach(page)
-  for i = 1, #page do
-    local job = jobs.get(page[i])
-    local units = job and budget.moving(job) + 1 or 1
-    if i > 1 and not budget.fits(units, 0) then
-      return i - 1
-    end
-    budget.spend(units)
-  end
-  return #page
+-- The units for moving a job.
+local function moving(jid)
+  return budget.moving(jobs.load(jid))
+end
+
+-- The units for showing a sub-request.
+local function showing(jid)
+  local job = jobs.get(jid)
+  return job and budget.moving(job) + 1 or 1
 end
 
 -- A sub-request and its outcome; and its job, unless that is no longer as it ended.
@@ -232,7 +229,8 @@ end
 function request.request_jobs(now, op)
   local request = requests.find(op.id)
   local page = requests.ordered(request, op.offset, op.count)
-  local count = affordable(page)
+  budget.reach(page)
+  local count = budget.afford(page, showing)
   page = {unpack(page, 1, count)}
 
   local outcomes, seqs = requests.ends_of(request, page)
@@ -272,19 +270,12 @@ local function behind(request)
   end
   local others = request_cancellation.after(concurrency_keys.holders(REQUEST .. request.id, catalogue.most), request.reached)
   budget.reach(others)
-  local found = {}
-  for _, jid in ipairs(others) do
-    local job = jobs.load(jid)
-    local units = budget.moving(job)
-    if found[1] and not budget.fits(units, 0) then
-      return found, #others - #found
-    end
-    budget.spend(units)
-    found[#found + 1] = job
-    request.reached = jid
+  local count, found = budget.afford(others, moving), {}
+  request.reached = count < #others and others[count]
+  for i = 1, count do
+    found[i] = jobs.load(others[i])
   end
-  request.reached = false
-  return found, 0
+  return found, #others - count
 end
 
 -- The wanted limit, or as many slots as the budget can fill, at least one unless there were `some` before.
@@ -293,14 +284,8 @@ local function affordable_limit(request, wanted, some)
   local free = concurrency_keys.free_slots(name) + wanted - request.limit
   local waiting = concurrency_keys.first_parked(name, free)
   budget.reach(waiting)
-  for i, jid in ipairs(waiting) do
-    local units = budget.moving(jobs.load(jid))
-    if (i > 1 or some) and not budget.fits(units, 0) then
-      return wanted - free + i - 1
-    end
-    budget.spend(units)
-  end
-  return wanted
+  local filled = budget.afford(waiting, moving, some)
+  return filled < #waiting and wanted - free + filled or wanted
 end
 
 -- Change the priority or the limit of a request that has not ended; give how many sub-requests are left to change.

@@ -55,6 +55,18 @@ function budget.fits(units, kept)
   return false
 end
 
+-- How many of some things the budget has room for, at least one unless there were `some` before; spend it.
+function budget.afford(found, units_of, some)
+  for i = 1, #found do
+    local units = units_of(found[i])
+    if (i > 1 or some) and not budget.fits(units, 0) then
+      return i - 1
+    end
+    budget.spend(units)
+  end
+  return #found
+end
+
 -- Whether the operation leaves work to the next one.
 function budget.is_cut()
   return cut

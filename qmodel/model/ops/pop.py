@@ -257,7 +257,7 @@ def _head(
     """Lift the first live jobs of a queue; say whether the budget has cut them, and which are stalled still."""
     again, stalled = stalled[:count], stalled[count:]
     found = queues.take(store, queue, count - len(again))
-    fit = _fitting(store, [*again, *found], some)
+    fit = budget.afford(store, [*again, *found], budget.weight, some)
     for job in again[:fit]:
         jobs.lift(store, job)
     mortal = queue.expires.size
@@ -336,7 +336,7 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
         found = queues.take(store, queue_state, wanted)
         if own:
             budget.spend(store, budget.ALONE)
-        fit = _fitting(store, found, left < count or closed > 0)
+        fit = budget.afford(store, found, budget.weight, left < count or closed > 0)
         before, kept = left, queues.keep_taken(store, queue_state, found, fit)
         for job in expire_taken(store, now, kept) if mortal else kept:
             if not (job.options or own) or passes(store, now, job, passed, False):
@@ -353,18 +353,6 @@ def _ready(store: Store, now: int, queue: str, queue_state: Queue, count: int, p
 def _all_admitted(store: Store, now: int, queue: Queue, through: int) -> bool:
     """Whether this pop admits no further parked job."""
     return through == MOST or budget.is_cut(store) or not parked.due(queue, now, 1)
-
-
-def _fitting(store: Store, found: list[Job], some: bool) -> int:
-    """How many jobs the budget has room for, at least one unless there were `some` before; spend it."""
-    fit = 0
-    for job in found:
-        units = budget.weight(job)
-        if (fit or some) and not budget.fits(store, units, 0):
-            break
-        budget.spend(store, units)
-        fit += 1
-    return fit
 
 
 def _counts(job: Job) -> bool:
@@ -562,4 +550,5 @@ def peek(store: Store, now: int, op: Peek) -> tuple[replies.Job, ...]:
     for job in _order(store, now, op.queue, op.count, ended, doomed)[: op.count - len(shown)]:
         if not ttl.is_over(now, job) and not request_cancellation.is_doomed(store, now, job):
             shown.append(job)
-    return tuple(jobs.view(store, now, job) for job in shown[: _fitting(store, shown, False)])
+    shown = shown[: budget.afford(store, shown, budget.weight)]
+    return tuple(jobs.view(store, now, job) for job in shown)

@@ -101,17 +101,8 @@ def _give_more(store: Store, now: int, subscription: Subscription, most: int) ->
     if subscription.position is None:
         return 0
     found = messages.after(store, subscription.position, most)
-    return _hand_on(store, now, subscription, found[: _fitting(store, subscription, found)])
-
-
-def _fitting(store: Store, subscription: Subscription, found: list[Message]) -> int:
-    """How many messages the budget has room for, at least one; spend it."""
-    for fit, message in enumerate(found):
-        units = budget.of_delivery(store, subscription, message)
-        if fit and not budget.fits(store, units, 0):
-            return fit
-        budget.spend(store, units)
-    return len(found)
+    fit = budget.afford(store, found, lambda message: budget.of_delivery(store, subscription, message))
+    return _hand_on(store, now, subscription, found[:fit])
 
 
 def _hand_on(store: Store, now: int, subscription: Subscription, found: list[Message]) -> int:
@@ -154,14 +145,14 @@ def subscriptions_(store: Store, now: int, op: Subscriptions) -> tuple[replies.S
 
 def messages_(store: Store, now: int, op: Messages) -> tuple[replies.Message, ...]:
     """List messages that are kept, as far as the budget goes."""
-    shown: list[replies.Message] = []
-    for message in messages.after(store, op.after, op.count):
-        units = budget.of_message(message)
-        if shown and not budget.fits(store, units, 0):
-            break
-        budget.spend(store, units)
-        shown.append(messages.view(message))
-    return tuple(shown)
+    found = messages.after(store, op.after, op.count)
+    shown = found[: budget.afford(store, found, _showing)]
+    return tuple(messages.view(message) for message in shown)
+
+
+def _showing(message: Message) -> int:
+    """The units for showing a message."""
+    return budget.of_message(message)
 
 
 def trim(store: Store, now: int, op: Trim) -> int:

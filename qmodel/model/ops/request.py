@@ -4,6 +4,8 @@ qmodel/model/state/requests.py.
 
 from __future__ import annotations
 
+from functools import partial
+
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.lifecycle import seen_at
@@ -200,7 +202,7 @@ def request_jobs(store: Store, now: int, op: RequestJobs) -> replies.SubRequests
     """List sub-requests in the order in which they were added."""
     request = requests.find(store, op.id)
     page = requests.ordered(store, request, op.offset, op.count)
-    page = page[: _affordable(store, page)]
+    page = page[: budget.afford(store, page, partial(_showing, store))]
 
     ends = zip(page, requests.ends_of(store, request, page), strict=True)
     shown = tuple(_sub_request(store, now, jid, *end) for jid, end in ends if end is not None)
@@ -208,15 +210,15 @@ def request_jobs(store: Store, now: int, op: RequestJobs) -> replies.SubRequests
     return replies.SubRequests(after if after < requests.count(store, request) else 0, shown)
 
 
-def _affordable(store: Store, page: list[str]) -> int:
-    """How many of some sub-requests the budget shows, at least one."""
-    for at, jid in enumerate(page):
-        job = jobs.get(store, jid)
-        units = 1 if job is None else budget.moving(job) + 1
-        if at and not budget.fits(store, units, 0):
-            return at
-        budget.spend(store, units)
-    return len(page)
+def _moving(store: Store, jid: str) -> int:
+    """The units for moving a job."""
+    return budget.moving(jobs.load(store, jid))
+
+
+def _showing(store: Store, jid: str) -> int:
+    """The units for showing a sub-request."""
+    job = jobs.get(store, jid)
+    return 1 if job is None else budget.moving(job) + 1
 
 
 def _sub_request(store: Store, now: int, jid: str, outcome: str, seq: int) -> replies.SubRequest:
@@ -269,29 +271,18 @@ def _behind(store: Store, request: Request) -> tuple[list[Job], int]:
         return [], 0
     holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
     others = request_cancellation.after(holders, request.reached)
-    behind: list[Job] = []
-    for jid in others:
-        job = jobs.load(store, jid)
-        units = budget.moving(job)
-        if behind and not budget.fits(store, units, 0):
-            return behind, len(others) - len(behind)
-        budget.spend(store, units)
-        behind.append(job)
-        request.reached = jid
-    request.reached = None
-    return behind, 0
+    count = budget.afford(store, others, partial(_moving, store))
+    request.reached = others[count - 1] if count < len(others) else None
+    return [jobs.load(store, jid) for jid in others[:count]], len(others) - count
 
 
 def _affordable_limit(store: Store, request: Request, wanted: int, some: bool) -> int:
     """The wanted limit, or as many slots as the budget can fill, at least one unless there were `some` before."""
     name = concurrency_keys.REQUEST + request.id
     free = concurrency_keys.free_slots(store, name) + wanted - request.limit
-    for filled, jid in enumerate(concurrency_keys.first_parked(store, name, free)):
-        units = budget.moving(jobs.load(store, jid))
-        if (filled or some) and not budget.fits(store, units, 0):
-            return wanted - free + filled
-        budget.spend(store, units)
-    return wanted
+    waiting = concurrency_keys.first_parked(store, name, free)
+    filled = budget.afford(store, waiting, partial(_moving, store), some)
+    return wanted - free + filled if filled < len(waiting) else wanted
 
 
 def _prioritize(store: Store, job: Job, priority: int) -> None:

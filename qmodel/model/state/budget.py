@@ -19,6 +19,9 @@ sides stop at the same job.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.operations import Put
@@ -27,6 +30,8 @@ from qmodel.contract.replies import WIDTH
 from qmodel.model.state import config
 from qmodel.model.state.records import Job, Message, Schedule, Subscription
 from qmodel.model.state.store import Store
+
+Item = TypeVar("Item")
 
 UNITS = 4000
 """The most units of one operation."""
@@ -103,6 +108,16 @@ def fits(store: Store, units: int, kept: int) -> bool:
         return True
     store.cut = True
     return False
+
+
+def afford(store: Store, found: Sequence[Item], units_of: Callable[[Item], int], some: bool = False) -> int:
+    """How many of some things the budget has room for, at least one unless there were `some` before; spend it."""
+    for count, one in enumerate(found):
+        units = units_of(one)
+        if (count or some) and not fits(store, units, 0):
+            return count
+        spend(store, units)
+    return len(found)
 
 
 def is_cut(store: Store) -> bool:
