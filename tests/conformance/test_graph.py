@@ -335,9 +335,9 @@ def test_a_search_that_strays_gets_further_in_as_many_edges() -> None:
 
 
 def test_a_fault_of_the_budget_is_found_where_the_budget_is_small() -> None:
-    right, text = "local function fitting(found, some)\n", read("ops/pop")
+    right, text = "budget.afford(found, budget.weight, taken[1] ~= nil or closed > 0)", read("ops/pop")
     assert right in text
-    texts = {"ops/pop": text.replace(right, right + "  if found then return #found end\n")}
+    texts = {"ops/pop": text.replace(right, "#found")}
     small = scarce("orders", 5)
     assert Search(small, plan.TWO, LuaCorner(with_units(texts, 5)), edges=plan.SCARCE_EDGES).run().findings
     assert not Search(explored()["orders"], plan.TWO, LuaCorner(texts), edges=plan.SCARCE_EDGES).run().findings
