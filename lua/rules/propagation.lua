@@ -3,7 +3,8 @@
 
 local propagation = {}
 
-local FOLLOWED = {'fail', 'ignore', 'cancel'}
+local FOLLOWED = {'fail', 'ignore', 'cancel'} -- by a dependent of a failed job
+local LEFT = {'ignore', 'fail', 'cancel'} -- by one of a canceled job, or of a request that ended badly
 
 -- Whether the budget has room for a job that is to keep a text, which it always has for the first one; if so, spend it.
 local function affords(job, bounds, text)
@@ -73,31 +74,31 @@ local function follow(now, job, doomed, bounds)
   return true
 end
 
+-- Let a dependent of a canceled job, or of a request that ended badly, follow the policy of its edge, which ends.
+local function leave_one(now, job, policy, waiting_job, message, doomed)
+  if policy == 'ignore' then
+    ignore(now, waiting_job, job, 'canceled', '')
+    return
+  end
+  dependencies.unlink(waiting_job, {job.jid})
+  if policy == 'fail' then
+    fail(now, waiting_job, message)
+  else
+    doom(now, waiting_job, message, doomed)
+  end
+end
+
 -- Let the dependents of a canceled job, or of a request that ended badly, follow their policies; say whether all have
 -- followed.
 local function leave(now, job, message, doomed, bounds)
-  for _, jid in ipairs(dependencies.under(job, 'ignore')) do
-    local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds, '') then
-      return false
+  for _, policy in ipairs(LEFT) do
+    for _, jid in ipairs(dependencies.under(job, policy)) do
+      local waiting_job = jobs.load(jid)
+      if not affords(waiting_job, bounds, '') then
+        return false
+      end
+      leave_one(now, job, policy, waiting_job, message, doomed)
     end
-    ignore(now, waiting_job, job, 'canceled', '')
-  end
-  for _, jid in ipairs(dependencies.under(job, 'fail')) do
-    local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds, '') then
-      return false
-    end
-    dependencies.unlink(waiting_job, {job.jid})
-    fail(now, waiting_job, message)
-  end
-  for _, jid in ipairs(dependencies.under(job, 'cancel')) do
-    local waiting_job = jobs.load(jid)
-    if not affords(waiting_job, bounds, '') then
-      return false
-    end
-    dependencies.unlink(waiting_job, {job.jid})
-    doom(now, waiting_job, message, doomed)
   end
   return true
 end

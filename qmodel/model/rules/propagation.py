@@ -27,7 +27,10 @@ from qmodel.model.state.records import Job, Request
 from qmodel.model.state.store import Store
 
 FOLLOWED = ("fail", "ignore", "cancel")
-"""The policies by which a dependent follows, in the order in which they are processed."""
+"""The policies by which a dependent of a failed job follows, in the order in which they are processed."""
+
+LEFT = ("ignore", "fail", "cancel")
+"""The same for a canceled job, and for a request that ended badly."""
 
 
 class Bounds(NamedTuple):
@@ -179,24 +182,27 @@ def _leave(store: Store, now: int, job: Job | Request, message: str, doomed: lis
     """Let the dependents of a canceled job, or of a request that ended badly, follow their policies; say whether all
     have followed.
     """
-    for jid in dependencies.under(job, "ignore"):
-        waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds, ""):
-            return False
-        _ignore(store, now, waiting, job, "canceled", "")
-    for jid in dependencies.under(job, "fail"):
-        waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds, ""):
-            return False
-        dependencies.unlink(store, waiting, [job.jid])
-        _fail(store, now, waiting, message)
-    for jid in dependencies.under(job, "cancel"):
-        waiting = jobs.load(store, jid)
-        if not _affords(store, waiting, bounds, ""):
-            return False
-        dependencies.unlink(store, waiting, [job.jid])
-        _doom(store, now, waiting, message, doomed)
+    for policy in LEFT:
+        for jid in dependencies.under(job, policy):
+            waiting = jobs.load(store, jid)
+            if not _affords(store, waiting, bounds, ""):
+                return False
+            _leave_one(store, now, job, policy, waiting, message, doomed)
     return True
+
+
+def _leave_one(
+    store: Store, now: int, job: Job | Request, policy: str, waiting: Job, message: str, doomed: list[str]
+) -> None:
+    """Let such a dependent follow the policy of its edge, which ends."""
+    if policy == "ignore":
+        _ignore(store, now, waiting, job, "canceled", "")
+        return
+    dependencies.unlink(store, waiting, [job.jid])
+    if policy == "fail":
+        _fail(store, now, waiting, message)
+    else:
+        _doom(store, now, waiting, message, doomed)
 
 
 def _put_off(store: Store, now: int, jid: str) -> None:
