@@ -39,7 +39,13 @@ UNDECIDED = 4
 @click.option("--seed", help="The seed of the operations.  [default: a new random one]")
 @click.option("--lose", default=0.0, type=click.FloatRange(0, 0.5), help="The share of lost packets, such as 0.01.")
 @click.option("--driver", "commands", multiple=True, metavar="COMMAND", help="A driver as one more client; repeatable.")
-@click.option("--seconds", default=120.0, show_default=True, help="The processor time to search for an order.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="The processor time to search for an order.",
+)
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a timeline to this HTML file.")
 def command(
     clients: int,

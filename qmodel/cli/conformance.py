@@ -25,8 +25,8 @@ def command() -> None:
 
 
 @command.command("run")
-@click.option("--examples", default=100, show_default=True, help="How many histories.")
-@click.option("--steps", default=60, show_default=True, help="The operations of each history.")
+@click.option("--examples", type=click.IntRange(1), default=100, show_default=True, help="How many histories.")
+@click.option("--steps", type=click.IntRange(1), default=60, show_default=True, help="The operations of each history.")
 @click.option("--seed", help="The seed of the histories.  [default: a new random one]")
 @click.option(
     "--subject",

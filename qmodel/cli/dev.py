@@ -35,7 +35,9 @@ NEEDED: Final = {"redis": "redis", "watchfiles": "reload", "starlette": "web", "
 @click.option(
     "--queues", "-q", default="", help="The queues, separated by commas. [default: those of the app's job types]"
 )
-@click.option("--concurrency", "-c", default=10, show_default=True, help="The most jobs at a time.")
+@click.option(
+    "--concurrency", "-c", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most jobs at a time."
+)
 @port_option(8700, "The port of the pages; another one if it is taken.")
 @click.option("--no-web", is_flag=True, help="No pages.")
 def command(app: str, url: str | None, queues: str, concurrency: int, port: int, no_web: bool) -> None:

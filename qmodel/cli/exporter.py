@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command("exporter")
 @listening(9808)
 @click.option("--queues", default="*", show_default=True, metavar="PATTERN", help="Only queues whose names match.")
-@click.option("--most", default=1000, show_default=True, help="The most queues, groups and throttles.")
+@click.option(
+    "--most", type=click.IntRange(1), default=1000, show_default=True, help="The most queues, groups and throttles."
+)
 @click.option("--histograms/--no-histograms", default=True, show_default=True, help="How long jobs waited and ran.")
 @click.option("--types/--no-types", default=False, show_default=True, help="Figures by job type, of the newest events.")
 @click.option("--once", is_flag=True, help="Print the metrics and end.")

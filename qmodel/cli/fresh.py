@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 @click.command("fresh")
-@click.option("--seconds", default=60.0, show_default=True, help="Processor time for each subject.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Processor time for each subject.",
+)
 @click.option(
     "--subject",
     "subjects",

@@ -23,9 +23,25 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Compare one edge of each shape with a server too: valkey, redis, or a URL, whose namespace is emptied!",
 )
-@click.option("--pairs", default=0.02, show_default=True, help="The share of the arrivals at a known state to try.")
-@click.option("--limit", default=0.0, help="Processor time for each search, in seconds.  [default: until it is closed]")
-@click.option("--edges", default=0, help="The most edges of each search.  [default: those of the gate, or all]")
+@click.option(
+    "--pairs",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="The share of the arrivals at a known state to try.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Processor time for each search, in seconds.  [default: until it is closed]",
+)
+@click.option(
+    "--edges",
+    type=click.IntRange(0),
+    default=0,
+    help="The most edges of each search.  [default: those of the gate, or all]",
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False),
@@ -46,6 +62,7 @@ def command(
     """Search every reachable state of a small scope, and compare every operation in each of them.
 
     A FAMILY is a set of operations that belong together, or two of them joined with `+`; without one, all are searched.
+    `FAMILY/each` also tries every budget that is too small for an operation, `FAMILY/8` has one of 8 units.
     With `--night` and families, only the searches of the night are made that have one of these in them.
     The model must keep its invariants, a refusal must change nothing, and from every state every job must be able to
     end. Exit code 1 if anything is wrong; its shortest history is shown.
@@ -56,7 +73,10 @@ def command(
     from qmodel.conformance.graph.server import ServerCorner
     from qmodel.conformance.subjects.named import Opening
 
-    runs = plan.chosen(families, Scope.parse(scope) if scope else None, limit, night, edges)
+    try:
+        runs = plan.chosen(families, Scope.parse(scope) if scope else None, limit, night, edges)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     found = []
     kept = records.Record(record)
     at = session()

@@ -30,10 +30,26 @@ def options(function: F) -> F:
                 "--level", type=click.Choice(LEVELS), default="core", show_default=True, help="How far to go."
             ),
             click.option("--seed", default="1", show_default=True, help="The seed of the generated histories."),
-            click.option("--minutes", default=1.0, show_default=True, help="How long `soak` lasts."),
-            click.option("--timeout", default=30.0, show_default=True, help="Seconds that a driver has for an answer."),
             click.option(
-                "--most-failures", default=5, show_default=True, help="The failures after which a level ends."
+                "--minutes",
+                type=click.FloatRange(0, min_open=True),
+                default=1.0,
+                show_default=True,
+                help="How long `soak` lasts.",
+            ),
+            click.option(
+                "--timeout",
+                type=click.FloatRange(0, min_open=True),
+                default=30.0,
+                show_default=True,
+                help="Seconds that a driver has for an answer.",
+            ),
+            click.option(
+                "--most-failures",
+                type=click.IntRange(1),
+                default=5,
+                show_default=True,
+                help="The failures after which a level ends.",
             ),
             click.option("--expected", type=click.File(), help="A list of failures that are expected."),
             click.option(

@@ -14,7 +14,14 @@ from qmodel.integrations.outbox import EVERY
 @click.option("--database", required=True, metavar="URL", help="Of SQLAlchemy: postgresql+psycopg://host/shop, ...")
 @click.option("--table", default="qmodel_outbox", show_default=True, help="The table of the outbox.")
 @click.option("--schema", default=None, help="The schema of the table.")
-@click.option("--every", default=EVERY, show_default=True, metavar="SECONDS", help="Between two looks at the table.")
+@click.option(
+    "--every",
+    type=click.FloatRange(0, min_open=True),
+    default=EVERY,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks at the table.",
+)
 @click.option("--once", is_flag=True, help="Put what is there, print how many rows were found, and end.")
 def command(database: str, table: str, schema: str | None, every: float, once: bool) -> None:
     """Put the jobs that transactions have written into the table of an outbox, and delete the rows.

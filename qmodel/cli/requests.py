@@ -26,7 +26,7 @@ from qmodel.cli.session import common, session
 @click.option("--priority", default=0, show_default=True, help="The priority of the jobs; lower runs sooner.")
 @click.option("--retries", type=int, help="The retries of a job.  [default: as with any put, 5]")
 @master_option
-@click.option("--timeout", type=float, help="Seconds to wait for the end.  [default: unlimited]")
+@click.option("--timeout", type=click.FloatRange(0), help="Seconds to wait for the end.  [default: unlimited]")
 def command(pieces: str, out: str | None, form: str, timeout: float | None, **given: Any) -> None:
     """Enqueue the rows of PIECES, a table, as one request on Spark, and collect the results of the jobs.
 

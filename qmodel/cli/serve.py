@@ -34,8 +34,16 @@ from qmodel.cli.session import DEFAULT_URL, common, session
 @click.option(
     "--databases", type=click.IntRange(1), default=16, show_default=True, help="The number of databases for SELECT."
 )
-@click.option("--connections", default=10_000, show_default=True, help="The most connections at a time.")
-@click.option("--snapshot-every", default=100_000, show_default=True, help="Changes between two snapshots of --data.")
+@click.option(
+    "--connections", type=click.IntRange(1), default=10_000, show_default=True, help="The most connections at a time."
+)
+@click.option(
+    "--snapshot-every",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Changes between two snapshots of --data.",
+)
 @click.option(
     "--fault", "faults", multiple=True, metavar="RULE", help="A deliberate fault; may be given several times."
 )

@@ -26,6 +26,7 @@ the moment; `tick` is a second, the unit of every duration; `day` is a day.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
@@ -86,9 +87,10 @@ class Scope(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Scope:
-        """Read a scope as `str` writes it."""
-        jobs, workers = map(int, text.split("x"))
-        return cls(jobs, workers)
+        """Read a scope as `str` writes it, up to nine of each; a ValueError says what is wrong."""
+        if not re.fullmatch("[0-9]x[0-9]", text):
+            raise ValueError(f"{text!r} is not a scope: write 2x1 for two jobs and one worker.")
+        return cls(int(text[0]), int(text[2]))
 
 
 class Letter(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 import re
 from functools import cache
@@ -43,6 +44,10 @@ SCARCE_EDGES: Final = 2_500
 
 EACH_EDGES: Final = 10_000
 """The most edges of a family where each operation is tried with every budget that is too small for it."""
+
+
+LISTED: Final = "`qmodel conformance graph --edges 1` lists those of the gate."
+"""Where a name is looked up that is like no other."""
 
 
 class Run(NamedTuple):
@@ -91,7 +96,12 @@ def _narrow() -> list[Run]:
 
 
 def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool, edges: int = 0) -> list[Run]:
-    """Give the searches that a command line asks for; of the night, those of the named families and of their pairs."""
+    """Give the searches that a command line asks for; of the night, those of the named families and of their pairs.
+
+    A ValueError says what is wrong with a name.
+    """
+    for name in names:
+        _check(name)
     runs = at_night() if night else gate()
     if names and night:
         runs = [run for run in runs if set(re.split("[+/]", run.family.name)) & set(names)]
@@ -100,6 +110,17 @@ def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: boo
     if edges:
         runs = [run._replace(edges=min(run.edges or edges, edges)) for run in runs]
     return [run._replace(scope=scope or run.scope, limit=limit or run.limit) for run in runs]
+
+
+def _check(name: str) -> None:
+    """Refuse a name that says no family, or families and budgets that do not go together."""
+    one, sign, other = re.fullmatch(r"([^/+]*)([/+]?)(.*)", name, re.S).groups()  # type: ignore[union-attr]
+    for part in (one, other) if sign == "+" else (one,):
+        if part not in families():
+            near = difflib.get_close_matches(part, families(), 1)
+            raise ValueError(f"There is no family {part!r}." + (f" Did you mean {near[0]}?" if near else f" {LISTED}"))
+    if sign == "/" and other != "each" and not re.fullmatch("[1-9][0-9]{0,3}", other):
+        raise ValueError(f"After the / of {name!r} stands `each`, or a budget from 1 to 9999 units.")
 
 
 def _named(name: str) -> Family:
