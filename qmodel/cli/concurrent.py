@@ -41,7 +41,7 @@ UNDECIDED = 4
 @click.option("--driver", "commands", multiple=True, metavar="COMMAND", help="A driver as one more client; repeatable.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0),
     default=120.0,
     show_default=True,
     help="The processor time to search for an order.",

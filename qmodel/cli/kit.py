@@ -22,46 +22,33 @@ LEVELS = ("smoke", "core", "full", "soak")
 EXIT_CODES = "Exit codes: 0 conforms, 1 does not, 2 wrong command line, 3 a driver broke the protocol, 69 no server."
 
 
+TIME = click.FloatRange(0, min_open=True)
+
+OPTIONS = (
+    click.option("--level", type=click.Choice(LEVELS), default="core", show_default=True, help="How far to go."),
+    click.option("--seed", default="1", show_default=True, help="The seed of the generated histories."),
+    click.option("--minutes", type=TIME, default=1.0, show_default=True, help="How long `soak` lasts."),
+    click.option(
+        "--timeout", type=TIME, default=30.0, show_default=True, help="Seconds that a driver has for an answer."
+    ),
+    click.option(
+        "--most-failures",
+        type=click.IntRange(1),
+        default=5,
+        show_default=True,
+        help="The failures after which a level ends.",
+    ),
+    click.option("--expected", type=click.File(), help="A list of failures that are expected."),
+    click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to this file."),
+    click.option(
+        "--badge", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON of a badge to this file."
+    ),
+)
+
+
 def options(function: F) -> F:
     """Give a command the options of runs with drivers."""
-    for option in reversed(
-        (
-            click.option(
-                "--level", type=click.Choice(LEVELS), default="core", show_default=True, help="How far to go."
-            ),
-            click.option("--seed", default="1", show_default=True, help="The seed of the generated histories."),
-            click.option(
-                "--minutes",
-                type=click.FloatRange(0, min_open=True),
-                default=1.0,
-                show_default=True,
-                help="How long `soak` lasts.",
-            ),
-            click.option(
-                "--timeout",
-                type=click.FloatRange(0, min_open=True),
-                default=30.0,
-                show_default=True,
-                help="Seconds that a driver has for an answer.",
-            ),
-            click.option(
-                "--most-failures",
-                type=click.IntRange(1),
-                default=5,
-                show_default=True,
-                help="The failures after which a level ends.",
-            ),
-            click.option("--expected", type=click.File(), help="A list of failures that are expected."),
-            click.option(
-                "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to this file."
-            ),
-            click.option(
-                "--badge",
-                type=click.Path(dir_okay=False, path_type=Path),
-                help="Write the JSON of a badge to this file.",
-            ),
-        )
-    ):
+    for option in reversed(OPTIONS):
         function = option(function)
     return function
 
