@@ -330,25 +330,46 @@ local function head(now, queue, count, stalled, some)
   return lifted, fit < #both, {unpack(stalled, #again + 1)}
 end
 
--- Take jobs from the head of a queue, stalled ones first, in so many tries and as far as the budget goes; park those that
--- meet a closed throttle, in the order of their ids.
-local function heads(now, queue, count, tries, stalled)
-  local taken, closed, passed = {}, {}, {}
-  while tries > 0 and #taken < count and #taken + #closed < catalogue.most do
-    local found, cut
-    found, cut, stalled = head(now, queue, count - #taken, stalled, taken[1] ~= nil or closed[1] ~= nil)
-    for _, job in ipairs(found) do
-      local name = admission.pass_alone(now, job, passed)
-      if name then
-        closed[#closed + 1] = {job, name}
-      else
-        taken[#taken + 1] = job
-      end
+-- Let lifted jobs pass their throttles; say whether all did.
+local function sift(now, found, passed, taken, closed)
+  local before = #closed
+  for _, job in ipairs(found) do
+    local name = admission.pass_alone(now, job, passed)
+    if name then
+      closed[#closed + 1] = {job, name}
+    else
+      taken[#taken + 1] = job
     end
-    if cut or not found[1] then
+  end
+  return #closed == before
+end
+
+-- How many jobs a queue may hand out by its own throttle, stalled ones first: 0 or 1.
+local function next_alone(now, queue, stalled, passed)
+  budget.spend(budget.ALONE)
+  if stalled[1] then
+    return admission.admits(now, queue, stalled[1], passed, true) and 1 or 0
+  end
+  return admission.admitted(now, queue, passed)
+end
+
+-- Take jobs from the head of a queue, stalled ones first, in so many tries and as far as the budget goes; park those that
+-- meet a closed throttle, in the order of their ids. A queue with a throttle of its own hands them out one at a time, in
+-- one try as long as none is parked.
+local function heads(now, queue, count, tries, stalled)
+  local taken, closed, passed, own, some = {}, {}, {}, throttles.own(queue), false
+  while tries > 0 and #taken < count and #taken + #closed < catalogue.most do
+    local wanted = own and next_alone(now, queue, stalled, passed) or count - #taken
+    local found, cut
+    found, cut, stalled = head(now, queue, wanted, stalled, some)
+    local all_pass = sift(now, found, passed, taken, closed)
+    if cut or own and wanted == 0 or not (own or found[1]) then
       break
     end
-    tries = tries - 1
+    some = true
+    if not own or not all_pass then
+      tries = tries - 1
+    end
   end
   table.sort(closed, function(one, other)
     local one_job, other_job = one[1], other[1]

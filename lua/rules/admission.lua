@@ -101,21 +101,21 @@ function admission.passes(now, job, passed, holds)
   return true
 end
 
--- Let a lifted job pass the throttles that it names, whoever was admitted or is parked there: the rule of reqless. Give
--- the first closed one, or false.
+-- Let a lifted job pass its throttles, whoever was admitted or is parked at those that it names: the rule of reqless.
+-- Give the first closed one, or false.
 function admission.pass_alone(now, job, passed)
-  if job.options == '' then
+  if job.options == '' and not throttles.own(job.queue) then
     return false
   end
   parked.unreserve(job)
   options.drop(job, 'released')
-  local named, cost = throttles.named(job), throttles.cost(job)
-  for _, name in ipairs(named) do
+  local cost = throttles.cost(job)
+  for _, name in ipairs(throttles.named(job)) do
     if throttles.opens_at(now, name, cost, passed[name] or NONE, false) > now then
       return name
     end
   end
-  for _, name in ipairs(named) do
+  for _, name in ipairs(throttles.passed_by(job)) do
     passed[name] = sum(passed[name] or NONE, {1, throttles.taken(name, cost)})
   end
   parked.forget_throttle(job)

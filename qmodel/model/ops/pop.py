@@ -225,30 +225,54 @@ def _next_of_reqless(store: Store, now: int, queue: str, queue_state: Queue, cou
         expire_due(store, now, queue, MOST)
         fire_due(store, now, queue, count, drain=True)
         _notice_due(store, now, queue_state, count)
-    return _heads(store, now, queue_state, count, tries, _in_state(found, "stalled", MOST))
+    return _heads(store, now, queue, queue_state, count, tries, _in_state(found, "stalled", MOST))
 
 
-def _heads(store: Store, now: int, queue: Queue, count: int, tries: int, stalled: list[Job]) -> list[Job]:
+def _heads(
+    store: Store, now: int, queue: str, queue_state: Queue, count: int, tries: int, stalled: list[Job]
+) -> list[Job]:
     """Take jobs from the head of a queue, stalled ones first, in so many tries and as far as the budget goes; park
-    those that meet a closed throttle, in the order of their ids.
+    those that meet a closed throttle, in the order of their ids. A queue with a throttle of its own hands them out one
+    at a time, in one try as long as none is parked.
     """
+    own, some = throttles.own(store, queue), False
     taken: list[Job] = []
     closed: list[tuple[str, Job, str]] = []
     passed: Passed = {}
     while tries > 0 and len(taken) < count and len(taken) + len(closed) < MOST:
-        found, cut, stalled = _head(store, now, queue, count - len(taken), stalled, bool(taken or closed))
-        for job in found:
-            name = pass_alone(store, now, job, passed)
-            if name:
-                closed.append((job.jid, job, name))
-            else:
-                taken.append(job)
-        if cut or not found:
+        wanted = _next_alone(store, now, queue, stalled, passed) if own else count - len(taken)
+        found, cut, stalled = _head(store, now, queue_state, wanted, stalled, some)
+        all_pass = _sift(store, now, found, passed, taken, closed)
+        if cut or (own and wanted == 0) or not (own or found):
             break
-        tries -= 1
+        some = True
+        if not own or not all_pass:
+            tries -= 1
     for _, job, name in sorted(closed, key=itemgetter(0)):
         park_last(store, now, job, name)
     return taken
+
+
+def _sift(
+    store: Store, now: int, found: list[Job], passed: Passed, taken: list[Job], closed: list[tuple[str, Job, str]]
+) -> bool:
+    """Let lifted jobs pass their throttles; say whether all did."""
+    before = len(closed)
+    for job in found:
+        name = pass_alone(store, now, job, passed)
+        if name:
+            closed.append((job.jid, job, name))
+        else:
+            taken.append(job)
+    return len(closed) == before
+
+
+def _next_alone(store: Store, now: int, queue: str, stalled: list[Job], passed: Passed) -> int:
+    """How many jobs a queue may hand out by its own throttle, stalled ones first: 0 or 1."""
+    budget.spend(store, budget.ALONE)
+    if stalled:
+        return 1 if admits(store, now, queue, stalled[0], passed, True) else 0
+    return admitted(store, now, queue, passed)
 
 
 def _head(

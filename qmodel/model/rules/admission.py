@@ -90,10 +90,10 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
 
 
 def pass_alone(store: Store, now: int, job: Job, passed: Passed) -> str:
-    """Let a lifted job pass the throttles that it names, whoever was admitted or is parked there: the rule of reqless.
-    Give the first closed one, or empty.
+    """Let a lifted job pass its throttles, whoever was admitted or is parked at those that it names: the rule of
+    reqless. Give the first closed one, or empty.
     """
-    if not job.options:
+    if not job.options and not throttles.own(store, job.queue):
         return ""
     parked.unreserve(store, job)
     options.drop(job, "released")
@@ -101,7 +101,7 @@ def pass_alone(store: Store, now: int, job: Job, passed: Passed) -> str:
     for name in throttles.named(job):
         if throttles.opens_at(store, now, name, cost, passed.get(name, NONE), False) > now:
             return name
-    for name in throttles.named(job):
+    for name in throttles.passed_by(store, job):
         passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
     parked.forget_throttle(job)
     return ""
