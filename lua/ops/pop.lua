@@ -334,9 +334,9 @@ end
 local function sift(now, found, passed, taken, closed)
   local before = #closed
   for _, job in ipairs(found) do
-    local name = admission.pass_alone(now, job, passed)
+    local name, opens = admission.pass_alone(now, job, passed)
     if name then
-      closed[#closed + 1] = {job, name}
+      closed[#closed + 1] = {job, name, opens}
     else
       taken[#taken + 1] = job
     end
@@ -376,7 +376,7 @@ local function heads(now, queue, count, tries, stalled)
     return config.before(one_job.jid, other_job.jid)
   end)
   for _, one in ipairs(closed) do
-    admission.park_last(now, one[1], one[2])
+    admission.park_last(now, one[1], one[2], one[3])
   end
   return taken
 end
@@ -393,6 +393,9 @@ local function next_of_reqless(now, queue, count, tries)
     failure.expire_due(now, queue, catalogue.most)
     runs.fire_due(now, queue, count, true)
     notice_due(now, queue, count)
+  end
+  if queues.has_parked(queue) then
+    admission.admit_parked(now, queue, {}, catalogue.most, true)
   end
   return heads(now, queue, count, tries, in_state(found, 'stalled', catalogue.most))
 end

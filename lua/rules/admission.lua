@@ -102,7 +102,7 @@ function admission.passes(now, job, passed, holds)
 end
 
 -- Let a lifted job pass its throttles, whoever was admitted or is parked at those that it names: the rule of reqless.
--- Give the first closed one, or false.
+-- Give the first closed one, or false, and when it opens.
 function admission.pass_alone(now, job, passed)
   if job.options == '' and not throttles.own(job.queue) then
     return false
@@ -111,8 +111,9 @@ function admission.pass_alone(now, job, passed)
   options.drop(job, 'released')
   local cost = throttles.cost(job)
   for _, name in ipairs(throttles.named(job)) do
-    if throttles.opens_at(now, name, cost, passed[name] or NONE, false) > now then
-      return name
+    local opens = throttles.opens_at(now, name, cost, passed[name] or NONE, false)
+    if opens > now then
+      return name, opens
     end
   end
   for _, name in ipairs(throttles.passed_by(job)) do
@@ -123,12 +124,12 @@ function admission.pass_alone(now, job, passed)
 end
 
 -- Park a lifted job behind all others, and note so in its history if it was not parked since its last claim.
-function admission.park_last(now, job, name)
+function admission.park_last(now, job, name, opens)
   if not options.get(job, 'gate') then
     history.add(now, job, 'throttled', job.queue, name)
   end
   parked.forget_throttle(job)
-  park(now, job, name, throttles.NEVER)
+  park(now, job, name, opens)
 end
 
 -- Charge a claim to every throttle that the job passes.
@@ -160,9 +161,10 @@ function admission.park_or_admit(now, job)
   elseif job.state == 'waiting' then
     local cost = throttles.cost(job)
     for _, name in ipairs(throttles.named(job)) do
-      if throttles.opens_at(now, name, cost, NONE, false) > now then
+      local opens = throttles.opens_at(now, name, cost, NONE, false)
+      if opens > now then
         jobs.lift(job)
-        admission.park_last(now, job, name)
+        admission.park_last(now, job, name, opens)
         return
       end
     end
@@ -193,7 +195,8 @@ local function admit_from(now, queue, name, passed, most, kept)
 end
 
 -- Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how many.
-function admission.admit_parked(now, queue, passed, most)
+-- `alone`: only at throttles that may open although no job leaves them.
+function admission.admit_parked(now, queue, passed, most, alone)
   local through, kept, some = 0, math.floor(budget.room() / 2), false
   for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
     if some and not budget.fits(budget.THROTTLE, kept) then
@@ -201,7 +204,7 @@ function admission.admit_parked(now, queue, passed, most)
     end
     some = true
     budget.spend(budget.THROTTLE)
-    if through < most then
+    if through < most and (not alone or throttles.opens_alone(name)) then
       through = through + admit_from(now, queue, name, passed, most - through, kept)
     end
   end

@@ -248,6 +248,12 @@ function throttles.running(name)
   return writes.fetch('ZCARD', held(name))
 end
 
+-- Whether a throttle may open although no job leaves it: with time, without a limit, or because no job holds it.
+function throttles.opens_alone(name)
+  local throttle = throttles.of(name)
+  return throttle.rate > 0 or throttle.capacity > 0 or throttle.concurrency == 0 or throttles.running(name) == 0
+end
+
 -- The first of these jobs.
 function throttles.holders(name, most)
   local found = writes.fetch('ZRANGE', held(name), 0, most - 1)

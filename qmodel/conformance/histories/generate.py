@@ -714,7 +714,9 @@ class Generator:
     def pop(self) -> Operation:
         count = pick(self._chooser, COUNTS)
         wait = self._below(3) == 1
-        return ops.Pop(self._poppable(), self._worker(), count, wait, self._request(), self._as_qless())
+        queue, worker, request, qless = self._poppable(), self._worker(), self._request(), self._as_qless()
+        tries = self._maybe((0, 1, 2, 5)) if qless else None
+        return ops.Pop(queue, worker, count, wait, request, qless, tries)
 
     def pop_any(self) -> Operation:
         names = [pick(self._chooser, self._names.queues) for _ in range(self._below(3))]

@@ -69,11 +69,12 @@ def a_failure_of_its_worker_keeps_the_message(m: Moment) -> Iterator[str]:
 def an_expired_job_is_never_handed_out(m: Moment) -> Iterator[str]:
     """A job with a `ttl` may start until that long after the put, including that moment, and never later: an expired
     job fails at the next pop or fire of its queue, before any job is handed out.
+    The half of a pop by the rules of reqless that takes lapsed jobs looks at no others.
     """
     for one in m.told("popped"):
         if one.was is not None and is_over(one.was, m.now):
             yield f"{one.jid} was handed out at {m.now}, after its time to live"
-    queues = [queue for queue in m.pops() if not m.is_paused(queue)]
+    queues = [queue for queue in m.pops() if not m.is_paused(queue) and m.tries != 0]
     sent_again = m.name == "fire" and any(f"fire {m.op.request}" == one[0] for one in m.before.requests)
     queues += [m.op.queue] if m.name == "fire" and not (m.refused or sent_again) else []
     handed = {str(one.facts["queue"]) for one in m.told("popped")}

@@ -106,6 +106,11 @@ class Moment(Executed):
             return [self.op.queue]
         return list(dict.fromkeys(self.op.queues)) if self.name == "pop_any" else []
 
+    @property
+    def tries(self) -> int | None:
+        """The tries of half a pop by the rules of reqless, where 0 is the half that takes lapsed jobs; or None."""
+        return getattr(self.op, "tries", None)
+
     def is_paused(self, queue: str) -> bool:
         """Whether a queue was paused at this moment, before the step."""
         return any(until == 0 or until > self.now for until in self.queue(queue)["pauses"].values())

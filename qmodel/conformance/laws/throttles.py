@@ -187,7 +187,11 @@ def no_claim_passes_a_closed_throttle(m: Moment, ghost: Ghost) -> Iterator[str]:
 
 
 def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
-    """The jobs that are parked at an open throttle after a pop that gave less than was asked for."""
+    """The jobs that are parked at an open throttle after a pop that gave less than was asked for; by the rules of
+    reqless, at one that may open although no job leaves it.
+    """
+    if m.tries == 0:
+        return
     jobs = m.outcome.jobs if m.name == "complete_and_pop" else m.outcome
     claims = sum(1 for _ in m.told("popped"))
     held = len(jobs) > claims or claims >= m.op.count
@@ -197,6 +201,10 @@ def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
         if not gate["parked"] or not ghost.get(("since", name), True) or m.now < _as_of(ghost, name, m.now):
             continue
         if _freed_for_another_queue(m, name, queue):
+            continue
+        limits = _follow(ghost, name, m.now)
+        is_left = limits is not None and limits.concurrency and not (limits.rate or limits.capacity)
+        if m.tries is not None and is_left and _places(m.before.jobs, name, ""):
             continue
         jid = gate["parked"][0][-1]
         job = m.after.jobs[jid]
@@ -272,8 +280,11 @@ def parked_jobs_are_let_through_in_their_turn(m: Moment) -> Iterator[str]:
 @law
 def nobody_overtakes_a_parked_job(m: Moment) -> Iterator[str]:
     """Later jobs of the same queue and priority do not overtake a parked job, even if the throttle closes again before
-    its claim. Once it was admitted, one that was ready before may go first, if the throttle has room for both.
+    its claim. Once it was admitted, one that was ready before may go first, if the throttle has room for both. A pop by
+    the rules of reqless looks at no parked job.
     """
+    if m.tries is not None:
+        return
     for one in m.told("popped"):
         was = one.was
         if was is None or was["state"] != "waiting" or "throttles" not in was["options"]:

@@ -42,6 +42,9 @@ JID = attrgetter("jid")
 LAPSE = attrgetter("expires_at", "jid")
 TOO_LONG = "It ran for longer than its timeout, and no retries remained."
 
+Closed = tuple[str, Job, str, int]
+"""A job that met a closed throttle: its id, itself, the throttle, and when that opens."""
+
 
 def pop(store: Store, now: int, op: Pop) -> tuple[replies.Job, ...]:
     """Lease the next jobs of a queue to a worker."""
@@ -225,6 +228,8 @@ def _next_of_reqless(store: Store, now: int, queue: str, queue_state: Queue, cou
         expire_due(store, now, queue, MOST)
         fire_due(store, now, queue, count, drain=True)
         _notice_due(store, now, queue_state, count)
+    if queue_state.parked:
+        admit_parked(store, now, queue, {}, MOST, alone=True)
     return _heads(store, now, queue, queue_state, count, tries, _in_state(found, "stalled", MOST))
 
 
@@ -237,7 +242,7 @@ def _heads(
     """
     own, some = throttles.own(store, queue), False
     taken: list[Job] = []
-    closed: list[tuple[str, Job, str]] = []
+    closed: list[Closed] = []
     passed: Passed = {}
     while tries > 0 and len(taken) < count and len(taken) + len(closed) < MOST:
         wanted = _next_alone(store, now, queue, stalled, passed) if own else count - len(taken)
@@ -248,20 +253,18 @@ def _heads(
         some = True
         if not own or not all_pass:
             tries -= 1
-    for _, job, name in sorted(closed, key=itemgetter(0)):
-        park_last(store, now, job, name)
+    for _, job, name, opens in sorted(closed, key=itemgetter(0)):
+        park_last(store, now, job, name, opens)
     return taken
 
 
-def _sift(
-    store: Store, now: int, found: list[Job], passed: Passed, taken: list[Job], closed: list[tuple[str, Job, str]]
-) -> bool:
+def _sift(store: Store, now: int, found: list[Job], passed: Passed, taken: list[Job], closed: list[Closed]) -> bool:
     """Let lifted jobs pass their throttles; say whether all did."""
     before = len(closed)
     for job in found:
-        name = pass_alone(store, now, job, passed)
+        name, opens = pass_alone(store, now, job, passed)
         if name:
-            closed.append((job.jid, job, name))
+            closed.append((job.jid, job, name, opens))
         else:
             taken.append(job)
     return len(closed) == before

@@ -89,30 +89,31 @@ def passes(store: Store, now: int, job: Job, passed: Passed, holds: bool) -> boo
     return True
 
 
-def pass_alone(store: Store, now: int, job: Job, passed: Passed) -> str:
+def pass_alone(store: Store, now: int, job: Job, passed: Passed) -> tuple[str, int]:
     """Let a lifted job pass its throttles, whoever was admitted or is parked at those that it names: the rule of
-    reqless. Give the first closed one, or empty.
+    reqless. Give the first closed one, or empty, and when it opens.
     """
     if not job.options and not throttles.own(store, job.queue):
-        return ""
+        return "", 0
     parked.unreserve(store, job)
     options.drop(job, "released")
     cost = throttles.cost(job)
     for name in throttles.named(job):
-        if throttles.opens_at(store, now, name, cost, passed.get(name, NONE), False) > now:
-            return name
+        opens = throttles.opens_at(store, now, name, cost, passed.get(name, NONE), False)
+        if opens > now:
+            return name, opens
     for name in throttles.passed_by(store, job):
         passed[name] = _sum(passed.get(name, NONE), (1, throttles.taken(store, name, cost)))
     parked.forget_throttle(job)
-    return ""
+    return "", 0
 
 
-def park_last(store: Store, now: int, job: Job, name: str) -> None:
+def park_last(store: Store, now: int, job: Job, name: str, opens: int) -> None:
     """Park a lifted job behind all others, and note so in its history if it was not parked since its last claim."""
     if options.get(job, "gate") is None:
         history.add(store, now, job, "throttled", job.queue, name)
     parked.forget_throttle(job)
-    _park(store, now, job, name, NEVER)
+    _park(store, now, job, name, opens)
 
 
 def _sum(one: Before, other: Before) -> Before:
@@ -144,16 +145,18 @@ def park_or_admit(store: Store, now: int, job: Job) -> None:
     if job.state == "throttled" and gate is not None:
         _unpark(store, now, job, gate)
     elif job.state == "waiting":
-        named, cost = throttles.named(job), throttles.cost(job)
-        closed = [name for name in named if throttles.opens_at(store, now, name, cost, NONE, False) > now]
-        if closed:
-            jobs.lift(store, job)
-            park_last(store, now, job, closed[0])
+        cost = throttles.cost(job)
+        for name in throttles.named(job):
+            opens = throttles.opens_at(store, now, name, cost, NONE, False)
+            if opens > now:
+                jobs.lift(store, job)
+                park_last(store, now, job, name, opens)
+                return
 
 
-def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) -> int:
+def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int, alone: bool = False) -> int:
     """Admit parked jobs of a queue whose throttles may have opened, up to `most` and half of the budget; give how
-    many.
+    many. `alone`: only at throttles that may open although no job leaves them.
     """
     through, kept, some = 0, budget.room(store) // 2, False
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
@@ -161,7 +164,7 @@ def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int) 
             break
         some = True
         budget.spend(store, budget.THROTTLE)
-        if through < most:
+        if through < most and (not alone or throttles.opens_alone(store, name)):
             through += _admit_from(store, now, queue, name, passed, most - through, kept)
     return through
 

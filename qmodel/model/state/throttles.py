@@ -215,6 +215,12 @@ def running(store: Store, name: str) -> int:
     return len(of(store, name).held)
 
 
+def opens_alone(store: Store, name: str) -> bool:
+    """Whether a throttle may open although no job leaves it: with time, without a limit, or because no job holds it."""
+    throttle = of(store, name)
+    return bool(throttle.rate or throttle.capacity or not throttle.concurrency or not running(store, name))
+
+
 def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
     """The first of these jobs."""
     queue = queue_of(name)
