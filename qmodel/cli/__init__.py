@@ -17,6 +17,8 @@ from qmodel.errors import ConnectError, LocalError, NotConfirmed, QmodelError, R
 from qmodel.version import __version__
 
 EX_UNAVAILABLE = 69
+INTERRUPTED = 130
+"""What a shell gives for a program that Ctrl-C has ended."""
 
 
 class CommandLine(Commands):
@@ -27,6 +29,8 @@ class CommandLine(Commands):
         ctx.ensure_object(Session)  # one for all commands below
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except RefusedError as refused:
             _say_refused(session(), refused)
         except ConnectError as error:

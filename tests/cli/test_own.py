@@ -255,3 +255,12 @@ def test_a_job_without_a_result_is_told_and_is_a_failure(run: Run) -> None:
     assert done.err.splitlines()[0] == "Job a failed (g): no paper"
     assert "Job b has not ended within 0 s" in done.err
     assert run("wait", "a", "--json").json["error"] == "JobFailed"
+
+
+def test_ctrl_c_ends_a_command_quietly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "execute", interrupted)
+    done = run("get", "a")
+    assert (done.code, done.out, done.err) == (130, "", "")
