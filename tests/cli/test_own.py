@@ -258,7 +258,7 @@ def test_a_job_without_a_result_is_told_and_is_a_failure(run: Run) -> None:
 
 
 def test_ctrl_c_ends_a_command_quietly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Client, "execute", interrupted)
