@@ -12,6 +12,8 @@ import pytest
 
 from qmodel.conformance import laws
 from qmodel.conformance.compare import runner
+from qmodel.conformance.dialects import runner as dialect_runner
+from qmodel.conformance.dialects.subjects import operations
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.directed import load
 from qmodel.conformance.subjects.base import History, ModelSubject, Step, observe
@@ -68,6 +70,13 @@ def test_every_law_holds_or_differs_as_it_says_by_the_rules_of_qless() -> None:
     assert {number: found for number, history in enumerate(_by_qless()) if (found := _broken(history))} == {}
     assert any(getattr(step.op, "qless", False) for history in _by_qless() for step in history)
     assert laws.DIFFERS.keys() <= laws.LAWS.keys()
+
+
+def test_every_law_holds_on_the_operations_of_drawn_calls_of_qless() -> None:
+    drawn = (dialect_runner.draw(RandomChooser(f"laws of calls.{n}"), 60, documents=n % 2 == 0) for n in range(100))
+    histories = [operations(history) for history in drawn]
+    assert {number: found for number, history in enumerate(histories) if (found := _broken(history))} == {}
+    assert {"pop", "delay", "throttle_set", "retry"} <= {step.op.spec.name for one in histories for step in one}
 
 
 def _notices(wrong: Wrong) -> str:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple, Protocol
 from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects import qless
+from qmodel.dialects.qless.session import Engine
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store
@@ -74,16 +76,29 @@ class ModelSubject:
         """Do nothing: there is nothing to release."""
 
 
-def perform(store: Store, one: Call | Step) -> tuple[Any, list[tuple[str, str]]]:
-    """Execute a step on the model; give its outcome and messages."""
+def perform(store: Store, one: Call | Step, step: Engine = engine.step) -> tuple[Any, list[tuple[str, str]]]:
+    """Execute a step on the model; give its outcome and messages. `step` executes the operations."""
     if isinstance(one, Step):
-        return _plain(engine.step(store, *one)), []
+        return _plain(step(store, *one)), []
     try:
         if one.document:
-            return qless.call_document(store, one.document, one.arguments[0], one.arguments[1:], 0)
-        return qless.call(store, one.arguments)
+            return qless.call_document(store, one.document, one.arguments[0], one.arguments[1:], 0, step)
+        return qless.call(store, one.arguments, step)
     except qless.QlessError as refused:
         return f"ERR {refused.sentence}", []
+
+
+def operations(history: Calls) -> list[Step]:
+    """Give the operations that the calls of a history execute, one after the other: the laws hold for them too."""
+    store, found = Store(), list[Step]()
+
+    def step(store: Store, now: int, op: Operation) -> Any:
+        found.append(Step(now, op))
+        return engine.step(store, now, op)
+
+    for one in history:
+        perform(store, one, step)
+    return found
 
 
 def _plain(reply: Any) -> Any:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from qmodel.contract.arguments import TIME_END
 from qmodel.dialects.qless import jobs, queues, recurring, settings, texts, throttles
-from qmodel.dialects.qless.session import Answer, QlessError, Reply, Session
+from qmodel.dialects.qless.session import Answer, Engine, QlessError, Reply, Session
+from qmodel.model import engine
 from qmodel.model.state.store import Store
 
 Command = Callable[..., Reply]
@@ -159,8 +160,10 @@ def _takes(command: Command) -> int | None:
 _TAKES = {command: _takes(command) for command in COMMANDS.values()}
 
 
-def call(store: Store, arguments: Sequence[str]) -> Answer:
-    """Execute one call of the unified interface on a store. Raises QlessError for a refusal."""
+def call(store: Store, arguments: Sequence[str], step: Engine = engine.step) -> Answer:
+    """Execute one call of the unified interface on a store. Raises QlessError for a refusal. `step` executes its
+    operations.
+    """
     if not arguments:
         raise QlessError("Must provide a command")
     name, *given = arguments
@@ -172,7 +175,7 @@ def call(store: Store, arguments: Sequence[str]) -> Answer:
     command, given = _found(name, given)
     if name == "put" and len(given) > 5 and len(given) % 2 == 0:  # older clients do not send the worker's name
         given.insert(1, "")
-    session = Session(store, moment(given.pop(0) if given else None), reqless=is_reqless, early=early)
+    session = Session(store, moment(given.pop(0) if given else None), reqless=is_reqless, early=early, step=step)
     reply, published = execute(session, command, given)
     if name in JSON_LISTS:
         reply = texts.dump(reply)

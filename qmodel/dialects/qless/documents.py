@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Job
 from qmodel.dialects.qless.commands import execute, moment
-from qmodel.dialects.qless.session import Answer, QlessError, Session
+from qmodel.dialects.qless.session import Answer, Engine, QlessError, Session
+from qmodel.model import engine
 from qmodel.model.state.store import Store
 
 Words = list[str]
@@ -109,12 +110,16 @@ expiration that a pop of the earlier document has.
 """
 
 
-def call_document(store: Store, document: str, operation: str, given: Sequence[str], now: int) -> Answer:
-    """Execute one call of a document, keys first; `now` (milliseconds) is the time of a call without its own."""
+def call_document(
+    store: Store, document: str, operation: str, given: Sequence[str], now: int, step: Engine = engine.step
+) -> Answer:
+    """Execute one call of a document, keys first; `now` (milliseconds) is the time of a call without its own. `step`
+    executes its operations.
+    """
     if operation not in DOCUMENTS.get(document, {}):
         raise QlessError(f"Unknown command {operation}")
     words = list(given)
-    session = Session(store, now, document=True)
+    session = Session(store, now, document=True, step=step)
     try:
         translation = DOCUMENTS[document][operation]
         places = translation(session, words) if callable(translation) else translation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from qmodel.contract.arguments import MOST
@@ -78,6 +78,9 @@ SENTENCES = {
 }
 
 
+Engine = Callable[[Store, int, Operation], Any]
+"""What executes an operation on a store: the engine, or something that looks on."""
+
 LAST = float("inf")
 
 FORGOTTEN = "qless:forgotten"
@@ -89,12 +92,19 @@ GONE = "gone"
 class Session:
     """One call."""
 
-    __slots__ = ("document", "early", "now", "published", "reqless", "sign", "store")
+    __slots__ = ("document", "early", "now", "published", "reqless", "sign", "step", "store")
 
     def __init__(
-        self, store: Store, now: int, document: bool = False, reqless: bool = False, early: bool = False
+        self,
+        store: Store,
+        now: int,
+        document: bool = False,
+        reqless: bool = False,
+        early: bool = False,
+        step: Engine = engine.step,
     ) -> None:
         self.store = store
+        self.step = step  # executes an operation
         self.now = now
         self.reqless = reqless  # whether the command is one of reqless
         self.early = early  # of those before 0.0.2, which had the names of qless
@@ -106,7 +116,7 @@ class Session:
 
     def ask(self, command: str, op: Operation, **sentences: str) -> Any:
         """Execute an operation. Raises QlessError for a refusal, with the message for its code."""
-        reply = engine.step(self.store, self.now, op)
+        reply = self.step(self.store, self.now, op)
         if type(reply) is Refusal:
             raise _error(command, op, reply, sentences)
         return reply
@@ -147,7 +157,7 @@ class Session:
 
     def attempt(self, op: Operation) -> Any:
         """Execute an operation; give its reply, or its refusal."""
-        return engine.step(self.store, self.now, op)
+        return self.step(self.store, self.now, op)
 
     def note(self, klass: str, key: str) -> str | None:
         """Read a text that the dialect keeps: metadata of a klass that no job has."""
