@@ -75,11 +75,10 @@ def run(
         raise click.UsageError(
             "A dialect is compared in one process, with all states: leave out --processes, --picture, --on and --every."
         )
-    if dialect and lawful:
-        raise click.UsageError("The laws are about operations, not about calls of a dialect: leave out --laws.")
     again = f"qmodel conformance run --examples {examples} --steps {steps} --seed {seed} "
     again += f"--subject {without_password(at.url)}"
-    again += f" --dialect {dialect}" if dialect else " --laws" if lawful else ""
+    again += f" --dialect {dialect}" if dialect else ""
+    again += " --laws" if lawful else ""
     again += f" --every {every}" if every > 1 else ""
     if on == "spark":
         only("local", processes=processes)
@@ -91,7 +90,7 @@ def run(
         return campaigns.answer(at, total, seed, f"{again} --processes {processes or 1}", picture)
     with _progress(examples, shown=sys.stderr.isatty() and not at.json) as advance:
         summary = (
-            _dialect_campaign(at.url, examples, seed, advance, steps)
+            _dialect_campaign(at.url, examples, seed, advance, steps=steps, lawful=lawful)
             if dialect
             else _campaign(at.url, examples, seed, advance, steps=steps, every=every, lawful=lawful)
         )
@@ -167,10 +166,10 @@ def _campaign(url: str, examples: int, seed: str, advance: Any, **options: Any) 
     return campaign.run(examples, seed, _opening(url)(), advance, **options)
 
 
-def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, steps: int) -> Any:
+def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, **given: Any) -> Any:
     from qmodel.conformance.dialects import runner, subjects
 
-    return runner.run(examples, seed, subjects.open_subject(_opening(url).url()), advance, steps=steps)
+    return runner.run(examples, seed, subjects.open_subject(_opening(url).url()), advance, **given)
 
 
 def _opening(url: str) -> Opening:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("fresh")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0),
     default=60.0,
     show_default=True,
     help="Processor time for each subject.",

@@ -20,6 +20,7 @@ from qmodel.conformance.histories import json_lines
 from qmodel.conformance.subjects import named
 from tests.conformance.faults import FAULTS, Wrong
 from tests.conformance.test_dialects import WRONG
+from tools.mutation import model, python
 
 
 def test_campaigns_end_at_the_time_limit() -> None:
@@ -28,8 +29,8 @@ def test_campaigns_end_at_the_time_limit() -> None:
 
 
 def test_a_campaign_prints_the_command_that_repeats_it() -> None:
-    assert Campaign("valkey", "a-2", Size(15, 60, "qless"), 15, 900, 1.0).again == (
-        "qmodel conformance run --examples 15 --steps 60 --seed a-2 --subject valkey --dialect qless"
+    assert Campaign("valkey", "a-2", Size(15, 60, "qless", True), 15, 900, 1.0).again == (
+        "qmodel conformance run --examples 15 --steps 60 --seed a-2 --subject valkey --dialect qless --laws"
     )
 
 
@@ -58,6 +59,19 @@ def test_a_difference_in_a_dialect_is_kept_too(monkeypatch: pytest.MonkeyPatch, 
     assert dialect_runner.first_difference(history, dialect_subjects.LuaSubject()) is None
 
 
+def test_a_rule_that_is_wrong_on_both_sides_is_found_in_a_dialect_too() -> None:
+    file, right = "model/rules/admission", "            return name, opens\n"
+    text = python.read(file)
+    assert text.count(right) == 1
+    with model.planted(file, text.replace(right, "            continue\n")) as failure:
+        assert not failure
+        summary = dialect_runner.run(100, "wrong", dialect_subjects.ModelSubject(), lawful=True)
+    (found,) = summary.failures
+    assert found.said[0].startswith("law: no_claim_passes_a_closed_throttle: ")
+    assert len(found.history) < 12
+    assert dialect_runner.first_broken(found.history) is None
+
+
 def test_histories_of_a_dialect_survive_being_written_and_read() -> None:
     history = dialect_runner.draw(dialect_runner.RandomChooser("lines"), 60, documents=True)
     assert list(map(repr, dialect_lines.loads(dialect_lines.dumps(history)))) == list(map(repr, history))
@@ -70,8 +84,9 @@ def test_the_subjects_available_here_are_listed_once() -> None:
 
 @pytest.mark.parametrize("subject", ["memory", "embedded", "valkey"])
 @pytest.mark.parametrize("dialect", ["", "qless"])
-def test_the_command_that_runs_a_campaign_again_can_be_run(subject: str, dialect: str) -> None:
-    again = Campaign(subject, "a-2", Size(2, 5, dialect), 2, 10, 1.0).again
+@pytest.mark.parametrize("lawful", [False, True])
+def test_the_command_that_runs_a_campaign_again_can_be_run(subject: str, dialect: str, lawful: bool) -> None:
+    again = Campaign(subject, "a-2", Size(2, 5, dialect, lawful), 2, 10, 1.0).again
     said = CliRunner().invoke(cli, again.split()[1:])
     assert said.exit_code == 0, said.output
     assert "2 histories" in said.output and said.output.endswith(f"Again: {again}\n")

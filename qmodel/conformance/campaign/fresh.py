@@ -1,7 +1,8 @@
 """Fresh seeds: campaigns with new seeds on one subject, for a given processor time.
 
 Long histories show faults that short ones do not, and the other way round, so the campaigns differ in size; some call
-the dialect of qless. The seed is new each time, so it must be printed: with it, every campaign can be run again.
+the dialect of qless. Some check the laws too, which find rules that are wrong on both sides. The seed is new each time,
+so it must be printed: with it, every campaign can be run again.
 """
 
 from __future__ import annotations
@@ -22,14 +23,22 @@ from qmodel.conformance.subjects.named import Opening
 
 
 class Size(NamedTuple):
-    """The size of a campaign: histories, steps in each, and the dialect, if it has one."""
+    """The size of a campaign: histories, steps in each, the dialect, if it has one, and whether laws are checked."""
 
     examples: int
     steps: int
     dialect: str = ""
+    lawful: bool = False
 
 
-SIZES = (Size(25, 60), Size(100, 12), Size(15, 60, "qless"), Size(4, 300), Size(10, 150))
+SIZES = (
+    Size(25, 60),
+    Size(100, 12),
+    Size(15, 60, "qless", True),
+    Size(4, 300),
+    Size(25, 60, lawful=True),
+    Size(10, 150),
+)
 """The sizes of successive campaigns. Each takes a few seconds."""
 
 
@@ -50,7 +59,8 @@ class Campaign(NamedTuple):
         """The command that runs it again."""
         command = f"qmodel conformance run --examples {self.size.examples} --steps {self.size.steps} --seed {self.seed}"
         command += f" --subject {self.subject}"
-        return f"{command} --dialect {self.size.dialect}" if self.size.dialect else command
+        command += f" --dialect {self.size.dialect}" if self.size.dialect else ""
+        return f"{command} --laws" if self.size.lawful else command
 
 
 def campaigns(subject: str, seed: str, seconds: float) -> Iterator[Campaign]:
@@ -70,7 +80,7 @@ def campaigns(subject: str, seed: str, seconds: float) -> Iterator[Campaign]:
 
 def _engine(name: str, subject: Any) -> Callable[[str, Size], Campaign]:
     def run(seed: str, size: Size) -> Campaign:
-        summary = campaign.run(size.examples, seed, subject, steps=size.steps)
+        summary = campaign.run(size.examples, seed, subject, steps=size.steps, lawful=size.lawful)
         done = Campaign(name, seed, size, summary.histories, summary.steps, summary.seconds)
         for failure in summary.failures:
             operation = failure.history[failure.difference.at].op.spec.name
@@ -83,7 +93,7 @@ def _engine(name: str, subject: Any) -> Callable[[str, Size], Campaign]:
 
 def _dialect(name: str, subject: Any) -> Callable[[str, Size], Campaign]:
     def run(seed: str, size: Size) -> Campaign:
-        summary = dialect_runner.run(size.examples, seed, subject, steps=size.steps)
+        summary = dialect_runner.run(size.examples, seed, subject, steps=size.steps, lawful=size.lawful)
         done = Campaign(name, seed, size, summary.histories, summary.steps, summary.seconds)
         for found in summary.failures:
             what = f"the dialect {size.dialect} (seed {seed})"

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from qmodel.conformance import laws
 from qmodel.conformance.campaign.campaign import Progress
 from qmodel.conformance.compare.shrink import shorten
 from qmodel.conformance.dialects.calls import CallGenerator
-from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, perform
+from qmodel.conformance.dialects.subjects import Call, Calls, Heard, ModelSubject, Subject, operations, perform
 from qmodel.conformance.histories.choose import Chooser, RandomChooser
-from qmodel.conformance.subjects.base import Step
+from qmodel.conformance.subjects.base import ModelSubject as ModelOfSteps
+from qmodel.conformance.subjects.base import Step, observe
 from qmodel.model import snapshot
 from qmodel.model.state.store import Store
 
@@ -67,14 +69,22 @@ def compare(one: Heard, other: Heard) -> list[str]:
     return list(snapshot.difference(one.snapshot, other.snapshot))
 
 
-def shrink(found: Difference, subject: Subject) -> Difference:
-    """Remove the steps that the difference does not need; give the difference that is left."""
+def first_broken(history: Calls) -> Difference | None:
+    """Give the first law that the operations of a history's calls break on the model."""
+    steps = operations(history)
+    for at, broken in laws.observe(steps, observe(ModelOfSteps(), steps)):
+        return Difference(tuple(history), (f"law: {broken.name}: {broken.detail} ({steps[at].op.spec.name})",))
+    return None
+
+
+def shrink(found: Difference, look: Callable[[Calls], Difference | None]) -> Difference:
+    """Remove the steps that a difference does not need, which `look` finds; give the difference that is left."""
 
     def differs(history: Calls) -> int | None:
-        shorter = first_difference(history, subject)
+        shorter = look(history)
         return None if shorter is None else len(shorter.history) - 1
 
-    return first_difference(shorten(found.history, differs), subject) or found
+    return look(shorten(found.history, differs)) or found
 
 
 @dataclass(slots=True)
@@ -92,20 +102,28 @@ def run(
     progress: Callable[[Summary], None] = lambda summary: None,
     *,
     steps: int = STEPS,
+    lawful: bool = False,
 ) -> Summary:
-    """Run `examples` histories of `steps` steps against a subject; end with the first difference, shrunk."""
+    """Run `examples` histories of `steps` steps against a subject; end with the first difference, shrunk.
+
+    With `lawful`, the laws are checked on what the model did: they find rules that are wrong on both sides.
+    """
+
+    def look(history: Calls) -> Difference | None:
+        return first_difference(history, subject) or (first_broken(history) if lawful else None)
+
     summary = Summary(f"{subject.name}, qless")
     began = time.monotonic()
     for number in range(examples):
         history = draw(RandomChooser(f"{seed}.{number}"), steps, documents=subject.has_documents)
-        found = first_difference(history, subject)
+        found = look(history)
         summary.histories += 1
         summary.steps += len(history)
         summary.tally += tally(history)
         summary.seconds = time.monotonic() - began
         progress(summary)
         if found is not None:
-            summary.failures.append(shrink(found, subject))
+            summary.failures.append(shrink(found, look))
             break
     return summary
 
