@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
@@ -67,6 +68,17 @@ def test_clocks_stand_still_creep_jump_and_go_back() -> None:
     gaps = [b.now - a.now for history in _histories() for a, b in pairwise(history)]
     for some in (gaps.count(0), gaps.count(1), sum(gap > 86_000_000 for gap in gaps), sum(gap < 0 for gap in gaps)):
         assert some > len(gaps) / 200
+
+
+def test_every_argument_is_drawn_with_several_values() -> None:
+    by_qless = [runner.draw(RandomChooser(f"arguments.{seed}"), 60, qless=True) for seed in range(200)]
+    values: dict[str, set[str]] = defaultdict(set)
+    for history in (*_histories(), *by_qless):
+        for step in history:
+            for argument in step.op.spec.arguments:
+                values[f"{step.op.spec.name} {argument.name}"].add(repr(getattr(step.op, argument.name)))
+    assert [argument for argument, found in values.items() if len(found) < 2] == []
+    assert len({name.split()[0] for name in values}) == sum(1 for spec in CATALOGUE.values() if spec.arguments)
 
 
 def test_operations_are_sent_again_verbatim() -> None:
