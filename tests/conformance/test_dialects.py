@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,10 @@ from qmodel.backends import bundle
 from qmodel.conformance.dialects import runner
 from qmodel.conformance.dialects.calls import DRAWS
 from qmodel.conformance.dialects.subjects import Call, LuaSubject, ServerSubject
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract.operations import CATALOGUE, Put, PutMany
+from qmodel.dialects import qless
+from qmodel.dialects.qless import session
 from tests.servers import Server
 from tests.tester import share
 
@@ -71,3 +77,28 @@ def test_a_seed_always_makes_the_same_history() -> None:
     first, second = (runner.draw(runner.RandomChooser("again"), 40) for _ in range(2))
     assert first == second
     assert any(isinstance(one, Call) for one in first)
+
+
+UNREACHABLE = {"OVER_CAPACITY", "FORKED"}
+"""Refusals of a cost and of an epoch, which no call gives."""
+
+
+def test_every_refusal_of_an_operation_that_a_call_executes_has_a_sentence() -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in Path(qless.__file__).parent.glob("*.py"))
+    executed = [spec for spec in CATALOGUE.values() if re.search(rf"\b{spec.cls.__name__}\(", texts)]
+    assert len(executed) > 40
+    codes = {code for spec in executed for code in spec.refusals} - {"BAD_ARGUMENT"}
+    assert codes - session.SENTENCES.keys() == UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("Multiget", ["multiget", "1"]), ("Cancel", ["cancel", "1"]), ("Peek", ["peek", "1", "q", "1000"])],
+)
+def test_a_call_that_is_too_much_work_says_how_many_to_send(command: str, given: list[str]) -> None:
+    jobs = [Put("q", f"j{number}", "k", "", tags=tuple("abcde")) for number in range(900)]
+    puts = [Step(0, PutMany(tuple(jobs[first : first + 100]))) for first in range(0, 900, 100)]
+    call = Call((*given, *(job.jid for job in jobs if command != "Peek")))
+    assert runner.first_difference([*puts, call], LuaSubject()) is None
+    said = LuaSubject().run([*puts, call])[-1].outcome
+    assert said == f"ERR {command}(): This is too much work for one call: send at most 571 items of this size"

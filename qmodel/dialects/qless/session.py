@@ -75,6 +75,9 @@ SENTENCES = {
     "SCHEDULE_NOT_FOUND": "No recurring job {0}",
     "UNKNOWN_OPTION": "There is no option {0}",
     "BAD_VALUE": "Option {0} must be from {1} to {2}",
+    "OVER_BUDGET": "This is too much work for one call: send at most {3} items of this size",
+    "LIMIT_REACHED": "The limit of {1} {0} is reached",
+    "SCHEDULE_OVER": "Recurring job {0} would have no run",
 }
 
 
