@@ -194,14 +194,49 @@ def test_a_constant_changes_only_steps_that_run_a_line_that_names_it(
 
 
 def test_a_constant_of_the_model_is_tried_on_histories_that_run_a_line_that_reads_it(on_model: model.Recording) -> None:
-    everything = range(len(on_model.suite))
     made = [mutant for mutant in python.mutants("model/state/subjects") if re.match(r"(ONE|MORE)\b.* = ", mutant.was)]
     assert made
     for mutant in made:
         read_at = readers.lines(mutant.file, mutant.line) or set()
         assert read_at and {file for file, _ in read_at} <= set(readers.MODEL)
-        assert on_model.judge(mutant).kills == on_model.judge(mutant, histories=everything).kills, str(mutant)
+        assert on_model.judge(mutant).kills == on_model.judge(mutant, steps=on_model.all_steps).kills, str(mutant)
     assert readers.lines("contract/settings", 60) is None
+
+
+def test_a_mutant_of_the_model_is_noticed_wherever_states_are_compared_and_whatever_comes_first(
+    on_model: model.Recording,
+) -> None:
+    judged = {}
+    for mutant in python.mutants("model/ops/finish")[::23]:
+        everywhere = on_model.judge(mutant, steps=on_model.all_steps)
+        judged[mutant] = bool(everywhere.kills)
+        assert bool(on_model.judge(mutant).kills) == judged[mutant], str(mutant)
+    for mutant, noticed in judged.items():  # the histories that noticed the others come first now
+        assert bool(on_model.judge(mutant).kills) == noticed, str(mutant)
+    assert {True, False} == set(judged.values())
+
+
+def test_a_history_that_noticed_another_mutant_of_the_file_is_executed_first(on_model: model.Recording) -> None:
+    one, other = [one for one in python.mutants("model/state/tags") if on_model.judge(one).kills][-2:]
+    steps = on_model.steps_of(other)
+    noticed = max(n for n in steps if on_model.first[n] <= on_model.judge(one).kills[0].step)
+    order = on_model._ordered(steps, other.file)
+    assert order[0] == noticed and sorted(order) == sorted(steps)
+
+
+@pytest.mark.parametrize("file", ["model/state/cascade", "model/ops/finish", "model/state/options"])
+def test_planting_one_function_changes_what_planting_its_file_does(file: str) -> None:
+    text = python.read(file)
+    for mutant in python.mutants(file)[::5]:
+        wrong = mutant.apply(text)
+        whole = [*model._constants(model.module_of(file), wrong, f"qmodel/{file}.py")]
+        whole += model.functions(model.module_of(file), compile(wrong, f"{model.python.ROOT / file}.py", "exec"))
+        found = model.changes(file, wrong)
+        if model._definition(file, wrong) is not None:
+            assert [one.holder for one in found] == [one.holder for one in whole if one.name == "__code__"], str(mutant)
+        assert [one.name for one in found if one.name != "__code__"] == [
+            one.name for one in whole if one.name != "__code__" and one.wrong != one.right
+        ], str(mutant)
 
 
 def test_constants_that_are_assigned_together_are_exchanged() -> None:

@@ -72,6 +72,35 @@ WRONG = (
         "    job.expires_at = 0\n    job.ready_at = now + delay_ms\n",
         "    job.expires_at = 0\n    job.ready_at = now + delay_ms if delay_ms else job.ready_at\n",
     ),
+    Wrong(
+        "a moment that is past comes first",
+        "A moment that is past means now: such a job does not overtake those that\nare ready.",
+        "model/rules/stages",
+        "    return max(op.at, now) if op.at is not None else now + op.delay_ms",
+        "    return op.at if op.at is not None else now + op.delay_ms",
+    ),
+    Wrong(
+        "a new key gets the turn of the first job",
+        "the turn of the\n"
+        "first ready job of its priority and half a step, or the next turn of its key, whichever is later",
+        "model/state/turns",
+        "+ cost(job) // 2, following), LAST)",
+        ", following), LAST)",
+    ),
+    Wrong(
+        "a weight takes turns away",
+        "a step is 1000 divided by the weight",
+        "model/state/turns",
+        '    return TURN // int(options.get(job, "fair_weight") or 1)',
+        '    return TURN * int(options.get(job, "fair_weight") or 1)',
+    ),
+    Wrong(
+        "a canceled job keeps its turn",
+        "gives its turn back: the later puts of its\n  key move up",
+        "model/state/turns",
+        "        _set(turns, key, max(turns.next[key] - cost(job), 0))\n",
+        "        pass\n",
+    ),
     # ---- priorities that improve with age
     Wrong(
         "a worse priority is an earlier moment",
@@ -86,6 +115,13 @@ WRONG = (
         "model/state/queues",
         "aging.first_number(rate, priority, at)",
         "aging.first_number(rate, priority, job.put_at)",
+    ),
+    Wrong(
+        "jobs of one moment stand by their sequence",
+        "jobs of one moment stand by their ready time, then by sequence",
+        "model/state/queues",
+        "    return (aging.first_number(rate, priority, at) if rate else priority, at, seq, jid)",
+        "    return (aging.first_number(rate, priority, at) if rate else priority, 1 if rate else at, seq, jid)",
     ),
     # ---- ordered keys
     Wrong(
@@ -194,6 +230,41 @@ WRONG = (
         "model/ops/finish",
         "    if revoked or job.remaining == 0:\n",
         "    if revoked or job.remaining <= 1:\n",
+    ),
+    Wrong(
+        "a backoff grows threefold",
+        "each further one twice as long as the one before",
+        "model/rules/backoff",
+        "    return min(int(first) << min(before, DOUBLINGS), most)",
+        "    return min(int(first) * 3 ** min(before, DOUBLINGS), most)",
+    ),
+    Wrong(
+        "a backoff has no bound",
+        "up to `retry_delay_max` (a day)",
+        "model/rules/backoff",
+        "    return min(int(first) << min(before, DOUBLINGS), most)",
+        "    return int(first) << min(before, DOUBLINGS)",
+    ),
+    Wrong(
+        "the shorter of two delays holds",
+        "Of both delays the longer one holds.",
+        "model/ops/finish",
+        "    delay_ms = max(op.delay_ms, backoff.delay(job))",
+        "    delay_ms = min(op.delay_ms, backoff.delay(job)) or op.delay_ms",
+    ),
+    Wrong(
+        "a lapsed job waits for its backoff from the pop",
+        "the job waits for its [backoff](#retries), from the end of the lease",
+        "model/ops/pop",
+        "    job.ready_at += delay_ms\n",
+        "    job.ready_at = now + delay_ms\n",
+    ),
+    Wrong(
+        "a job that is sent on has lapsed as often as before",
+        "A put, a move to a `next` queue and a retry after the\n  failure begin the count anew.",
+        "model/rules/stages",
+        '    if job.options:\n        options.drop(job, "lapses")\n    job.put_at',
+        '    if job.options and job.token == 0:\n        options.drop(job, "lapses")\n    job.put_at',
     ),
     # ---- dead letters
     Wrong(
@@ -415,6 +486,53 @@ WRONG = (
         '    if request.state in ("closed", "canceling") and requests.left(request) == 0:',
         '    if request.state in ("open", "closed", "canceling") and request.total and requests.left(request) == 0:',
     ),
+    Wrong(
+        "a retry without a delay gives its place away",
+        "A retry without a delay keeps its place in any case.",
+        "model/ops/finish",
+        "    job.expires_at = 0\n    job.ready_at = now + delay_ms\n    return begins",
+        "    job.expires_at = 0\n"
+        "    job.ready_at = now + delay_ms\n"
+        "    from qmodel.model.rules.concurrency import wait_for_time\n"
+        "    wait_for_time(store, now, job)\n"
+        "    return begins",
+    ),
+    Wrong(
+        "a request that is opened again keeps its old lease on openness",
+        "`add`, `touch` and\n  opening it again renew the lease",
+        "model/ops/request",
+        "        _check_same(store, request, op)\n        _renew(store, now, request)\n",
+        "        _check_same(store, request, op)\n",
+    ),
+    Wrong(
+        "an addition does not renew the lease on openness",
+        "`add`, `touch` and\n  opening it again renew the lease",
+        "model/ops/request",
+        "    _renew(store, now, request)\n    _add(store, now, request, news, edges)\n",
+        "    _add(store, now, request, news, edges)\n",
+    ),
+    Wrong(
+        "a deadline leaves alone what was sent on",
+        "revokes the running ones, also those that were sent on to another queue",
+        "model/rules/request_cancellation",
+        '        if begun and job.state == "running":\n            leased.append(job)\n',
+        '        if begun and job.state == "running" and job.queue == request.queue:\n            leased.append(job)\n',
+    ),
+    Wrong(
+        "the engine deletes what others wait for",
+        "a sub-request on which a job outside of the request depends is not\n"
+        "  deleted but fails into `revoked-<queue>`",
+        "model/rules/request_cancellation",
+        "        if jid in failing:\n",
+        "        if False:\n",
+    ),
+    Wrong(
+        "a request that is canceled at its deadline counts its failures",
+        "A sub-request ends as done, failed or canceled.",
+        "model/rules/request_end",
+        'and (request.state != "canceling" or request.reason == "failed"):',
+        'and (request.state != "canceling" or request.reason in ("failed", "deadline")):',
+    ),
     # ---- throttles
     Wrong(
         "an admitted job keeps its old place",
@@ -465,6 +583,28 @@ WRONG = (
         "    if throttle.generation == generation:\n",
         "    if False:\n",
     ),
+    Wrong(
+        "of two families of one length the last one rules",
+        "of two of one length the first by name",
+        "model/state/families",
+        "        store.families.sort(key=lambda family: (-budget.size(family[0]), family[0]))",
+        "        store.families.sort(key=lambda family: (budget.size(family[0]), family[0]), reverse=True)",
+    ),
+    Wrong(
+        "a cost above the capacity never passes",
+        "If the capacity is lowered later, such a job takes the whole bucket.",
+        "model/state/throttles",
+        "    tokens = min(min(cost, throttle.capacity) + spent, 2 * throttle.capacity)",
+        "    tokens = min(cost + spent, 2 * throttle.capacity)",
+    ),
+    Wrong(
+        "parked jobs come last in first out",
+        "is parked** there (state `throttled`), by priority, then in the order of arrival",
+        "model/state/parked",
+        "    return [store.jobs[jid] for _, _, jid in entry.parked[:most]] if entry is not None else []",
+        "    found = sorted(entry.parked, key=lambda one: (one[0], -one[1]))[:most] if entry is not None else []\n"
+        "    return [store.jobs[jid] for _, _, jid in found]",
+    ),
     # ---- deduplication
     Wrong(
         "a dropped put extends the window",
@@ -496,6 +636,13 @@ WRONG = (
         "(jid == unique.next or job.token == unique.token)",
         "(jid == unique.next or job.token >= unique.token)",
     ),
+    Wrong(
+        "a debounced job is delayed for ever",
+        "its delay starts again, at most until `unique_max_ms` after the put of the holder",
+        "model/rules/deduplication",
+        "        ready_at = min(ready_at, unique.since + op.unique_max_ms)\n",
+        "        ready_at = min(ready_at, now + op.unique_max_ms)\n",
+    ),
     # ---- recurring jobs
     Wrong(
         "due times drift",
@@ -517,6 +664,38 @@ WRONG = (
         "model/rules/recurrence",
         "    if said is None:\n        return\n    options",
         '    if said is None or job.state == "failed":\n        return\n    options',
+    ),
+    Wrong(
+        "of several missed runs the first one is made",
+        "`missed` creates `all`, the last `one`",
+        "model/state/schedules",
+        "    missed = max(missed, 0)\n    skip(schedule, missed)\n    return missed",
+        "    missed = max(missed, 0)\n"
+        '    if schedule.missed == "one" and missed and schedule.kind == "interval":\n'
+        "        at = schedule.next_at\n"
+        "        skip(schedule, missed)\n"
+        "        schedule.next_at = at\n"
+        "        return missed\n"
+        "    skip(schedule, missed)\n"
+        "    return missed",
+    ),
+    Wrong(
+        "a run that is late by its catch-up time is passed over",
+        "`none` that is later than\n  `catchup_ms` (a minute)",
+        "model/state/schedules",
+        "        missed = before(schedule, now - schedule.catchup_ms)",
+        "        missed = before(schedule, now - schedule.catchup_ms + 1)",
+    ),
+    Wrong(
+        "a run that is made by hand moves the others",
+        "It counts, and does not move the other due\n  times.",
+        "model/ops/recur",
+        "        schedules.count_run(schedule)\n        make(store, now, run)\n    keep",
+        "        schedules.count_run(schedule)\n"
+        "        if schedule.kind == 'interval':\n"
+        "            schedule.next_at = now + schedule.interval_ms\n"
+        "        make(store, now, run)\n"
+        "    keep",
     ),
     # ---- pauses
     Wrong(
@@ -540,6 +719,13 @@ WRONG = (
         "model/state/subjects",
         "        if place == len(subject):\n            return False\n",
         "        if place == len(subject):\n            return segment == MORE\n",
+    ),
+    Wrong(
+        "a delay counts from the delivery",
+        "A delay** counts from the moment of publishing, also for later deliveries.",
+        "model/state/subscriptions",
+        "    delay_ms = max(message.due_at + subscription.put.delay_ms - now, 0)",
+        "    delay_ms = max(message.due_at - message.at + subscription.put.delay_ms, 0)",
     ),
     # ---- statistics
     Wrong(

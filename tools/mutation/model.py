@@ -4,10 +4,11 @@ A mutant is planted without reloading modules: the mutated file is compiled, and
 code object, so every module that imported the function runs the mutant. A mutated constant replaces the name in every
 module that holds the same object.
 
-Replies and events are compared after every step. Comparing states is slower. So states are compared after every step of
-a directed history (every 10th step if it is long), after every 4th step of a generated history, and after the last
-step. When a state differs, the history is executed again with a comparison after every step, to report the first step
-that differs.
+Replies and events are compared after every step. Comparing states takes several times as long as executing the steps.
+So states are compared after every step of a directed history (after fewer if it is long, and if there are many jobs),
+and after every 4th step of a generated history, but only if a step since the last comparison ran the mutant; and after
+the last step. When a state differs, the history is executed again with a comparison after every step, to report the
+first step that differs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import importlib
 import signal
 import sys
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from itertools import accumulate
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -36,10 +39,26 @@ SECONDS = 3.0
 traced, which is several times as long as without.
 """
 
+JOBS = 50
+"""The state is compared once for as many jobs as there are and each step that has passed since the last time."""
+
+FIRST = 20
+"""How many of the histories that noticed other mutants of a file are executed before the others."""
+
+Line = tuple[str, int]
+"""A file, and a line in it from 1."""
+
+Steps = dict[int, int]
+"""Steps by the number of their history: the bits of a number, the first step's being the lowest."""
+
+ALL = -1
+"""All steps of a history."""
+
 
 class Shown(NamedTuple):
-    """The reply and events of a step, and the state after it if it is compared there."""
+    """The number of a step, its reply and events, and the state after it if it is compared there."""
 
+    at: int
     outcome: Any
     events: tuple[Any, ...]
     snapshot: Snapshot | None
@@ -50,76 +69,84 @@ class TooLong(Exception):
 
 
 class Recording:
-    """The suite on the right model, and which histories run each line of each file."""
+    """The suite on the right model, and which steps of which histories run each line of each file."""
 
     def __init__(self, suite: Sequence[Named]) -> None:
         self.suite = suite
+        self.noticed: dict[str, dict[int, None]] = {}
+        """The histories that noticed mutants of each file, the last one last."""
         self.texts = {name: python.read(name) for name in python.MUTATED}
         self.shown: list[list[Shown]] = []
         self.first: list[int] = []
         self.limits: list[float] = []
         """For each history, the CPU time after which a mutant counts as one that loops forever."""
-        self.running: dict[tuple[str, int], set[int]] = {}
+        self.running: dict[Line, Steps] = {}
         total = 0
         for number, named in enumerate(suite):
             self.first.append(total)
             total += len(named.steps)
             began = process_time()
-            with self._traced(number):
-                shown = list(_execute(named.steps, _stride(named)))
-            self.shown.append(shown)
+            with _traced() as lines:
+                seen = _execute(named.steps, _looks(named))
+                self.shown.append([self._noted(number, lines, shown) for shown in seen])
             self.limits.append(max(SECONDS, process_time() - began))
         self.first.append(total)
+        self.all_steps: Steps = dict.fromkeys(range(len(suite)), ALL)
 
-    @contextmanager
-    def _traced(self, number: int) -> Iterator[None]:
-        paths = {str(python.ROOT / f"{name}.py"): name for name in python.MUTATED}
-        running = self.running
-
-        def trace(frame: types.FrameType, event: str, _: Any) -> Any:
-            name = paths.get(frame.f_code.co_filename)
-            if name is None:
-                return None
-
-            def local(frame: types.FrameType, event: str, _: Any) -> Any:
-                running.setdefault((name, frame.f_lineno), set()).add(number)
-                return local
-
-            return local(frame, event, _)
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
+    def _noted(self, number: int, lines: set[Line], seen: Shown) -> Shown:
+        """Note which lines a step of a history has run."""
+        for line in lines:
+            steps = self.running.setdefault(line, {})
+            steps[number] = steps.get(number, 0) | 1 << seen.at
+        lines.clear()
+        return seen
 
     def histories_of(self, mutant: Mutant) -> list[int]:
-        """List the histories that run a mutant's statement.
+        """List the histories that run a mutant's statement."""
+        return sorted(self.steps_of(mutant))
 
-        If it runs while modules load, list those that run a line that reads its value, or all if it has no name.
+    def steps_of(self, mutant: Mutant) -> Steps:
+        """Find the steps that run a mutant's statement.
+
+        If it runs while modules load, these are the steps that run a line that reads its value, or all if it has no
+        name.
         """
         found = self._running(_lines(mutant))
         if not found:
             lines = lines_of(mutant)
-            found = set(range(len(self.suite))) if lines is None else self._running(lines)
-        return sorted(found)
+            found = self.all_steps if lines is None else self._running(lines)
+        return found
 
-    def _running(self, lines: Iterable[tuple[str, int]]) -> set[int]:
-        """Find the histories that run any of these lines."""
-        return set().union(*(self.running.get(line, ()) for line in lines))
+    def _running(self, lines: Iterable[Line]) -> Steps:
+        """Find the steps that run any of these lines."""
+        found: Steps = {}
+        for line in lines:
+            for number, steps in self.running.get(line, {}).items():
+                found[number] = found.get(number, 0) | steps
+        return found
 
-    def judge(self, mutant: Mutant, *, most: int = 1, histories: Sequence[int] | None = None) -> Verdict:
-        """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
+    def judge(self, mutant: Mutant, *, most: int = 1, steps: Steps | None = None) -> Verdict:
+        """Execute a mutant until `most` histories have noticed it, or to the end of the suite.
+
+        `steps` are those that run it, if they are known to be others than the suite's. The histories that noticed other
+        mutants of the file before are executed first: these are often the ones.
+        """
         verdict = Verdict()
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])) as wrong:
             if wrong:
                 verdict.kills.append(Kill(0, wrong))
                 return verdict
-            self._judge(verdict, most, self.histories_of(mutant) if histories is None else histories)
+            steps = self.steps_of(mutant) if steps is None else steps
+            self._judge(verdict, most, steps, self._ordered(steps, mutant.file), mutant.file)
         for kill in [kill for kill in verdict.kills if kill.by == "state"]:
             verdict.kills[verdict.kills.index(kill)] = self._exactly(mutant, kill)
         return verdict
+
+    def _ordered(self, steps: Steps, file: str) -> list[int]:
+        """Order histories: first the last FIRST of those that noticed mutants of a file, then as the suite does."""
+        before = list(reversed(self.noticed.get(file, ())))[:FIRST]
+        first = [number for number in before if number in steps]
+        return [*first, *sorted(steps.keys() - set(first))]
 
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
         """Do the same for a model with any files replaced."""
@@ -129,23 +156,27 @@ class Recording:
         with ExitStack() as stack:
             for file, text in texts.items():
                 assert not stack.enter_context(planted(file, text))
-            self._judge(verdict, most, range(len(self.suite)))
+            self._judge(verdict, most, self.all_steps, range(len(self.suite)))
         return verdict
 
-    def _judge(self, verdict: Verdict, most: int, histories: Sequence[int]) -> None:
-        for number in histories:
-            found = self._history(number, verdict)
+    def _judge(self, verdict: Verdict, most: int, steps: Steps, order: Iterable[int], file: str = "") -> None:
+        for number in order:
+            found = self._history(number, verdict, steps[number])
             if found is not None:
                 verdict.kills.append(found)
+                noticed = self.noticed.setdefault(file, {})
+                noticed.pop(number, None)
+                noticed[number] = None
                 if len(verdict.kills) >= most or found.by == "limit":
                     return
 
-    def _history(self, number: int, verdict: Verdict) -> Kill | None:
+    def _history(self, number: int, verdict: Verdict, steps: int) -> Kill | None:
         shown = self.shown[number]
         at = 0
         try:
             with _limited(self.limits[number]):
-                for at, seen in enumerate(_execute(self.suite[number].steps, _stride(self.suite[number]))):
+                for seen in _execute(self.suite[number].steps, _looks_again(shown, steps)):
+                    at = seen.at
                     verdict.steps += 1
                     by = _differs(shown[at], seen)
                     if by:
@@ -160,39 +191,94 @@ class Recording:
         """Find the first step after which the state differs, for a difference noticed some steps later."""
         number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
-        right = [shown.snapshot for shown in _execute(steps, 1)]
+        right = [shown.snapshot for shown in _execute(steps, _always)]
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
-            wrong = [shown.snapshot for shown in _execute(steps, 1)]
+            wrong = [shown.snapshot for shown in _execute(steps, _always)]
         for at, (one, other) in enumerate(zip(right, wrong, strict=True)):
             if one != other:
                 return Kill(self.first[number] + at, "state")
         return kill
 
 
-def lines_of(mutant: Mutant) -> set[tuple[str, int]] | None:
+def lines_of(mutant: Mutant) -> set[Line] | None:
     """List the lines where a mutant can differ from the right code; None means any line."""
     return set(_lines(mutant)) if _in_function(mutant) else readers.lines(mutant.file, mutant.line)
 
 
-def _lines(mutant: Mutant) -> Iterator[tuple[str, int]]:
+def _lines(mutant: Mutant) -> Iterator[Line]:
     return ((mutant.file, line) for line in range(mutant.first, mutant.last + 1))
 
 
-def _stride(named: Named) -> int:
-    """Give the distance, in steps, between two comparisons of the state."""
-    if named.name.startswith("mutation"):
-        return 4
-    return 1 if len(named.steps) < 200 and "thousand" not in named.name else 10
+Looks = Callable[[int, Store], bool]
+"""Tells whether the state is compared after a step: its number, and the state."""
 
 
-def _execute(steps: Sequence[Step], stride: int) -> Iterator[Shown]:
+def _looks(named: Named) -> Looks:
+    """Say where states are compared: the more jobs there are, the less often."""
+    drawn, long = named.name.startswith("mutation"), len(named.steps) >= 200 or "thousand" in named.name
+    least = 4 if drawn else 10 if long else 1
+    last = -1
+
+    def looks(at: int, store: Store) -> bool:
+        nonlocal last
+        if at + 1 < len(named.steps) and ((at + 1) % least or (at - last) * JOBS < len(store.jobs)):
+            return False
+        last = at
+        return True
+
+    return looks
+
+
+def _looks_again(shown: Sequence[Shown], steps: int) -> Looks:
+    """Compare where the right model was looked at, unless none of these steps came since the last comparison."""
+    last = -1
+
+    def looks(at: int, _: Store) -> bool:
+        nonlocal last
+        if shown[at].snapshot is None or (at + 1 < len(shown) and not steps >> (last + 1) & ((1 << (at - last)) - 1)):
+            return False
+        last = at
+        return True
+
+    return looks
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _execute(steps: Sequence[Step], looks: Looks) -> Iterator[Shown]:
     store = Store()
-    for number, (now, op) in enumerate(steps, 1):
+    for at, (now, op) in enumerate(steps):
         seq = store.seq
         outcome = engine.step(store, now, op)
         events = events_after(store, seq, store.seq - seq)
-        looked = number % stride == 0 or number == len(steps)
-        yield Shown(outcome, events, snapshot.of(store) if looked else None)
+        yield Shown(at, outcome, events, snapshot.of(store) if looks(at, store) else None)
+
+
+@contextmanager
+def _traced() -> Iterator[set[Line]]:
+    """Collect the lines of the mutated files that run within this context."""
+    paths = {str(python.ROOT / f"{name}.py"): name for name in python.MUTATED}
+    lines: set[Line] = set()
+
+    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
+        name = paths.get(frame.f_code.co_filename)
+        if name is None:
+            return None
+
+        def local(frame: types.FrameType, event: str, _: Any) -> Any:
+            lines.add((name, frame.f_lineno))
+            return local
+
+        return local(frame, event, _)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
 
 
 def _differs(one: Shown, other: Shown) -> str:
@@ -202,7 +288,7 @@ def _differs(one: Shown, other: Shown) -> str:
         return "reply"  # 1 and True, 1 and 1.0
     if one.events != other.events:
         return "events"
-    return "state" if one.snapshot != other.snapshot else ""
+    return "state" if other.snapshot is not None and one.snapshot != other.snapshot else ""
 
 
 @contextmanager
@@ -259,10 +345,46 @@ def in_place(found: Sequence[Change]) -> Iterator[None]:
 
 
 def changes(file: str, text: str) -> list[Change]:
-    """Compile another text of a file, and list what planting it changes."""
+    """Compile another text of a file, or the one definition in which it differs, and list what planting it changes."""
     module, path = module_of(file), str(python.ROOT / f"{file}.py")
-    code = compile(text, path, "exec")
-    return [*_constants(module, text, path), *functions(module, code)]
+    part = _definition(file, text)
+    code = compile(text if part is None else part, path, "exec")
+    constants = _constants(module, text, path) if part is None else ()
+    return [*constants, *functions(module, code)]
+
+
+def _definition(file: str, text: str) -> str | None:
+    """Give the definition in which a text differs from a file's, at its place, or None if more than its body does."""
+    right = python.read(file)
+    begin, end = _differing(right, text)
+    for first, body, last, line in _definitions(file):
+        if body <= begin and end <= last:
+            return "\n" * (line - 1) + text[first : last + len(text) - len(right)]
+    return None
+
+
+def _differing(right: str, text: str) -> tuple[int, int]:
+    """Give the place in a text at which another one begins to differ, and the one from which they are equal again."""
+    begin = _alike(right, text)
+    return begin, len(right) - _alike(right[begin:][::-1], text[begin:][::-1])
+
+
+def _alike(one: str, other: str) -> int:
+    """Count the characters with which two texts begin alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+
+
+@cache
+def _definitions(file: str) -> list[tuple[int, int, int, int]]:
+    """List the functions of a file: where each begins, its body, and its end, as places in the text; and its line."""
+    text = python.read(file)
+    lines = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    return [
+        (lines[node.lineno - 1], lines[node.body[0].lineno - 1], lines[node.end_lineno or 0], node.lineno)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list
+    ]
 
 
 def module_of(file: str) -> types.ModuleType:
@@ -329,7 +451,17 @@ def _holders(name: str, right: Any, wrong: Any) -> Iterator[Change]:
 
 
 def _in_function(mutant: Mutant) -> bool:
-    for node in ast.walk(ast.parse(python.read(mutant.file))):
-        if isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= (node.end_lineno or 0):
-            return node.body[0].lineno <= mutant.line  # the defaults of arguments stand before the body
+    for first, body, last in _functions_of(mutant.file):
+        if first <= mutant.line <= last:
+            return body <= mutant.line  # the defaults of arguments stand before the body
     return False
+
+
+@cache
+def _functions_of(file: str) -> list[tuple[int, int, int]]:
+    """List the functions of a file: the first line of each, that of its body, and the last."""
+    return [
+        (node.lineno, node.body[0].lineno, node.end_lineno or 0)
+        for node in ast.walk(ast.parse(python.read(file)))
+        if isinstance(node, ast.FunctionDef)
+    ]

@@ -123,6 +123,20 @@ def a_sub_request_that_waits_for_its_time_has_no_place(m: Moment) -> Iterator[st
 
 
 @law
+def a_sub_request_that_has_begun_holds_its_place(m: Moment) -> Iterator[str]:
+    """A sub-request holds its place under the limit until it ends, or begins to wait for other jobs or for its time:
+    also through a retry or a release without a delay.
+    """
+    has = _places(m, "after")
+    for jid, id in _places(m, "before").items():
+        request, job = m.after.requested.get(id), m.after.jobs.get(jid)
+        if m.name == "delay" or request is None or job is None or jid in has or jid not in request["unfinished"]:
+            continue
+        if m.before.jobs[jid]["token"] > 0 and job["state"] not in ("scheduled", "depends"):
+            yield f"{jid} had a place of {id}, and is {job['state']} without one"
+
+
+@law
 def a_request_notes_who_gave_up_a_place(m: Moment) -> Iterator[str]:
     """A sub-request that has begun and gives up its place is noted, so that a failure that cancels the others finds
     them.

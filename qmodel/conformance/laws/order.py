@@ -230,6 +230,27 @@ def a_ready_job_of_a_fair_queue_gets_the_next_turn_of_its_key(m: Moment) -> Iter
             yield f"{jid} has the turn {turn}, and the next one of its key is {following}"
 
 
+@law
+def a_canceled_job_gives_its_turn_back(m: Moment) -> Iterator[str]:
+    """In a fair queue, a job that is canceled before it is taken gives its turn back: the next turn of its key is a
+    step earlier.
+    """
+    if m.name != "cancel" or m.refused or any(event.event != "canceled" for event in m.events):
+        return
+    steps: dict[tuple[str, int, str], int] = {}
+    for one in m.told("canceled"):
+        options = dict(one.was["options"]) if one.was is not None and one.was["state"] == "waiting" else {}
+        if one.was is not None and "turn" in options:
+            at = one.was["queue"], one.was["priority"], _fair_key(one.was)
+            steps[at] = steps.get(at, 0) + 1000 // int(options.get("fair_weight", 1))
+    for name, queue in m.after.queues.items():
+        for priority, turns in queue["turns"].items():
+            before = m.queue(name)["turns"][priority]["next"]
+            wanted = {key: max(at - steps.get((name, priority, key), 0), 0) for key, at in before.items()}
+            if turns["next"] != wanted:
+                yield f"the next turns of {name} are {turns['next']} at {priority}, not {wanted}"
+
+
 def _fair_key(job: Record) -> str:
     """The fair key of a job, or else its first throttle."""
     options = dict(job["options"])

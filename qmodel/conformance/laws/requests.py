@@ -253,6 +253,36 @@ def a_due_request_is_ended_by_the_next_pop(m: Moment) -> Iterator[str]:
 
 
 @law
+def a_sign_of_the_producer_renews_the_lease_on_openness(m: Moment) -> Iterator[str]:
+    """Adding to an open request, touching it and opening it again renew the lease on its openness, from now on; nothing
+    else changes when that ends.
+    """
+    signs = m.name in ("request_open", "request_add", "request_touch") and not m.refused
+    again = signs and any(request == f"{m.name} {m.op.request}" for request, _ in m.before.requests)
+    for id, after in m.after.requested.items():
+        if after["state"] != "open" or not after["lease_ms"]:
+            continue
+        renewed = signs and not again and m.op.id == id
+        ends = m.now + after["lease_ms"] if renewed else m.before.requested[id]["open_until"]
+        if after["open_until"] != ends:
+            yield f"the lease on {id} ends at {after['open_until']}, not at {ends}"
+
+
+@law
+def a_late_request_is_left_with_revoked_jobs(m: Moment) -> Iterator[str]:
+    """When the engine has canceled a request at its deadline, each sub-request that is left runs and was revoked, also
+    one that was sent on to another queue.
+    """
+    for id, request in m.after.requested.items():
+        if request["state"] != "canceling" or request["reason"] != "deadline" or request["ending"]:
+            continue
+        for jid in request["unfinished"]:
+            job = m.after.jobs[jid]
+            if job["state"] != "running" or "revoked" not in dict(job["options"]):
+                yield f"{jid} is {job['state']}, and {id} was canceled at its deadline"
+
+
+@law
 def canceling_a_request_hands_out_no_more(m: Moment) -> Iterator[str]:
     """`request_cancel` hands out no more jobs of the request, deletes those that are not running, and revokes the
     running ones.

@@ -84,3 +84,17 @@ def a_job_starts_once_more_than_it_has_retries(m: Moment, ghost: Ghost) -> Itera
             ghost.pop(one.jid, None)  # a lapse that did not lead to a claim; counted when it is claimed
         if one.becomes is None:
             ghost.pop(one.jid, None)
+
+
+@law
+def lapses_are_counted_by_themselves(m: Moment) -> Iterator[str]:
+    """Each expired lease of a job with `max_lapses` is counted by itself; a put, a move to a next queue and a retry
+    after a failure begin the count anew.
+    """
+    for jid, becomes in m.becomes.items():
+        after = m.after.jobs.get(jid)
+        if becomes is None or after is None:
+            continue
+        counted, wanted = (dict(job["options"]).get("lapses", "0") for job in (after, becomes))
+        if counted != wanted:
+            yield f"{jid} has {counted} lapses, and its events say {wanted}"
