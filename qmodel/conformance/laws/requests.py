@@ -232,13 +232,17 @@ def a_due_request_is_ended_by_the_next_pop(m: Moment) -> Iterator[str]:
     after a failure.
     """
     queue = getattr(m.op, "queue", None)
-    if m.name not in ("pop", "fire") or m.refused or not m.events or queue not in m.before.queues or not m.few:
+    executed = m.events or (m.name == "pop" and not m.outcome)  # a pop that finds nothing is not remembered
+    if m.name not in ("pop", "fire") or m.refused or not executed or queue not in m.before.queues or not m.few:
         return
     due = [id for id, moment in m.before.queues[queue]["ends"].items() if moment <= m.now]
     if m.name == "fire" or not m.before.queues[queue]["pauses"]:
         for id in due:
             if m.after.queues[queue]["ends"].get(id, m.now + 1) <= m.now:
                 yield f"{id} was due, and still is"
+        for id, request in m.after.requested.items():
+            if request["queue"] == queue and request["state"] == "open" and 0 < request["open_until"] <= m.now:
+                yield f"{id} is open, and the lease on that has ended"
     for one in m.tale:
         request = m.before.requested.get(str(one.was and one.was["options"].get("request")), {})
         if (
