@@ -9,6 +9,9 @@ So states are compared after every step of a directed history (after fewer if it
 and after every 4th step of a generated history, but only if a step since the last comparison ran the mutant; and after
 the last step. When a state differs, the history is executed again with a comparison after every step, to report the
 first step that differs.
+
+A mutant is tried first on the histories that noticed other mutants of its file. So the step that is reported may not be
+the first one of the whole suite that notices it.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ traced, which is several times as long as without.
 """
 
 JOBS = 50
-"""The state is compared once for as many jobs as there are and each step that has passed since the last time."""
+"""How many jobs each step since the last comparison of states allows: while there are more, the next one waits."""
 
 FIRST = 20
 """How many of the histories that noticed other mutants of a file are executed before the others."""
@@ -128,8 +131,7 @@ class Recording:
     def judge(self, mutant: Mutant, *, most: int = 1, steps: Steps | None = None) -> Verdict:
         """Execute a mutant until `most` histories have noticed it, or to the end of the suite.
 
-        `steps` are those that run it, if they are known to be others than the suite's. The histories that noticed other
-        mutants of the file before are executed first: these are often the ones.
+        `steps` are those that run it, if they are known to be others than the suite's.
         """
         verdict = Verdict()
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])) as wrong:
