@@ -22,7 +22,7 @@ differs_by_qless(TOLD, (
     "a_job_fails_into_the_group_of_its_cause", "a_running_job_is_handed_out_only_after_its_lease_ended",
     "only_a_throttle_that_a_job_names_parks_it",
     "jobs_with_an_ended_lease_come_first", "retries_are_a_budget", "taking_back_is_counted_once",
-    "the_state_is_what_the_events_say",
+    "lapses_are_counted_by_themselves", "the_state_is_what_the_events_say",
 ))  # fmt: skip
 differs_by_qless(NOTICED, (
     "a_claim_has_waited_since_it_was_ready", "a_run_is_made_for_each_due_time_once",
