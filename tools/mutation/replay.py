@@ -15,14 +15,17 @@ only save work, and a wrong one may cause a difference later or never.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from zlib import crc32
 
-from qmodel.backends.bundle import FILES, function_name, library, read
+from qmodel.backends.bundle import FILES, function_name, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
-from qmodel.backends.embedded.keyspace import Keyspace, frozen, same
+from qmodel.backends.embedded.keyspace import Keyspace, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
@@ -35,6 +38,8 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import lua
 from tools.mutation.mutants import Mutant
+from tools.mutation.novelty import Novelty
+from tools.mutation.parts import Parts, Shared
 from tools.mutation.uses import in_function, uses
 
 PREFIX = "ql:"
@@ -47,8 +52,16 @@ SILENCES = 25
 GENERATED = "mutation "
 """The prefix of the names of generated histories."""
 
-OF_A_ROW = ("ops/bare",)
-"""The files whose functions run only in a row of plain calls."""
+PLAIN = frozenset(("put", "pop", "complete", "complete_and_pop"))
+"""The operations that lua/ops/plain.lua does."""
+
+PAIR, ROW = 2, 750
+"""Before every second step the library begins anew; in a row of plain calls, up to this length, only at its start."""
+
+ANEW, STEP, WORDS, SEEING = 100, 20, 4, 3
+"""Work is counted in commands, of about 10 microseconds: a beginning, a step, arguments for one, a decoded state."""
+
+NO_LIMIT = 1 << 60
 
 SMALL = 300
 """The number of keys up to which decoding a state is fast."""
@@ -66,6 +79,10 @@ class Recorded(NamedTuple):
     reply: Any
     before: Keys
     written: Keys
+    commands: int
+    """How many commands the library called."""
+    first: int
+    """The step before which the library began anew."""
 
 
 class Together:
@@ -88,6 +105,9 @@ class Verdict:
     kills: list[Kill] = field(default_factory=list)
     steps: int = 0
     """How many steps it executed."""
+    work: int = 0
+    given_up: bool = False
+    """Whether the limit was met before all steps had been executed."""
     silent: str = ""
     """The first difference in bytes that the suite does not notice."""
 
@@ -95,25 +115,35 @@ class Verdict:
 class Loaded:
     """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
 
-    def __init__(self, texts: dict[str, str]) -> None:
-        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
-        self.host.load(library(texts))
-        self.keyspace: Keyspace = self.host.keyspace
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.keyspace = Shared(lambda: SERVER_CLOCK)
+        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
+        self.parts = Parts(texts, self.host)
+        self._state = next(iter(self.host._libraries.values()))
 
     def set(self, keys: Keys) -> None:
         """Replace the content of the keyspace by these keys."""
         self.keyspace.load(keys)
 
-    def forget(self, index: int) -> None:
-        """Clear the library's cache of a namespace before every other step, by a read in another namespace.
+    def begin(self) -> None:
+        """Let the library begin anew."""
+        self.parts.begin()
 
-        Otherwise the code that runs with an empty cache would hardly ever run.
-        """
-        if index % 2 == 0:
-            self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
+    def turn(self) -> None:
+        """Let the library turn to another namespace."""
+        self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
+
+    def lines(self) -> set[int]:
+        """Give the lines that ran since the last `forget`."""
+        return self._state.lines()
+
+    def forget(self) -> None:
+        """Forget which lines ran."""
+        self._state.forget()
 
     def call(self, step: Step, args: list[str]) -> Any:
-        """Execute one step."""
+        """Execute one step; `keyspace.calls` counts its commands."""
+        self.keyspace.calls.clear()
         return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
 
     def content(self, key: bytes) -> Any:
@@ -124,46 +154,57 @@ class Loaded:
 class Recording:
     """The suite on the right library, and the steps that run each of its lines."""
 
-    def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = ()) -> None:
-        """Record histories and `calls`; calls are written by hand, and their replies are checked here."""
+    def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = (), pinned: Container[str] = ()) -> None:
+        """Record histories and `calls`; calls are written by hand, and their replies are checked here.
+
+        In histories with a `pinned` name a step with another number of commands counts as noticed.
+        """
         self.texts = {name: read(name) for name in FILES}
         """The texts of the files at this time; they may be edited meanwhile."""
         self.names = [named.name for named in suite]
+        self.pinned = {number for number, name in enumerate(self.names) if name in pinned}
         self.steps: list[Recorded] = []
         self.first: list[int] = []
         """For each history, its first step."""
         self._states: dict[tuple[int, int], Snapshot] = {}
-        self.running: dict[int, list[int]] = {}
+        self.running: dict[int, array[int]] = {}
         """For each line of the bundle, the steps that run it."""
-        loaded = Loaded(self.texts)
-        loaded.host.coverage(True)
+        self.loaded = Loaded(self.texts)
+        self.firsts = self.loaded.parts.firsts
+        self.novelty = Novelty(self.texts, self.firsts)
+        self._apart: set[int] = set()
+        """The histories in which the library turns to another namespace instead of beginning anew."""
+        self.loaded.host.coverage(True)
         for number, named in enumerate(suite):
             self.first.append(len(self.steps))
-            self._record(loaded, number, named)
+            self._record(number, named)
         if calls:
             self.names.append("wire")
             self.first.append(len(self.steps))
-            self._record_calls(loaded, len(suite), calls)
+            self._record_calls(len(suite), calls)
+        self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
-        self.firsts = first_lines(self.texts)
+        self._works = [STEP + one.commands + len(one.args) // WORDS for one in self.steps]
+        self._done = [0, *accumulate(self._works)]
 
-    def _record(self, loaded: Loaded, number: int, named: Named) -> None:
-        loaded.set({})
+    def _record(self, number: int, named: Named) -> None:
+        length = ROW if is_row(named.steps) else PAIR
+        if length == PAIR and crc32(named.name.encode()) % 2:
+            self._apart.add(number)
         keys: Keys = {}
         for step in named.steps:
             try:
                 args = codec.encode(step.op, step.now)
             except codec.Unencodable:
                 continue
-            keys = self._record_one(loaded, number, step, args, keys)
+            keys = self._record_one(number, step, args, keys, length)
 
-    def _record_calls(self, loaded: Loaded, number: int, calls: Sequence[Wire]) -> None:
-        loaded.set({})
+    def _record_calls(self, number: int, calls: Sequence[Wire]) -> None:
         keys: Keys = {}
         store = Store()
         for operation, args, expected in calls:
             op: Any = Together if operation == CALLS else CATALOGUE[operation].cls  # nothing but its spec is asked for
-            keys = self._record_one(loaded, number, Step(0, op), args, keys)
+            keys = self._record_one(number, Step(0, op), args, keys, 1)
             raw, right = self.steps[-1].reply, expected
             if isinstance(expected, list):
                 reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
@@ -180,25 +221,36 @@ class Recording:
         """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
         self.steps.pop()
         for indexes in self.running.values():
-            if indexes[-1:] == [len(self.steps)]:
+            if indexes and indexes[-1] == len(self.steps):
                 indexes.pop()
 
-    def _record_one(self, loaded: Loaded, number: int, step: Step, args: list[str], keys: Keys) -> Keys:
-        """Execute and record one step; give the keys after it."""
-        state = next(iter(loaded.host._libraries.values()))
-        index = len(self.steps)
-        loaded.forget(index)
+    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int) -> Keys:
+        """Execute and record one step; the library begins anew before every `length` steps. Give the keys after it."""
+        loaded, index = self.loaded, len(self.steps)
+        at = index - self.first[-1]
+        first = index - at % length
+        loaded.set(keys)
+        self._prepare(loaded, number, first, index)
         loaded.keyspace.touched.clear()
-        state.forget()
+        loaded.forget()
         reply = loaded.call(step, args)
-        written = {}
-        for key in loaded.keyspace.touched:
-            value = loaded.content(key)
-            written[key] = None if value is None else frozen(value)
-        self.steps.append(Recorded(number, index - self.first[-1], step, args, reply, keys, written))
-        for line in state.lines():
-            self.running.setdefault(line, []).append(index)
+        commands, written = loaded.keyspace.calls.total(), loaded.keyspace.changed()
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first))
+        lines = loaded.lines()
+        self.novelty.note(index, lines, _word(step, reply))
+        for line in lines:
+            self.running.setdefault(line, array("I")).append(index)
         return _after(keys, written)
+
+    def _prepare(self, loaded: Loaded, history: int, first: int, index: int) -> None:
+        """Bring the library to where it was before a step was recorded."""
+        if first == index:
+            loaded.begin()
+        elif history in self._apart:
+            loaded.turn()
+
+    def _prepare_for(self, loaded: Loaded, index: int) -> None:
+        self._prepare(loaded, self.steps[index].history, self.steps[index].first, index)
 
     def lines(self) -> set[int]:
         """Give the lines of the bundle that ran."""
@@ -230,32 +282,27 @@ class Recording:
         lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
         return None if lines is None else {self.firsts[file] + line for file, line in lines}
 
-    def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
-        """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
+    def judge(
+        self, mutant: Mutant, *, most: int = 1, steps: Sequence[int] | None = None, limit: int | None = None
+    ) -> Verdict:
+        """Execute a mutant until `most` histories have noticed it, or to the end of the suite.
+
+        With a limit, execute the steps that differ most from each other first, until that much work is done.
+        """
         verdict = Verdict()
-        if steps is None and not self.steps_of(mutant):
-            return verdict
-        loaded = self._load(mutant, verdict)
-        if loaded is None:
-            return verdict
         chosen = self.steps_of(mutant) if steps is None else steps
-        if mutant.file in OF_A_ROW:
-            chosen = self._from_the_first(chosen)
-        self._execute(loaded, chosen, most, verdict)
-        return verdict
-
-    def _from_the_first(self, steps: Iterable[int]) -> list[int]:
-        """Add the steps that come before these in their histories."""
-        last = {self.steps[index].history: index for index in steps}
-        return [index for history, end in last.items() for index in range(self.first[history], end + 1)]
-
-    def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
-        """Load the library with a mutant; if it cannot be loaded, count this as noticed and return None."""
+        if not chosen:
+            return verdict
         try:
-            return Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
+            self.loaded.parts.use(mutant.file, mutant.apply(self.texts[mutant.file]))
+            self.loaded.parts.begin()
         except ReplyError as error:
             verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
-            return None
+            return verdict
+        if limit is not None:
+            chosen = self.novelty.ordered(chosen, self.lines_of(mutant), self._work)
+        self._execute(self.loaded, self._units(chosen), most, limit or NO_LIMIT, verdict)
+        return verdict
 
     def judge_replies(self, mutant: Mutant) -> Verdict:
         """Execute a mutant and compare only replies: history by history, each from the beginning."""
@@ -263,15 +310,15 @@ class Recording:
         steps = self.steps_of(mutant)
         if not steps:
             return verdict
-        loaded = self._load(mutant, verdict)
-        if loaded is None:
-            return verdict
+        loaded = self.loaded
+        loaded.parts.use(mutant.file, mutant.apply(self.texts[mutant.file]))
         for number in sorted({self.steps[index].history for index in steps}):
             loaded.set({})
             for index in range(self.first[number], self.first[number + 1]):
                 recorded = self.steps[index]
                 verdict.steps += 1
                 try:
+                    self._prepare_for(loaded, index)
                     reply = loaded.call(recorded.step, recorded.args)
                     if reply == recorded.reply or _reads_same(recorded, reply):
                         continue
@@ -284,48 +331,77 @@ class Recording:
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
         """Judge a library with any files replaced: execute every step."""
         verdict = Verdict()
-        self._execute(Loaded({**self.texts, **texts}), range(len(self.steps)), most, verdict)
+        self._execute(Loaded({**self.texts, **texts}), self._units(range(len(self.steps))), most, NO_LIMIT, verdict)
         return verdict
 
-    def _execute(self, loaded: Loaded, steps: Iterable[int], most: int, verdict: Verdict) -> None:
-        skip = -1  # the history that needs no further step
-        silences = 0
+    def _units(self, steps: Iterable[int]) -> dict[int, int]:
+        """Group steps by where the library begins anew, in the order of the first of each; give the last of each."""
+        units: dict[int, int] = {}
         for index in steps:
-            recorded = self.steps[index]
-            if recorded.history == skip or (silences > SILENCES and self.names[recorded.history].startswith(GENERATED)):
+            first = self.steps[index].first
+            units[first] = max(index, units.get(first, index))
+        return units
+
+    def _work(self, index: int) -> int:
+        """Estimate the work of executing a step, with those since the library began anew."""
+        return ANEW + self._done[index + 1] - self._done[self.steps[index].first]
+
+    def _execute(self, loaded: Loaded, units: Mapping[int, int], most: int, limit: int, verdict: Verdict) -> None:
+        over: dict[int, int] = {}  # history -> the step from which on it needs no further one
+        silences = 0
+        for first, last in units.items():
+            history = self.steps[first].history
+            if first >= over.get(history, NO_LIMIT) or (
+                silences > SILENCES and self.names[history].startswith(GENERATED)
+            ):
                 continue
-            loaded.set(recorded.before)
-            verdict.steps += 1
-            with contextlib.suppress(Exception):  # the step itself will show what is wrong
-                loaded.forget(index)
-            at, found = index, self._compare(loaded, recorded)
+            if verdict.work > limit:
+                verdict.given_up = True
+                return
+            loaded.set(self.steps[first].before)
+            at, found = self._unit(loaded, first, last, verdict)
             if found is None:
                 continue
+            over[history] = 0
             if found == "":
-                verdict.silent = verdict.silent or _silence(loaded, recorded)
+                verdict.silent = verdict.silent or _silence(loaded, self.steps[at])
                 silences += 1
-                at, found = self._go_on(loaded, index, verdict)
-                skip = recorded.history
+                over[history] = at
+                at, found = self._go_on(loaded, at, verdict)
             if found:
-                skip = recorded.history
                 verdict.kills.append(Kill(at, found))
                 if len(verdict.kills) >= most or (found in ("limit", "error") and len(verdict.kills) >= 2):
                     return
 
+    def _unit(self, loaded: Loaded, first: int, last: int, verdict: Verdict) -> tuple[int, str | None]:
+        """Execute steps from where the library begins anew until one differs."""
+        for index in range(first, last + 1):
+            verdict.steps += 1
+            verdict.work += self._works[index]
+            with contextlib.suppress(Exception):  # the step itself will show what is wrong
+                self._prepare_for(loaded, index)
+            found = self._compare(loaded, self.steps[index])
+            if found is not None:
+                return index, found
+        return last, None
+
     def _compare(self, loaded: Loaded, recorded: Recorded) -> str | None:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
+        loaded.keyspace.touched.clear()
         try:
             reply = loaded.call(recorded.step, recorded.args)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
             return "error"
+        commands = loaded.keyspace.calls.total()
         equal = reply == recorded.reply
-        if equal and _same_keys(loaded, recorded):
-            return None
-        if not equal and not _reads_same(recorded, reply):
-            return "reply"
-        return self._seen(loaded, recorded)
+        seen: str | None = None
+        if not equal or not _same_keys(loaded, recorded):
+            seen = "reply" if not equal and not _reads_same(recorded, reply) else self._seen(loaded, recorded)
+        if not seen and recorded.history in self.pinned and commands != recorded.commands:
+            return "commands"
+        return seen
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
         """Tell whether the suite notices that a step left other events or another state."""
@@ -339,8 +415,9 @@ class Recording:
         for later in range(index + 1, self.first[history + 1]):
             recorded = self.steps[later]
             verdict.steps += 1
+            verdict.work += SEEING * self._works[later]
             with contextlib.suppress(Exception):
-                loaded.forget(later)
+                self._prepare_for(loaded, later)
             try:
                 reply = loaded.call(recorded.step, recorded.args)
             except ReplyError as error:
@@ -349,6 +426,8 @@ class Recording:
                 return later, "error"
             if reply != recorded.reply and not _reads_same(recorded, reply):
                 return later, "reply"
+            if history in self.pinned and loaded.keyspace.calls.total() != recorded.commands:
+                return later, "commands"
             if len(recorded.before) < SMALL or later == self.first[history + 1] - 1:
                 seen = self._seen(loaded, recorded)
                 if seen:
@@ -366,6 +445,18 @@ class Recording:
             return snapshot(loaded.keyspace._data) != expected
         except Exception:
             return True
+
+
+def is_row(steps: Sequence[Step]) -> bool:
+    """Tell whether a history is a row of plain calls, with reads between them."""
+    plain = sum(step.op.spec.name in PLAIN for step in steps)
+    reads = sum(step.op.spec.reads for step in steps)
+    return len(steps) <= ROW and plain >= 0.3 * len(steps) and plain + reads >= 0.95 * len(steps)
+
+
+def _word(step: Step, reply: Any) -> str:
+    """Name an operation, and the code of its refusal if it is refused."""
+    return f"{step.op.spec.name} {reply[0] if type(reply) is list else ''}"
 
 
 def snapshot(keys: Keys) -> Snapshot:
@@ -435,16 +526,6 @@ def _silence(loaded: Loaded, recorded: Recorded) -> str:
         if not same(data.get(key), recorded.written.get(key, recorded.before.get(key)))
     ]
     return f"{recorded.step.op.spec.name}: {sorted(differ)[:3] or 'reply'}"
-
-
-def first_lines(texts: dict[str, str]) -> dict[str, int]:
-    """Count the lines of the loaded library before each file; each file is closed by an `end` on its own line."""
-    source = library(texts)
-    before, line = {}, source[: source.index(texts[FILES[0]].split("\n", 1)[0])].count("\n")
-    for name in FILES:
-        before[name] = line
-        line += texts[name].count("\n") + 1
-    return before
 
 
 def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:
