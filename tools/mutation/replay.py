@@ -61,6 +61,9 @@ PAIR, ROW = 2, 750
 ANEW, STEP, WORDS, SEEING = 100, 20, 4, 3
 """Work is counted in commands, of about 10 microseconds: a beginning, a step, arguments for one, a decoded state."""
 
+WORK = 5000
+"""The work after which `./dev mutate` gives up on a mutant of the library: about a tenth of a second."""
+
 NO_LIMIT = 1 << 60
 
 SMALL = 300
@@ -125,21 +128,16 @@ class Loaded:
         """Replace the content of the keyspace by these keys."""
         self.keyspace.load(keys)
 
-    def begin(self) -> None:
-        """Let the library begin anew."""
-        self.parts.begin()
-
-    def turn(self) -> None:
-        """Let the library turn to another namespace."""
-        self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
+    def prepare(self, anew: bool, apart: bool) -> None:
+        """Before a step: let the library begin anew, or else turn to another namespace if a history is `apart`."""
+        if anew:
+            self.parts.begin()
+        elif apart:
+            self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
 
     def lines(self) -> set[int]:
-        """Give the lines that ran since the last `forget`."""
+        """Give the lines that ran since coverage was turned on."""
         return self._state.lines()
-
-    def forget(self) -> None:
-        """Forget which lines ran."""
-        self._state.forget()
 
     def call(self, step: Step, args: list[str]) -> Any:
         """Execute one step; `keyspace.calls` counts its commands."""
@@ -174,7 +172,6 @@ class Recording:
         self.novelty = Novelty(self.texts, self.firsts)
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
-        self.loaded.host.coverage(True)
         for number, named in enumerate(suite):
             self.first.append(len(self.steps))
             self._record(number, named)
@@ -188,8 +185,8 @@ class Recording:
         self._done = [0, *accumulate(self._works)]
 
     def _record(self, number: int, named: Named) -> None:
-        length = ROW if is_row(named.steps) else PAIR
-        if length == PAIR and crc32(named.name.encode()) % 2:
+        length, apart = rhythm(named)
+        if apart:
             self._apart.add(number)
         keys: Keys = {}
         for step in named.steps:
@@ -230,9 +227,10 @@ class Recording:
         at = index - self.first[-1]
         first = index - at % length
         loaded.set(keys)
-        self._prepare(loaded, number, first, index)
+        loaded.host.coverage(False)
+        loaded.prepare(first == index, number in self._apart)
+        loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
-        loaded.forget()
         reply = loaded.call(step, args)
         commands, written = loaded.keyspace.calls.total(), loaded.keyspace.changed()
         self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first))
@@ -242,15 +240,10 @@ class Recording:
             self.running.setdefault(line, array("I")).append(index)
         return _after(keys, written)
 
-    def _prepare(self, loaded: Loaded, history: int, first: int, index: int) -> None:
+    def _prepare(self, loaded: Loaded, index: int) -> None:
         """Bring the library to where it was before a step was recorded."""
-        if first == index:
-            loaded.begin()
-        elif history in self._apart:
-            loaded.turn()
-
-    def _prepare_for(self, loaded: Loaded, index: int) -> None:
-        self._prepare(loaded, self.steps[index].history, self.steps[index].first, index)
+        recorded = self.steps[index]
+        loaded.prepare(recorded.first == index, recorded.history in self._apart)
 
     def lines(self) -> set[int]:
         """Give the lines of the bundle that ran."""
@@ -318,7 +311,7 @@ class Recording:
                 recorded = self.steps[index]
                 verdict.steps += 1
                 try:
-                    self._prepare_for(loaded, index)
+                    self._prepare(loaded, index)
                     reply = loaded.call(recorded.step, recorded.args)
                     if reply == recorded.reply or _reads_same(recorded, reply):
                         continue
@@ -379,7 +372,7 @@ class Recording:
             verdict.steps += 1
             verdict.work += self._works[index]
             with contextlib.suppress(Exception):  # the step itself will show what is wrong
-                self._prepare_for(loaded, index)
+                self._prepare(loaded, index)
             found = self._compare(loaded, self.steps[index])
             if found is not None:
                 return index, found
@@ -417,7 +410,7 @@ class Recording:
             verdict.steps += 1
             verdict.work += SEEING * self._works[later]
             with contextlib.suppress(Exception):
-                self._prepare_for(loaded, later)
+                self._prepare(loaded, later)
             try:
                 reply = loaded.call(recorded.step, recorded.args)
             except ReplyError as error:
@@ -445,6 +438,16 @@ class Recording:
             return snapshot(loaded.keyspace._data) != expected
         except Exception:
             return True
+
+
+def rhythm(named: Named) -> tuple[int, bool]:
+    """Tell after how many steps of a history the library begins anew, and whether it turns elsewhere in between.
+
+    So what it keeps from call to call, and of other namespaces, is neither always there nor never.
+    """
+    if is_row(named.steps):
+        return ROW, False
+    return PAIR, crc32(named.name.encode()) % 2 == 1
 
 
 def is_row(steps: Sequence[Step]) -> bool:

@@ -57,8 +57,8 @@ class Summary:
         return 100 * len(self.killed) / total if total else 100.0
 
     def operations(self) -> list[int]:
-        """How many operations the suite executed until it noticed each mutant, ascending."""
-        return sorted(result.verdict.kills[0].step + 1 for result in self.killed)
+        """How many operations were executed until each mutant was noticed, ascending."""
+        return sorted(result.verdict.steps for result in self.killed)
 
 
 def show(summary: Summary) -> str:
@@ -70,7 +70,7 @@ def show(summary: Summary) -> str:
     ]
     counts = summary.operations()
     if counts:
-        mean = math.exp(sum(map(math.log, counts)) / len(counts))
+        mean = math.exp(sum(math.log(max(count, 1)) for count in counts) / len(counts))
         by = Counter(result.verdict.kills[0].by for result in summary.killed)
         lines.append(
             f"  operations to detect: geometric mean {mean:.0f}, median {counts[len(counts) // 2]},"
@@ -84,5 +84,6 @@ def show(summary: Summary) -> str:
     for result in sorted(summary.survived, key=lambda r: (path(r.mutant), r.mutant.line)):
         silent = f"  (only bytes differ: {result.verdict.silent})" if result.verdict.silent else ""
         reached = "" if result.verdict.steps else "  (not reached)"
-        lines.append(f"  {result.mutant}{silent}{reached}")
+        limited = "  (given up)" if result.verdict.given_up else ""
+        lines.append(f"  {result.mutant}{silent}{reached}{limited}")
     return "\n".join(lines)
