@@ -123,8 +123,9 @@ class Parts:
         head = _equal(right, other)
         tail = _equal(right[head:][::-1], other[head:][::-1])
         lines = self._lines[self.firsts[file] : self._ends[file]]
-        changed = qualified(compiled("\n".join(other[head : len(other) - tail])))
-        changed = [] if changed == "" and head + tail >= len(other) else changed.split("\n")
+        changed = other[head : len(other) - tail]
+        if changed:
+            changed = qualified(compiled("\n".join(changed))).split("\n")
         return [*lines[:head], *changed, *lines[len(right) - tail :]]
 
 

@@ -1,22 +1,28 @@
 """Record the suite on the Lua library once, and replay it on mutants of the library.
 
 The state is compared after every step. So as long as a mutant is not noticed, its keys equal those of the right
-library, and each step can be executed alone, on the keys recorded before it. A mutant then executes only the steps that
-run its line, so a thousand mutants take about a minute. The result is the same, to the step, as if the mutant had
-executed everything. Mutants of what runs only in a row of plain calls execute the steps before it too: a row is known
-to the library alone, and not to its keys.
+library, and each step can be executed alone, on the keys recorded before it. A mutant executes only the steps that run
+its line, and is one chunk of a loaded library (`parts.py`): a step of a mutant takes about a millisecond.
+
+What a library keeps from call to call is not in its keys. So the library begins anew before every second step of a
+history, and in a row of plain calls only at its start; a mutant executes the steps since then too. Each step so finds
+what it found when it was recorded, whichever was tried before: with a limit of work, steps that go other ways through
+the changed function come first (`novelty.py`).
 
 A step is first compared by bytes: the reply, and the content of every key that either library wrote. If the bytes
 differ, the step is compared again as the suite sees it: the decoded reply, and the state that `raw_keys` decodes. If
 these are equal, the rest of the history is executed on the mutant's own keys: some keys hold bounds and counts that
-only save work, and a wrong one may cause a difference later or never.
+only save work, and a wrong one may cause a difference later or never. In histories whose commands are on record
+(`tools/commands.py`), another number of commands is a difference too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
+import time
 from array import array
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from types import SimpleNamespace
@@ -24,13 +30,13 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from qmodel.backends.bundle import FILES, function_name, read
-from qmodel.backends.embedded.host import LuaHost, ReplyError
-from qmodel.backends.embedded.keyspace import Keyspace, same
+from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError
+from qmodel.backends.embedded.keyspace import COMMANDS, Keyspace, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, Deregister
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.snapshot import Snapshot
@@ -58,11 +64,23 @@ PLAIN = frozenset(("put", "pop", "complete", "complete_and_pop"))
 PAIR, ROW = 2, 750
 """Before every second step the library begins anew; in a row of plain calls, up to this length, only at its start."""
 
-ANEW, STEP, WORDS, SEEING = 100, 20, 4, 3
-"""Work is counted in commands, of about 10 microseconds: a beginning, a step, arguments for one, a decoded state."""
+UNIT = 0.0001
+"""Work is counted in units of so many seconds of the processor on the right library, with its coverage."""
 
-WORK = 5000
-"""The work after which `./dev mutate` gives up on a mutant of the library: about a tenth of a second."""
+ANEW, STEP, SEEING = 15, 3, 3
+"""The work of a beginning, what a step is at least, and how much more it is if the state is decoded after it."""
+
+WORK = 1000
+"""The work after which `./dev mutate` gives up on a mutant of the library."""
+
+DENIED, MOST_DENIED = 5, 12
+"""In so many of the first histories each write of a step fails in turn, alone and with those after it."""
+
+NEXT = Deregister(("nobody",))
+"""A call that writes, and changes nothing: it repairs what the step before it has left."""
+
+_PLACE = re.compile(r" script: .*")
+"""The place in the library, which an error ends with."""
 
 NO_LIMIT = 1 << 60
 
@@ -86,6 +104,8 @@ class Recorded(NamedTuple):
     """How many commands the library called."""
     first: int
     """The step before which the library began anew."""
+    denied: int = 0
+    """Which of its writes fails, from 1; if it is negative, all later ones fail too."""
 
 
 class Together:
@@ -135,14 +155,28 @@ class Loaded:
         elif apart:
             self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
 
-    def lines(self) -> set[int]:
+    def lines(self) -> Iterable[int]:
         """Give the lines that ran since coverage was turned on."""
         return self._state.lines()
 
-    def call(self, step: Step, args: list[str]) -> Any:
-        """Execute one step; `keyspace.calls` counts its commands."""
+    def call(self, step: Step, args: list[str], denied: int = 0) -> Any:
+        """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
         self.keyspace.calls.clear()
-        return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+        if not denied:
+            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+        self.keyspace.failing = denying(denied)
+        try:
+            return self.call(step, args)
+        except LuaTimeout:
+            raise
+        except ReplyError as error:
+            return _PLACE.sub("", str(error))
+        finally:
+            self.keyspace.failing = None
+
+    def writes(self) -> int:
+        """Count the writes of the last step."""
+        return sum(times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes)
 
     def content(self, key: bytes) -> Any:
         """Give the content of a key, or None."""
@@ -170,6 +204,10 @@ class Recording:
         self.loaded = Loaded(self.texts)
         self.firsts = self.loaded.parts.firsts
         self.novelty = Novelty(self.texts, self.firsts)
+        self._works: list[int] = []
+        """How much work each step is: a step that runs many lines is tried late."""
+        self._writes: dict[tuple[int, int], int] = {}
+        """How often each step of the first histories writes."""
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
         for number, named in enumerate(suite):
@@ -179,9 +217,10 @@ class Recording:
             self.names.append("wire")
             self.first.append(len(self.steps))
             self._record_calls(len(suite), calls)
+        if calls:
+            self._deny()
         self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
-        self._works = [STEP + one.commands + len(one.args) // WORDS for one in self.steps]
         self._done = [0, *accumulate(self._works)]
 
     def _record(self, number: int, named: Named) -> None:
@@ -214,14 +253,27 @@ class Recording:
             if args[:1] == [""] and not op.spec.reads:
                 self._forget_last()
 
+    def _deny(self) -> None:
+        """Record steps of the first histories in which each write fails in turn, each with a call after it."""
+        after = Step(0, NEXT)
+        for recorded in self.steps[: self.first[min(DENIED, len(self.names) - 1)]]:
+            for nth in denials(self._writes[recorded.history, recorded.at]):
+                self.first.append(len(self.steps))
+                self.names.append(f"denied {recorded.history} {recorded.at} {nth}")
+                number = len(self.names) - 1
+                keys = self._record_one(number, recorded.step, recorded.args, recorded.before, 2, nth)
+                now = recorded.step.now
+                self._record_one(number, after._replace(now=now), codec.encode(NEXT, now), keys, 2)
+
     def _forget_last(self) -> None:
         """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
         self.steps.pop()
+        self._works.pop()
         for indexes in self.running.values():
             if indexes and indexes[-1] == len(self.steps):
                 indexes.pop()
 
-    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int) -> Keys:
+    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int, denied: int = 0) -> Keys:
         """Execute and record one step; the library begins anew before every `length` steps. Give the keys after it."""
         loaded, index = self.loaded, len(self.steps)
         at = index - self.first[-1]
@@ -231,9 +283,13 @@ class Recording:
         loaded.prepare(first == index, number in self._apart)
         loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
-        reply = loaded.call(step, args)
+        began = time.process_time()
+        reply = loaded.call(step, args, denied)
+        self._works.append(STEP + round((time.process_time() - began) / UNIT))
         commands, written = loaded.keyspace.calls.total(), loaded.keyspace.changed()
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first))
+        if number < DENIED:
+            self._writes[number, at] = loaded.writes()
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first, denied))
         lines = loaded.lines()
         self.novelty.note(index, lines, _word(step, reply))
         for line in lines:
@@ -382,7 +438,7 @@ class Recording:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         loaded.keyspace.touched.clear()
         try:
-            reply = loaded.call(recorded.step, recorded.args)
+            reply = loaded.call(recorded.step, recorded.args, recorded.denied)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
@@ -391,7 +447,9 @@ class Recording:
         equal = reply == recorded.reply
         seen: str | None = None
         if not equal or not _same_keys(loaded, recorded):
-            seen = "reply" if not equal and not _reads_same(recorded, reply) else self._seen(loaded, recorded)
+            if not equal and (recorded.denied or not _reads_same(recorded, reply)):
+                return "reply"
+            seen = "" if recorded.denied else self._seen(loaded, recorded)
         if not seen and recorded.history in self.pinned and commands != recorded.commands:
             return "commands"
         return seen
@@ -438,6 +496,26 @@ class Recording:
             return snapshot(loaded.keyspace._data) != expected
         except Exception:
             return True
+
+
+def denials(writes: int) -> Iterator[int]:
+    """List what fails in a step with so many writes: each write alone, and each with those after it."""
+    for nth in range(1, min(writes, MOST_DENIED) + 1):
+        yield nth
+        if nth < writes:
+            yield -nth
+
+
+def denying(nth: int) -> Callable[[str, bool], str | None]:
+    """Let the n-th write fail; if it is negative, all later ones too."""
+    left = abs(nth)
+
+    def failing(name: str, writes: bool) -> str | None:
+        nonlocal left
+        left -= writes
+        return f"NOPERM {name} is denied" if writes and (left == 0 or (nth < 0 and left < 0)) else None
+
+    return failing
 
 
 def rhythm(named: Named) -> tuple[int, bool]:
