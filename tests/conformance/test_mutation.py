@@ -87,6 +87,11 @@ def test_generated_files_are_not_mutated_and_all_others_of_the_library_are() -> 
     assert set(lua.MUTATED) == set(FILES) - generated
 
 
+def test_lists_of_fields_are_read_by_the_bundle_alone_and_not_mutated() -> None:
+    assert not any(re.search(r"(?<!\w)(keys|queues|records)\.fields\b(?! = \{)", read(file)) for file in FILES)
+    assert not any("'bounds_text', 'bounds_of'" in mutant.was for mutant in lua.mutants("state/keys"))
+
+
 def test_the_defaults_of_options_are_mutated() -> None:
     assert any("Option(59999, 0, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tools.mutation import bounds
 from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Verdict
 from tools.mutation.triage import Entry, path
@@ -81,9 +82,28 @@ def show(summary: Summary) -> str:
         lines.append(f"  stale: {entry.file} [{entry.operator}] {entry.line!r}")
     for result in summary.wrong:
         lines.append(f"  noticed, but listed as equivalent: {result.mutant}")
+    kinds = Counter(kind(result) for result in summary.survived)
+    if kinds:
+        lines.append(f"  survived: {', '.join(f'{name} {count}' for name, count in kinds.most_common())}")
+        files = Counter(path(result.mutant) for result in summary.survived)
+        lines.append(f"  survived in: {', '.join(f'{file} {count}' for file, count in files.most_common())}")
     for result in sorted(summary.survived, key=lambda r: (path(r.mutant), r.mutant.line)):
-        silent = f"  (only bytes differ: {result.verdict.silent})" if result.verdict.silent else ""
-        reached = "" if result.verdict.steps else "  (not reached)"
-        limited = "  (given up)" if result.verdict.given_up else ""
-        lines.append(f"  {result.mutant}{silent}{reached}{limited}")
+        silent = f": {result.verdict.silent}" if result.verdict.silent else ""
+        lines.append(f"  {result.mutant}  ({kind(result)}{silent})")
     return "\n".join(lines)
+
+
+def kind(result: Result) -> str:
+    """Say which kind of survivor a mutant is; the first two lie outside of what histories reach."""
+    from tools.mutation import graph  # it imports the command line, which imports this
+
+    mutant, verdict = result.mutant, result.verdict
+    if bounds.of(mutant):
+        return "bound out of reach"
+    if graph.is_of_servers(mutant):
+        return "only servers call it"
+    if not verdict.steps:
+        return "not reached"
+    if verdict.silent:
+        return "only bytes differ"
+    return "given up" if verdict.given_up else "nothing differs"
