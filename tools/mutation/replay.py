@@ -76,6 +76,12 @@ WORK = 1000
 DENIED, MOST_DENIED = 5, 12
 """In so many of the first histories each write of a step fails in turn, alone and with those after it."""
 
+NONE_FAILS = 1 << 30
+"""For a step of which no write fails, and which may fail by itself."""
+
+REPAIR = 4
+"""The most steps of a repair."""
+
 NEXT = Deregister(("nobody",))
 """A call that writes, and changes nothing: it repairs what the step before it has left."""
 
@@ -105,13 +111,25 @@ class Recorded(NamedTuple):
     first: int
     """The step before which the library began anew."""
     denied: int = 0
-    """Which of its writes fails, from 1; if it is negative, all later ones fail too."""
+    """Which of its writes fails, from 1; if it is negative, all later ones fail too. An error is its reply."""
 
 
 class Together:
     """Stands for the operations of a call of several."""
 
     spec = SimpleNamespace(name=CALLS, reads=False, reply="")
+
+
+class Examine:
+    """Stands for what `qmodel doctor` calls to find what is wrong with keys."""
+
+    spec = SimpleNamespace(name="examine", reads=True, reply="")
+
+
+class Mend:
+    """Stands for what it calls to mend that."""
+
+    spec = SimpleNamespace(name="mend", reads=False, reply="")
 
 
 class Kill(NamedTuple):
@@ -198,7 +216,7 @@ class Recording:
         self.steps: list[Recorded] = []
         self.first: list[int] = []
         """For each history, its first step."""
-        self._states: dict[tuple[int, int], Snapshot] = {}
+        self._states: dict[tuple[int, int], Snapshot | None] = {}
         self.running: dict[int, array[int]] = {}
         """For each line of the bundle, the steps that run it."""
         self.loaded = Loaded(self.texts)
@@ -254,16 +272,27 @@ class Recording:
                 self._forget_last()
 
     def _deny(self) -> None:
-        """Record steps of the first histories in which each write fails in turn, each with a call after it."""
-        after = Step(0, NEXT)
-        for recorded in self.steps[: self.first[min(DENIED, len(self.names) - 1)]]:
+        """Record steps of the first histories in which each write fails in turn, and states in which a key is wrong.
+
+        After that a call writes, or `qmodel doctor` examines and mends first.
+        """
+        first = min(DENIED, len(self.names) - 1)
+        for recorded in self.steps[: self.first[first]]:
             for nth in denials(self._writes[recorded.history, recorded.at]):
-                self.first.append(len(self.steps))
-                self.names.append(f"denied {recorded.history} {recorded.at} {nth}")
-                number = len(self.names) - 1
-                keys = self._record_one(number, recorded.step, recorded.args, recorded.before, 2, nth)
-                now = recorded.step.now
-                self._record_one(number, after._replace(now=now), codec.encode(NEXT, now), keys, 2)
+                at, step = f"denied {recorded.history} {recorded.at} {nth}", recorded.step
+                self._record_repair(at, recorded.before, step.now, nth % 2 == 0, (step, recorded.args, nth))
+        for number in range(1, first):
+            last = self.steps[self.first[number] - 1]
+            for nth, keys in enumerate(spoiled(_after(last.before, last.written))):
+                self._record_repair(f"spoiled {number} {nth}", keys, last.step.now, True)
+
+    def _record_repair(self, name: str, keys: Keys, now: int, mends: bool, *steps: tuple[Step, list[str], int]) -> None:
+        self.first.append(len(self.steps))
+        self.names.append(name)
+        doctor: list[Any] = [Examine, Mend] if mends else []  # nothing but their specs is asked for
+        after = [(Step(now, one), list[str](), NONE_FAILS) for one in doctor]
+        for step, args, denied in (*steps, *after, (Step(now, NEXT), codec.encode(NEXT, now), NONE_FAILS)):
+            keys = self._record_one(len(self.names) - 1, step, args, keys, REPAIR, denied)
 
     def _forget_last(self) -> None:
         """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
@@ -449,7 +478,7 @@ class Recording:
         if not equal or not _same_keys(loaded, recorded):
             if not equal and (recorded.denied or not _reads_same(recorded, reply)):
                 return "reply"
-            seen = "" if recorded.denied else self._seen(loaded, recorded)
+            seen = "" if recorded.denied and recorded.at == 0 else self._seen(loaded, recorded)
         if not seen and recorded.history in self.pinned and commands != recorded.commands:
             return "commands"
         return seen
@@ -470,12 +499,12 @@ class Recording:
             with contextlib.suppress(Exception):
                 self._prepare(loaded, later)
             try:
-                reply = loaded.call(recorded.step, recorded.args)
+                reply = loaded.call(recorded.step, recorded.args, recorded.denied)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
                 return later, "error"
-            if reply != recorded.reply and not _reads_same(recorded, reply):
+            if reply != recorded.reply and (recorded.denied or not _reads_same(recorded, reply)):
                 return later, "reply"
             if history in self.pinned and loaded.keyspace.calls.total() != recorded.commands:
                 return later, "commands"
@@ -487,15 +516,20 @@ class Recording:
 
     def _state_differs(self, loaded: Loaded, recorded: Recorded) -> bool:
         key = recorded.history, recorded.at
-        expected = self._states.get(key)
-        if expected is None:
-            expected = snapshot(_after(recorded.before, recorded.written))
+        if key in self._states:
+            expected = self._states[key]
+        else:
+            expected = snapshot_or_none(_after(recorded.before, recorded.written))
             if len(recorded.before) < SMALL and len(self._states) < 5000:
                 self._states[key] = expected
-        try:
-            return snapshot(loaded.keyspace._data) != expected
-        except Exception:
-            return True
+        return snapshot_or_none(loaded.keyspace._data) != expected
+
+
+def spoiled(keys: Keys) -> Iterator[Keys]:
+    """Give keys without each one in turn, and with a value of another type there."""
+    for key in sorted(keys):
+        yield {other: value for other, value in keys.items() if other != key}
+        yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
 
 
 def denials(writes: int) -> Iterator[int]:
@@ -537,7 +571,16 @@ def is_row(steps: Sequence[Step]) -> bool:
 
 def _word(step: Step, reply: Any) -> str:
     """Name an operation, and the code of its refusal if it is refused."""
-    return f"{step.op.spec.name} {reply[0] if type(reply) is list else ''}"
+    code = reply[0] if type(reply) is list and reply and type(reply[0]) is bytes else b""
+    return f"{step.op.spec.name} {code.decode()}"
+
+
+def snapshot_or_none(keys: Keys) -> Snapshot | None:
+    """Decode the state from these keys; None if they are no state."""
+    try:
+        return snapshot(keys)
+    except Exception:
+        return None
 
 
 def snapshot(keys: Keys) -> Snapshot:
