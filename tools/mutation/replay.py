@@ -24,7 +24,7 @@ import time
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, cycle
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -75,6 +75,15 @@ WORK = 1000
 
 DENIED, MOST_DENIED = 5, 12
 """In so many of the first histories each write of a step fails in turn, alone and with those after it."""
+
+GATHERED = 12
+"""So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
+
+MANY = 250
+"""Rows with so many steps are not."""
+
+SIZES = (2, 3, 5, 13, 1, 8)
+"""How many operations a call has."""
 
 NONE_FAILS = 1 << 30
 """For a step of which no write fails, and which may fail by itself."""
@@ -236,6 +245,9 @@ class Recording:
             self.first.append(len(self.steps))
             self._record_calls(len(suite), calls)
         if calls:
+            for number, named in enumerate(suite):
+                if number < GATHERED or (len(named.steps) < MANY and is_row(named.steps)):
+                    self._record_gathered(named)
             self._deny()
         self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
@@ -270,6 +282,14 @@ class Recording:
             assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
             if args[:1] == [""] and not op.spec.reads:
                 self._forget_last()
+
+    def _record_gathered(self, named: Named) -> None:
+        """Record a history with several operations in a call, where they write."""
+        self.first.append(len(self.steps))
+        self.names.append(f"gathered {named.name}")
+        keys: Keys = {}
+        for step, args in gathered(named.steps):
+            keys = self._record_one(len(self.names) - 1, step, args, keys, PAIR)
 
     def _deny(self) -> None:
         """Record steps of the first histories in which each write fails in turn, and states in which a key is wrong.
@@ -532,6 +552,25 @@ def spoiled(keys: Keys) -> Iterator[Keys]:
         yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
 
 
+def gathered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
+    """Give the steps of a history as calls: reads alone, and others up to so many at a time as `SIZES` says in turn."""
+    together: Any = Together  # nothing but its spec is asked for
+    sizes, words, count = cycle(SIZES), list[str](), 0
+    size = next(sizes)
+    for step in steps:
+        with contextlib.suppress(codec.Unencodable):
+            args = codec.encode(step.op, step.now)
+            if not step.op.spec.reads:
+                words, count = [*words, step.op.spec.name, str(len(args)), *args], count + 1
+            if words and (step.op.spec.reads or count == size):
+                yield Step(step.now, together), words
+                words, count, size = [], 0, next(sizes)
+            if step.op.spec.reads:
+                yield step, args
+    if words:
+        yield Step(steps[-1].now, together), words
+
+
 def denials(writes: int) -> Iterator[int]:
     """List what fails in a step with so many writes: each write alone, and each with those after it."""
     for nth in range(1, min(writes, MOST_DENIED) + 1):
@@ -572,7 +611,7 @@ def is_row(steps: Sequence[Step]) -> bool:
 def _word(step: Step, reply: Any) -> str:
     """Name an operation, and the code of its refusal if it is refused."""
     code = reply[0] if type(reply) is list and reply and type(reply[0]) is bytes else b""
-    return f"{step.op.spec.name} {code.decode()}"
+    return f"{step.op.spec.name} {code!r}"
 
 
 def snapshot_or_none(keys: Keys) -> Snapshot | None:
