@@ -264,7 +264,7 @@ def _seen_whole(recording: replay.Recording, texts: dict[str, str], first: int, 
 
 
 def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> Seen:
-    found: Seen = []
+    found = list[tuple[object, int, set[bytes], dict[bytes, tuple[str, object]]]]()
     host.keyspace.load(recording.steps[first].before)
     for recorded in recording.steps[first : last + 1]:
         host.keyspace.touched.clear()
