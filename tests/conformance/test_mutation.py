@@ -295,6 +295,16 @@ def test_another_number_of_commands_is_noticed_where_it_is_pinned() -> None:
     assert replay.Recording(row, pinned={row[0].name}).judge_texts(longer).kills[0].by == "commands"
 
 
+def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
+    recording = replay.Recording(suite.generated(2), more=True)
+    assert not recording.judge_texts({}).kills
+    kinds = {name.split()[0] for name in recording.names}
+    assert kinds == {"mutation", "gathered", "denied", "spoiled"}
+    for file in ("state/repair", "state/writes", "wire/calls"):
+        made = lua.mutants(file)[::31]
+        assert sum(bool(recording.judge(mutant, limit=replay.WORK).kills) for mutant in made) > len(made) / 4, file
+
+
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
     text = read("ops/read").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
     assert on_lua.judge_texts({"ops/read": text}).kills[0].by == "limit"

@@ -40,7 +40,7 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
-    return replay.Recording(named, wire(), commands.read()) if side == "lua" else model.Recording(named)
+    return replay.Recording(named, wire(), commands.read(), more=True) if side == "lua" else model.Recording(named)
 
 
 def hunt(

@@ -213,10 +213,13 @@ class Loaded:
 class Recording:
     """The suite on the right library, and the steps that run each of its lines."""
 
-    def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = (), pinned: Container[str] = ()) -> None:
+    def __init__(
+        self, suite: Sequence[Named], calls: Sequence[Wire] = (), pinned: Container[str] = (), *, more: bool = False
+    ) -> None:
         """Record histories and `calls`; calls are written by hand, and their replies are checked here.
 
-        In histories with a `pinned` name a step with another number of commands counts as noticed.
+        In histories with a `pinned` name a step with another number of commands counts as noticed. With `more`, some
+        histories are recorded with several operations in a call, and with failing writes and wrong keys, too.
         """
         self.texts = {name: read(name) for name in FILES}
         """The texts of the files at this time; they may be edited meanwhile."""
@@ -244,11 +247,11 @@ class Recording:
             self.names.append("wire")
             self.first.append(len(self.steps))
             self._record_calls(len(suite), calls)
-        if calls:
+        if more:
             for number, named in enumerate(suite):
                 if number < GATHERED or (len(named.steps) < MANY and is_row(named.steps)):
                     self._record_gathered(named)
-            self._deny()
+            self._deny(suite)
         self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
         self._done = [0, *accumulate(self._works)]
@@ -291,12 +294,12 @@ class Recording:
         for step, args in gathered(named.steps):
             keys = self._record_one(len(self.names) - 1, step, args, keys, PAIR)
 
-    def _deny(self) -> None:
+    def _deny(self, suite: Sequence[Named]) -> None:
         """Record steps of the first histories in which each write fails in turn, and states in which a key is wrong.
 
         After that a call writes, or `qmodel doctor` examines and mends first.
         """
-        first = min(DENIED, len(self.names) - 1)
+        first = min(DENIED, len(suite))
         for recorded in self.steps[: self.first[first]]:
             for nth in denials(self._writes[recorded.history, recorded.at]):
                 at, step = f"denied {recorded.history} {recorded.at} {nth}", recorded.step
