@@ -100,7 +100,8 @@ def main() -> None:
     loaded = Loaded({})
     found = {named.name: counts(loaded, named) for named in directed()}
     for name, of in found.items():
-        print(*differences(name, before.get(name, of), of), sep="\n", end="")
+        for line in differences(name, before.get(name, of), of):
+            print(line)
     FILE.write_text(show(found), encoding="utf-8")
 
 
