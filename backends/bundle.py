@@ -142,7 +142,7 @@ def module(name: str) -> str:
 _OF_SELDOM = re.compile(rf"(?<![\w.'])({'|'.join(map(module, sorted(SELDOM)))})\.(?=\w)")
 
 
-def _qualified(text: str) -> str:
+def qualified(text: str) -> str:
     """Read the tables of files that are seldom used from their one local."""
     return _OF_SELDOM.sub(r"seldom.\1.", text)
 
@@ -159,7 +159,7 @@ def _assigning(name: str, text: str) -> str:
     own = f"local {module(name)} = {{}}"
     assert own in text, f"lua/{name}.lua must make its table with `{own}`"
     assigned = f"{'seldom.' if name in SELDOM else ''}{module(name)} = {{}}"
-    return "do " + _qualified(text.replace(own, assigned, 1)) + "end\n"
+    return "do " + qualified(text.replace(own, assigned, 1)) + "end\n"
 
 
 def function_name(operation: str) -> str:
@@ -262,7 +262,7 @@ _REPAIRS = "".join(
 )
 """The functions of `qmodel doctor` that find and mend what a step cannot mend by itself."""
 
-_QLESS_FUNCTIONS = _qualified(
+_QLESS_FUNCTIONS = qualified(
     f"register_function('{LIBRARY}_qless', function(keys, args) if not redis then bound() end "
     "local reply, sentence = qless.call(keys[1], args, keys[2] == 'simulated') "
     "return sentence and {err = 'ERR ' .. sentence} or reply end)\n"

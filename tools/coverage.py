@@ -21,7 +21,7 @@ from qmodel.conformance.histories.wire_calls import wire as calls
 from qmodel.conformance.subjects.base import Step
 from qmodel.wire import codec
 from tools.mutation.lua import tree
-from tools.mutation.replay import first_lines
+from tools.mutation.parts import first_lines
 
 Place = tuple[str, int]
 """A file of the library, and a line of it, from 1."""

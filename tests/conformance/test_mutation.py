@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from qmodel.backends.bundle import FILES, read
+from qmodel.backends.bundle import FILES, function_name, library, read
+from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.conformance.graph.alphabet import Family, every_budget, explored, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
-from qmodel.conformance.histories.wire_calls import wire
+from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
@@ -84,6 +85,11 @@ def test_generated_files_are_not_mutated_and_all_others_of_the_library_are() -> 
     generated = {name for name in FILES if "./dev docs" in read(name).partition("\n")[0]}
     assert generated == {"contract/catalogue", "wire/verbs"}
     assert set(lua.MUTATED) == set(FILES) - generated
+
+
+def test_lists_of_fields_are_read_by_the_bundle_alone_and_not_mutated() -> None:
+    assert not any(re.search(r"(?<!\w)(keys|queues|records)\.fields\b(?! = \{)", read(file)) for file in FILES)
+    assert not any("'bounds_text', 'bounds_of'" in mutant.was for mutant in lua.mutants("state/keys"))
 
 
 def test_the_defaults_of_options_are_mutated() -> None:
@@ -258,15 +264,89 @@ def test_a_value_with_a_name_that_cannot_be_followed_may_change_every_step() -> 
     }
 
 
+def test_a_mutant_in_parts_does_what_it_does_in_the_whole_library(on_lua: replay.Recording) -> None:
+    made = [mutant for file in lua.MUTATED for mutant in lua.mutants(file) if on_lua.steps_of(mutant)]
+    for mutant in sampled("lua", made, 60):
+        index = on_lua.steps_of(mutant)[0]
+        first = on_lua.steps[index].first
+        texts = {**on_lua.texts, mutant.file: mutant.apply(on_lua.texts[mutant.file])}
+        assert _seen_in_parts(on_lua, mutant, first, index) == _seen_whole(on_lua, texts, first, index), str(mutant)
+
+
+Seen = list[tuple[object, int, set[bytes], dict[bytes, tuple[str, object]]]] | None
+"""The reply to each step, its commands, the keys that it wrote, and all keys after it; None if nothing is loaded."""
+
+
+def _seen_in_parts(recording: replay.Recording, mutant: Mutant, first: int, last: int) -> Seen:
+    loaded = recording.loaded
+    try:
+        loaded.parts.use(mutant.file, mutant.apply(recording.texts[mutant.file]))
+        loaded.parts.begin()
+    except ReplyError:
+        return None
+    return _seen(recording, loaded.host, first, last)
+
+
+def _seen_whole(recording: replay.Recording, texts: dict[str, str], first: int, last: int) -> Seen:
+    host = LuaHost(lambda: SERVER_CLOCK, limit=replay.LIMIT)
+    try:
+        host.load(library(texts))
+    except ReplyError:
+        return None
+    return _seen(recording, host, first, last)
+
+
+def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> Seen:
+    found = list[tuple[object, int, set[bytes], dict[bytes, tuple[str, object]]]]()
+    host.keyspace.load(recording.steps[first].before)
+    for recorded in recording.steps[first : last + 1]:
+        host.keyspace.touched.clear()
+        host.keyspace.calls.clear()
+        try:
+            name = function_name(recorded.step.op.spec.name)
+            reply: object = host.fcall(name, [replay.PREFIX], recorded.args)
+        except ReplyError as error:
+            reply = str(error)
+        found.append((reply, host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
+    return found
+
+
+def test_a_mutant_is_noticed_whether_steps_of_other_ways_come_first_or_not(on_lua: replay.Recording) -> None:
+    made = lua.mutants("ops/lease")[::9]
+    for mutant in made:
+        ordered = on_lua.judge(mutant, limit=replay.NO_LIMIT)
+        assert bool(ordered.kills) == bool(on_lua.judge(mutant).kills), str(mutant)
+    assert sum(on_lua.judge(m, limit=replay.WORK).steps for m in made) < sum(on_lua.judge(m).steps for m in made)
+
+
+def test_another_number_of_commands_is_noticed_where_it_is_pinned() -> None:
+    text = read("ops/bare")
+    one = "  local seq = store.seq + 1\n"
+    longer = {"ops/bare": text.replace(one, f"  redis.call('TYPE', keys.counters)\n{one}", 1)}
+    row = [named for named in directed() if named.name == "a_row_of_jobs_without_options"]
+    assert not replay.Recording(row).judge_texts(longer).kills
+    assert replay.Recording(row, pinned={row[0].name}).judge_texts(longer).kills[0].by == "commands"
+
+
+def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
+    recording = replay.Recording(suite.generated(2), more=True)
+    assert not recording.judge_texts({}).kills
+    kinds = {name.split()[0] for name in recording.names}
+    assert kinds == {"mutation", "gathered", "denied", "spoiled"}
+    for file in ("state/repair", "state/writes", "wire/calls"):
+        made = lua.mutants(file)[::31]
+        assert sum(bool(recording.judge(mutant, limit=replay.WORK).kills) for mutant in made) > len(made) / 4, file
+
+
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
     text = read("ops/read").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
     assert on_lua.judge_texts({"ops/read": text}).kills[0].by == "limit"
 
 
-def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(on_lua: replay.Recording) -> None:
+def test_a_difference_in_bytes_only_is_no_kill_but_is_reported(short: list[Named]) -> None:
     text = read("state/failures").replace("store.add(keys.failures, 0,", "store.add(keys.failures, 7,")
     assert text != read("state/failures")
-    verdict = on_lua.judge_texts({"state/failures": text})
+    verdict = replay.Recording(short).judge_texts({"state/failures": text})
     assert not verdict.kills and "ql:failures" in verdict.silent
 
 
@@ -450,7 +530,7 @@ def test_an_entry_that_matches_no_mutant_is_stale() -> None:
 def test_the_report_names_survivors_by_line() -> None:
     mutant = lua.mutants("state/keys")[0]
     summary = Summary("lua")
-    summary.add(Result(mutant, replay.Verdict([replay.Kill(9, "reply")]), 0.1), False)
+    summary.add(Result(mutant, replay.Verdict([replay.Kill(9, "reply")], steps=10), 0.1), False)
     summary.add(Result(mutant, replay.Verdict(steps=3), 0.1), False)
     assert "50.00 % of the others killed, 1 survived" in show(summary)
     assert f"lua/state/keys.lua:{mutant.line}" in show(summary)

@@ -1,6 +1,6 @@
 """`./dev mutate`: break the Lua library and the model on purpose, and check that the suite notices.
 
-    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seconds N] [--jobs 2] [--all] [--distil]
+    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seconds N] [--limit N] [--all] [--distil]
 
 Prints the share of killed mutants (without the known equivalent ones), how many operations the suite needed to notice
 them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
@@ -19,6 +19,7 @@ from functools import partial
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
+from tools import commands
 from tools.mutation import distil, lua, model, python, replay, suite
 from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Verdict
@@ -39,7 +40,7 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
-    return replay.Recording(named, wire()) if side == "lua" else model.Recording(named)
+    return replay.Recording(named, wire(), commands.read(), more=True) if side == "lua" else model.Recording(named)
 
 
 def hunt(
@@ -70,8 +71,16 @@ def sampled(side: str, mutants: Sequence[Mutant], count: int, seed: str = "fixed
     return found[:count]
 
 
-def run(side: str, only: str, jobs: int, seconds: float, everything: bool, sample: int | None = None) -> Summary:
-    """Measure one side: all its mutants, or a sample of them."""
+def run(
+    side: str,
+    only: str,
+    jobs: int,
+    seconds: float,
+    everything: bool,
+    sample: int | None = None,
+    limit: int = replay.WORK,
+) -> Summary:
+    """Measure one side: all its mutants, or a sample of them. `limit` is how much work a mutant of the library gets."""
     began = time.process_time()
     triage = Triage()
     summary = Summary(side)
@@ -84,7 +93,8 @@ def run(side: str, only: str, jobs: int, seconds: float, everything: bool, sampl
     if sample is not None:
         chosen = sampled(side, chosen, sample)
     summary.equivalent = len(known)
-    for result in hunt(chosen, recorded.judge, jobs, seconds):
+    judge = recorded.judge if isinstance(recorded, model.Recording) else partial(recorded.judge, limit=limit)
+    for result in hunt(chosen, judge, jobs, seconds):
         summary.add(result, result.mutant.name in known)
     return summary
 
@@ -148,6 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="FILE", help="files with this in their name, as ops/put")
     parser.add_argument("--sample", type=int, metavar="N", help="only N mutants, chosen by chance, always the same")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit; with --distil, the limit for learning")
+    parser.add_argument(
+        "--limit", type=int, default=replay.WORK, metavar="COMMANDS", help="work on a mutant of the Lua"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too; none may be noticed")
     parser.add_argument("--distil", action="store_true", help="only add vectors of level core, for what they miss")
@@ -157,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:
-        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample)
+        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample, given.limit)
         print(show(summary), flush=True)
         good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
     return 0 if good else 1

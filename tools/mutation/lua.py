@@ -12,11 +12,13 @@
 Mutants with the same meaning are not made: swapped arguments of min and max, `return` without a value for false or nil,
 position 0 instead of 1 for the first character of a text.
 
-Generated files are not mutated: their generator has its own tests.
+Generated files are not mutated: their generator has its own tests. Nor are the lists of the fields of
+records, which only the bundle reads, when it makes the library.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -27,6 +29,9 @@ from tools.mutation.mutants import Maker, Mutant
 
 MADE = "-- Made by `./dev docs` "
 """The beginning of a generated file."""
+
+_FIELDS = re.compile(r"\w+\.fields = \{")
+"""How the list of the fields of a record begins."""
 
 MUTATED = tuple(name for name in FILES if not read(name).startswith(MADE))
 
@@ -66,6 +71,8 @@ def mutants(file: str, text: str | None = None) -> list[Mutant]:
 
 
 def _nodes(node: Any) -> Iterator[Any]:
+    if node.type == "assignment_statement" and _FIELDS.match(node.text.decode()):
+        return
     yield node
     for child in node.children:
         yield from _nodes(child)

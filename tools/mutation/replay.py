@@ -1,33 +1,42 @@
 """Record the suite on the Lua library once, and replay it on mutants of the library.
 
 The state is compared after every step. So as long as a mutant is not noticed, its keys equal those of the right
-library, and each step can be executed alone, on the keys recorded before it. A mutant then executes only the steps that
-run its line, so a thousand mutants take about a minute. The result is the same, to the step, as if the mutant had
-executed everything. Mutants of what runs only in a row of plain calls execute the steps before it too: a row is known
-to the library alone, and not to its keys.
+library, and each step can be executed alone, on the keys recorded before it. A mutant executes only the steps that run
+its line, and is one chunk of a loaded library (`parts.py`): a step of a mutant takes about a millisecond.
+
+What a library keeps from call to call is not in its keys. So the library begins anew before every second step of a
+history, and in a row of plain calls only at its start; a mutant executes the steps since then too. Each step so finds
+what it found when it was recorded, whichever was tried before: with a limit of work, steps that go other ways through
+the changed function come first (`novelty.py`).
 
 A step is first compared by bytes: the reply, and the content of every key that either library wrote. If the bytes
 differ, the step is compared again as the suite sees it: the decoded reply, and the state that `raw_keys` decodes. If
 these are equal, the rest of the history is executed on the mutant's own keys: some keys hold bounds and counts that
-only save work, and a wrong one may cause a difference later or never.
+only save work, and a wrong one may cause a difference later or never. In histories whose commands are on record
+(`tools/commands.py`), another number of commands is a difference too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import time
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, cycle
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from zlib import crc32
 
-from qmodel.backends.bundle import FILES, function_name, library, read
-from qmodel.backends.embedded.host import LuaHost, ReplyError
-from qmodel.backends.embedded.keyspace import Keyspace, frozen, same
+from qmodel.backends.bundle import FILES, function_name, read
+from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError
+from qmodel.backends.embedded.keyspace import COMMANDS, Keyspace, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
-from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.operations import CATALOGUE, Deregister
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.snapshot import Snapshot
@@ -35,6 +44,8 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import lua
 from tools.mutation.mutants import Mutant
+from tools.mutation.novelty import Novelty
+from tools.mutation.parts import Parts, Shared
 from tools.mutation.uses import in_function, uses
 
 PREFIX = "ql:"
@@ -47,8 +58,46 @@ SILENCES = 25
 GENERATED = "mutation "
 """The prefix of the names of generated histories."""
 
-OF_A_ROW = ("ops/bare",)
-"""The files whose functions run only in a row of plain calls."""
+PLAIN = frozenset(("put", "pop", "complete", "complete_and_pop"))
+"""The operations that lua/ops/plain.lua does."""
+
+PAIR, ROW = 2, 750
+"""Before every second step the library begins anew; in a row of plain calls, up to this length, only at its start."""
+
+UNIT = 0.0001
+"""Work is counted in units of so many seconds of the processor on the right library, with its coverage."""
+
+ANEW, STEP, SEEING = 15, 3, 3
+"""The work of a beginning, what a step is at least, and how much more it is if the state is decoded after it."""
+
+WORK = 1000
+"""The work after which `./dev mutate` gives up on a mutant of the library."""
+
+DENIED, MOST_DENIED = 5, 12
+"""In so many of the first histories each write of a step fails in turn, alone and with those after it."""
+
+GATHERED = 12
+"""So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
+
+MANY = 250
+"""Rows with so many steps are not."""
+
+SIZES = (2, 3, 5, 13, 1, 8)
+"""How many operations a call has."""
+
+NONE_FAILS = 1 << 30
+"""For a step of which no write fails, and which may fail by itself."""
+
+REPAIR = 4
+"""The most steps of a repair."""
+
+NEXT = Deregister(("nobody",))
+"""A call that writes, and changes nothing: it repairs what the step before it has left."""
+
+_PLACE = re.compile(r" script: .*")
+"""The place in the library, which an error ends with."""
+
+NO_LIMIT = 1 << 60
 
 SMALL = 300
 """The number of keys up to which decoding a state is fast."""
@@ -66,12 +115,30 @@ class Recorded(NamedTuple):
     reply: Any
     before: Keys
     written: Keys
+    commands: int
+    """How many commands the library called."""
+    first: int
+    """The step before which the library began anew."""
+    denied: int = 0
+    """Which of its writes fails, from 1; if it is negative, all later ones fail too. An error is its reply."""
 
 
 class Together:
     """Stands for the operations of a call of several."""
 
     spec = SimpleNamespace(name=CALLS, reads=False, reply="")
+
+
+class Examine:
+    """Stands for what `qmodel doctor` calls to find what is wrong with keys."""
+
+    spec = SimpleNamespace(name="examine", reads=True, reply="")
+
+
+class Mend:
+    """Stands for what it calls to mend that."""
+
+    spec = SimpleNamespace(name="mend", reads=False, reply="")
 
 
 class Kill(NamedTuple):
@@ -88,6 +155,9 @@ class Verdict:
     kills: list[Kill] = field(default_factory=list)
     steps: int = 0
     """How many steps it executed."""
+    work: int = 0
+    given_up: bool = False
+    """Whether the limit was met before all steps had been executed."""
     silent: str = ""
     """The first difference in bytes that the suite does not notice."""
 
@@ -95,26 +165,45 @@ class Verdict:
 class Loaded:
     """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
 
-    def __init__(self, texts: dict[str, str]) -> None:
-        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
-        self.host.load(library(texts))
-        self.keyspace: Keyspace = self.host.keyspace
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.keyspace = Shared(lambda: SERVER_CLOCK)
+        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
+        self.parts = Parts(texts, self.host)
+        self._state = next(iter(self.host._libraries.values()))
 
     def set(self, keys: Keys) -> None:
         """Replace the content of the keyspace by these keys."""
         self.keyspace.load(keys)
 
-    def forget(self, index: int) -> None:
-        """Clear the library's cache of a namespace before every other step, by a read in another namespace.
-
-        Otherwise the code that runs with an empty cache would hardly ever run.
-        """
-        if index % 2 == 0:
+    def prepare(self, anew: bool, apart: bool) -> None:
+        """Before a step: let the library begin anew, or else turn to another namespace if a history is `apart`."""
+        if anew:
+            self.parts.begin()
+        elif apart:
             self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
 
-    def call(self, step: Step, args: list[str]) -> Any:
-        """Execute one step."""
-        return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+    def lines(self) -> Iterable[int]:
+        """Give the lines that ran since coverage was turned on."""
+        return self._state.lines()
+
+    def call(self, step: Step, args: list[str], denied: int = 0) -> Any:
+        """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
+        self.keyspace.calls.clear()
+        if not denied:
+            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+        self.keyspace.failing = denying(denied)
+        try:
+            return self.call(step, args)
+        except LuaTimeout:
+            raise
+        except ReplyError as error:
+            return _PLACE.sub("", str(error))
+        finally:
+            self.keyspace.failing = None
+
+    def writes(self) -> int:
+        """Count the writes of the last step."""
+        return sum(times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes)
 
     def content(self, key: bytes) -> Any:
         """Give the content of a key, or None."""
@@ -124,46 +213,67 @@ class Loaded:
 class Recording:
     """The suite on the right library, and the steps that run each of its lines."""
 
-    def __init__(self, suite: Sequence[Named], calls: Sequence[Wire] = ()) -> None:
-        """Record histories and `calls`; calls are written by hand, and their replies are checked here."""
+    def __init__(
+        self, suite: Sequence[Named], calls: Sequence[Wire] = (), pinned: Container[str] = (), *, more: bool = False
+    ) -> None:
+        """Record histories and `calls`; calls are written by hand, and their replies are checked here.
+
+        In histories with a `pinned` name a step with another number of commands counts as noticed. With `more`, some
+        histories are recorded with several operations in a call, and with failing writes and wrong keys, too.
+        """
         self.texts = {name: read(name) for name in FILES}
         """The texts of the files at this time; they may be edited meanwhile."""
         self.names = [named.name for named in suite]
+        self.pinned = {number for number, name in enumerate(self.names) if name in pinned}
         self.steps: list[Recorded] = []
         self.first: list[int] = []
         """For each history, its first step."""
-        self._states: dict[tuple[int, int], Snapshot] = {}
-        self.running: dict[int, list[int]] = {}
+        self._states: dict[tuple[int, int], Snapshot | None] = {}
+        self.running: dict[int, array[int]] = {}
         """For each line of the bundle, the steps that run it."""
-        loaded = Loaded(self.texts)
-        loaded.host.coverage(True)
+        self.loaded = Loaded(self.texts)
+        self.firsts = self.loaded.parts.firsts
+        self.novelty = Novelty(self.texts, self.firsts)
+        self._works: list[int] = []
+        """How much work each step is: a step that runs many lines is tried late."""
+        self._writes: dict[tuple[int, int], int] = {}
+        """How often each step of the first histories writes."""
+        self._apart: set[int] = set()
+        """The histories in which the library turns to another namespace instead of beginning anew."""
         for number, named in enumerate(suite):
             self.first.append(len(self.steps))
-            self._record(loaded, number, named)
+            self._record(number, named)
         if calls:
             self.names.append("wire")
             self.first.append(len(self.steps))
-            self._record_calls(loaded, len(suite), calls)
+            self._record_calls(len(suite), calls)
+        if more:
+            for number, named in enumerate(suite):
+                if number < GATHERED or (len(named.steps) < MANY and is_row(named.steps)):
+                    self._record_gathered(named)
+            self._deny(suite)
+        self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
-        self.firsts = first_lines(self.texts)
+        self._done = [0, *accumulate(self._works)]
 
-    def _record(self, loaded: Loaded, number: int, named: Named) -> None:
-        loaded.set({})
+    def _record(self, number: int, named: Named) -> None:
+        length, apart = rhythm(named)
+        if apart:
+            self._apart.add(number)
         keys: Keys = {}
         for step in named.steps:
             try:
                 args = codec.encode(step.op, step.now)
             except codec.Unencodable:
                 continue
-            keys = self._record_one(loaded, number, step, args, keys)
+            keys = self._record_one(number, step, args, keys, length)
 
-    def _record_calls(self, loaded: Loaded, number: int, calls: Sequence[Wire]) -> None:
-        loaded.set({})
+    def _record_calls(self, number: int, calls: Sequence[Wire]) -> None:
         keys: Keys = {}
         store = Store()
         for operation, args, expected in calls:
             op: Any = Together if operation == CALLS else CATALOGUE[operation].cls  # nothing but its spec is asked for
-            keys = self._record_one(loaded, number, Step(0, op), args, keys)
+            keys = self._record_one(number, Step(0, op), args, keys, 1)
             raw, right = self.steps[-1].reply, expected
             if isinstance(expected, list):
                 reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
@@ -176,29 +286,72 @@ class Recording:
             if args[:1] == [""] and not op.spec.reads:
                 self._forget_last()
 
+    def _record_gathered(self, named: Named) -> None:
+        """Record a history with several operations in a call, where they write."""
+        self.first.append(len(self.steps))
+        self.names.append(f"gathered {named.name}")
+        keys: Keys = {}
+        for step, args in gathered(named.steps):
+            keys = self._record_one(len(self.names) - 1, step, args, keys, PAIR)
+
+    def _deny(self, suite: Sequence[Named]) -> None:
+        """Record steps of the first histories in which each write fails in turn, and states in which a key is wrong.
+
+        After that a call writes, or `qmodel doctor` examines and mends first.
+        """
+        first = min(DENIED, len(suite))
+        for recorded in self.steps[: self.first[first]]:
+            for nth in denials(self._writes[recorded.history, recorded.at]):
+                at, step = f"denied {recorded.history} {recorded.at} {nth}", recorded.step
+                self._record_repair(at, recorded.before, step.now, nth % 2 == 0, (step, recorded.args, nth))
+        for number in range(1, first):
+            last = self.steps[self.first[number] - 1]
+            for nth, keys in enumerate(spoiled(_after(last.before, last.written))):
+                self._record_repair(f"spoiled {number} {nth}", keys, last.step.now, True)
+
+    def _record_repair(self, name: str, keys: Keys, now: int, mends: bool, *steps: tuple[Step, list[str], int]) -> None:
+        self.first.append(len(self.steps))
+        self.names.append(name)
+        doctor: list[Any] = [Examine, Mend] if mends else []  # nothing but their specs is asked for
+        after = [(Step(now, one), list[str](), NONE_FAILS) for one in doctor]
+        for step, args, denied in (*steps, *after, (Step(now, NEXT), codec.encode(NEXT, now), NONE_FAILS)):
+            keys = self._record_one(len(self.names) - 1, step, args, keys, REPAIR, denied)
+
     def _forget_last(self) -> None:
         """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
         self.steps.pop()
+        self._works.pop()
         for indexes in self.running.values():
-            if indexes[-1:] == [len(self.steps)]:
+            if indexes and indexes[-1] == len(self.steps):
                 indexes.pop()
 
-    def _record_one(self, loaded: Loaded, number: int, step: Step, args: list[str], keys: Keys) -> Keys:
-        """Execute and record one step; give the keys after it."""
-        state = next(iter(loaded.host._libraries.values()))
-        index = len(self.steps)
-        loaded.forget(index)
+    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int, denied: int = 0) -> Keys:
+        """Execute and record one step; the library begins anew before every `length` steps. Give the keys after it."""
+        loaded, index = self.loaded, len(self.steps)
+        at = index - self.first[-1]
+        first = index - at % length
+        loaded.set(keys)
+        loaded.host.coverage(False)
+        loaded.prepare(first == index, number in self._apart)
+        loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
-        state.forget()
-        reply = loaded.call(step, args)
-        written = {}
-        for key in loaded.keyspace.touched:
-            value = loaded.content(key)
-            written[key] = None if value is None else frozen(value)
-        self.steps.append(Recorded(number, index - self.first[-1], step, args, reply, keys, written))
-        for line in state.lines():
-            self.running.setdefault(line, []).append(index)
+        began = time.process_time()
+        reply = loaded.call(step, args, denied)
+        self._works.append(STEP + round((time.process_time() - began) / UNIT))
+        commands, written = loaded.keyspace.calls.total(), loaded.keyspace.changed()
+        if number < DENIED:
+            self._writes[number, at] = loaded.writes()
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first, denied))
+        lines = loaded.lines()
+        self.novelty.note(index, lines, _word(step, reply))
+        for line in lines:
+            self.running.setdefault(line, array("I")).append(index)
         return _after(keys, written)
+
+    def _prepare(self, loaded: Loaded, index: int) -> None:
+        """Bring the library to where it was before a step was recorded."""
+        recorded = self.steps[index]
+        loaded.prepare(recorded.first == index, recorded.history in self._apart)
 
     def lines(self) -> set[int]:
         """Give the lines of the bundle that ran."""
@@ -230,32 +383,27 @@ class Recording:
         lines = uses(self.texts, mutant.file, mutant.start, mutant.end)
         return None if lines is None else {self.firsts[file] + line for file, line in lines}
 
-    def judge(self, mutant: Mutant, *, most: int = 1, steps: Iterable[int] | None = None) -> Verdict:
-        """Execute a mutant until `most` histories have noticed it, or to the end of the suite."""
+    def judge(
+        self, mutant: Mutant, *, most: int = 1, steps: Sequence[int] | None = None, limit: int | None = None
+    ) -> Verdict:
+        """Execute a mutant until `most` histories have noticed it, or to the end of the suite.
+
+        With a limit, execute the steps that differ most from each other first, until that much work is done.
+        """
         verdict = Verdict()
-        if steps is None and not self.steps_of(mutant):
-            return verdict
-        loaded = self._load(mutant, verdict)
-        if loaded is None:
-            return verdict
         chosen = self.steps_of(mutant) if steps is None else steps
-        if mutant.file in OF_A_ROW:
-            chosen = self._from_the_first(chosen)
-        self._execute(loaded, chosen, most, verdict)
-        return verdict
-
-    def _from_the_first(self, steps: Iterable[int]) -> list[int]:
-        """Add the steps that come before these in their histories."""
-        last = {self.steps[index].history: index for index in steps}
-        return [index for history, end in last.items() for index in range(self.first[history], end + 1)]
-
-    def _load(self, mutant: Mutant, verdict: Verdict) -> Loaded | None:
-        """Load the library with a mutant; if it cannot be loaded, count this as noticed and return None."""
+        if not chosen:
+            return verdict
         try:
-            return Loaded({**self.texts, mutant.file: mutant.apply(self.texts[mutant.file])})
+            self.loaded.parts.use(mutant.file, mutant.apply(self.texts[mutant.file]))
+            self.loaded.parts.begin()
         except ReplyError as error:
             verdict.kills.append(Kill(0, "compile" if "compiling" in str(error) else "load"))
-            return None
+            return verdict
+        if limit is not None:
+            chosen = self.novelty.ordered(chosen, self.lines_of(mutant), self._work)
+        self._execute(self.loaded, self._units(chosen), most, limit or NO_LIMIT, verdict)
+        return verdict
 
     def judge_replies(self, mutant: Mutant) -> Verdict:
         """Execute a mutant and compare only replies: history by history, each from the beginning."""
@@ -263,15 +411,15 @@ class Recording:
         steps = self.steps_of(mutant)
         if not steps:
             return verdict
-        loaded = self._load(mutant, verdict)
-        if loaded is None:
-            return verdict
+        loaded = self.loaded
+        loaded.parts.use(mutant.file, mutant.apply(self.texts[mutant.file]))
         for number in sorted({self.steps[index].history for index in steps}):
             loaded.set({})
             for index in range(self.first[number], self.first[number + 1]):
                 recorded = self.steps[index]
                 verdict.steps += 1
                 try:
+                    self._prepare(loaded, index)
                     reply = loaded.call(recorded.step, recorded.args)
                     if reply == recorded.reply or _reads_same(recorded, reply):
                         continue
@@ -284,48 +432,79 @@ class Recording:
     def judge_texts(self, texts: dict[str, str], *, most: int = 1) -> Verdict:
         """Judge a library with any files replaced: execute every step."""
         verdict = Verdict()
-        self._execute(Loaded({**self.texts, **texts}), range(len(self.steps)), most, verdict)
+        self._execute(Loaded({**self.texts, **texts}), self._units(range(len(self.steps))), most, NO_LIMIT, verdict)
         return verdict
 
-    def _execute(self, loaded: Loaded, steps: Iterable[int], most: int, verdict: Verdict) -> None:
-        skip = -1  # the history that needs no further step
-        silences = 0
+    def _units(self, steps: Iterable[int]) -> dict[int, int]:
+        """Group steps by where the library begins anew, in the order of the first of each; give the last of each."""
+        units: dict[int, int] = {}
         for index in steps:
-            recorded = self.steps[index]
-            if recorded.history == skip or (silences > SILENCES and self.names[recorded.history].startswith(GENERATED)):
+            first = self.steps[index].first
+            units[first] = max(index, units.get(first, index))
+        return units
+
+    def _work(self, index: int) -> int:
+        """Estimate the work of executing a step, with those since the library began anew."""
+        return ANEW + self._done[index + 1] - self._done[self.steps[index].first]
+
+    def _execute(self, loaded: Loaded, units: Mapping[int, int], most: int, limit: int, verdict: Verdict) -> None:
+        over: dict[int, int] = {}  # history -> the step from which on it needs no further one
+        silences = 0
+        for first, last in units.items():
+            history = self.steps[first].history
+            if first >= over.get(history, NO_LIMIT) or (
+                silences > SILENCES and self.names[history].startswith(GENERATED)
+            ):
                 continue
-            loaded.set(recorded.before)
-            verdict.steps += 1
-            with contextlib.suppress(Exception):  # the step itself will show what is wrong
-                loaded.forget(index)
-            at, found = index, self._compare(loaded, recorded)
+            if verdict.work > limit:
+                verdict.given_up = True
+                return
+            loaded.set(self.steps[first].before)
+            at, found = self._unit(loaded, first, last, verdict)
             if found is None:
                 continue
+            over[history] = 0
             if found == "":
-                verdict.silent = verdict.silent or _silence(loaded, recorded)
+                verdict.silent = verdict.silent or _silence(loaded, self.steps[at])
                 silences += 1
-                at, found = self._go_on(loaded, index, verdict)
-                skip = recorded.history
+                over[history] = at
+                at, found = self._go_on(loaded, at, verdict)
             if found:
-                skip = recorded.history
                 verdict.kills.append(Kill(at, found))
                 if len(verdict.kills) >= most or (found in ("limit", "error") and len(verdict.kills) >= 2):
                     return
 
+    def _unit(self, loaded: Loaded, first: int, last: int, verdict: Verdict) -> tuple[int, str | None]:
+        """Execute steps from where the library begins anew until one differs."""
+        for index in range(first, last + 1):
+            verdict.steps += 1
+            verdict.work += self._works[index]
+            with contextlib.suppress(Exception):  # the step itself will show what is wrong
+                self._prepare(loaded, index)
+            found = self._compare(loaded, self.steps[index])
+            if found is not None:
+                return index, found
+        return last, None
+
     def _compare(self, loaded: Loaded, recorded: Recorded) -> str | None:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
+        loaded.keyspace.touched.clear()
         try:
-            reply = loaded.call(recorded.step, recorded.args)
+            reply = loaded.call(recorded.step, recorded.args, recorded.denied)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
             return "error"
+        commands = loaded.keyspace.calls.total()
         equal = reply == recorded.reply
-        if equal and _same_keys(loaded, recorded):
-            return None
-        if not equal and not _reads_same(recorded, reply):
-            return "reply"
-        return self._seen(loaded, recorded)
+        seen: str | None = None
+        if not equal or not _same_keys(loaded, recorded):
+            if not equal and (recorded.denied or not _reads_same(recorded, reply)):
+                return "reply"
+            seen = "" if recorded.denied and recorded.at == 0 else self._seen(loaded, recorded)
+        if not seen and recorded.history in self.pinned and commands != recorded.commands:
+            return "commands"
+        return seen
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
         """Tell whether the suite notices that a step left other events or another state."""
@@ -339,16 +518,19 @@ class Recording:
         for later in range(index + 1, self.first[history + 1]):
             recorded = self.steps[later]
             verdict.steps += 1
+            verdict.work += SEEING * self._works[later]
             with contextlib.suppress(Exception):
-                loaded.forget(later)
+                self._prepare(loaded, later)
             try:
-                reply = loaded.call(recorded.step, recorded.args)
+                reply = loaded.call(recorded.step, recorded.args, recorded.denied)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
                 return later, "error"
-            if reply != recorded.reply and not _reads_same(recorded, reply):
+            if reply != recorded.reply and (recorded.denied or not _reads_same(recorded, reply)):
                 return later, "reply"
+            if history in self.pinned and loaded.keyspace.calls.total() != recorded.commands:
+                return later, "commands"
             if len(recorded.before) < SMALL or later == self.first[history + 1] - 1:
                 seen = self._seen(loaded, recorded)
                 if seen:
@@ -357,15 +539,90 @@ class Recording:
 
     def _state_differs(self, loaded: Loaded, recorded: Recorded) -> bool:
         key = recorded.history, recorded.at
-        expected = self._states.get(key)
-        if expected is None:
-            expected = snapshot(_after(recorded.before, recorded.written))
+        if key in self._states:
+            expected = self._states[key]
+        else:
+            expected = snapshot_or_none(_after(recorded.before, recorded.written))
             if len(recorded.before) < SMALL and len(self._states) < 5000:
                 self._states[key] = expected
-        try:
-            return snapshot(loaded.keyspace._data) != expected
-        except Exception:
-            return True
+        return snapshot_or_none(loaded.keyspace._data) != expected
+
+
+def spoiled(keys: Keys) -> Iterator[Keys]:
+    """Give keys without each one in turn, and with a value of another type there."""
+    for key in sorted(keys):
+        yield {other: value for other, value in keys.items() if other != key}
+        yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
+
+
+def gathered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
+    """Give the steps of a history as calls: reads alone, and others up to so many at a time as `SIZES` says in turn."""
+    together: Any = Together  # nothing but its spec is asked for
+    sizes, words, count = cycle(SIZES), list[str](), 0
+    size = next(sizes)
+    for step in steps:
+        with contextlib.suppress(codec.Unencodable):
+            args = codec.encode(step.op, step.now)
+            if not step.op.spec.reads:
+                words, count = [*words, step.op.spec.name, str(len(args)), *args], count + 1
+            if words and (step.op.spec.reads or count == size):
+                yield Step(step.now, together), words
+                words, count, size = [], 0, next(sizes)
+            if step.op.spec.reads:
+                yield step, args
+    if words:
+        yield Step(steps[-1].now, together), words
+
+
+def denials(writes: int) -> Iterator[int]:
+    """List what fails in a step with so many writes: each write alone, and each with those after it."""
+    for nth in range(1, min(writes, MOST_DENIED) + 1):
+        yield nth
+        if nth < writes:
+            yield -nth
+
+
+def denying(nth: int) -> Callable[[str, bool], str | None]:
+    """Let the n-th write fail; if it is negative, all later ones too."""
+    left = abs(nth)
+
+    def failing(name: str, writes: bool) -> str | None:
+        nonlocal left
+        left -= writes
+        return f"NOPERM {name} is denied" if writes and (left == 0 or (nth < 0 and left < 0)) else None
+
+    return failing
+
+
+def rhythm(named: Named) -> tuple[int, bool]:
+    """Tell after how many steps of a history the library begins anew, and whether it turns elsewhere in between.
+
+    So what it keeps from call to call, and of other namespaces, is neither always there nor never.
+    """
+    if is_row(named.steps):
+        return ROW, False
+    return PAIR, crc32(named.name.encode()) % 2 == 1
+
+
+def is_row(steps: Sequence[Step]) -> bool:
+    """Tell whether a history is a row of plain calls, with reads between them."""
+    plain = sum(step.op.spec.name in PLAIN for step in steps)
+    reads = sum(step.op.spec.reads for step in steps)
+    return len(steps) <= ROW and plain >= 0.3 * len(steps) and plain + reads >= 0.95 * len(steps)
+
+
+def _word(step: Step, reply: Any) -> str:
+    """Name an operation, and the code of its refusal if it is refused."""
+    code = reply[0] if type(reply) is list and reply and type(reply[0]) is bytes else b""
+    return f"{step.op.spec.name} {code!r}"
+
+
+def snapshot_or_none(keys: Keys) -> Snapshot | None:
+    """Decode the state from these keys; None if they are no state."""
+    try:
+        return snapshot(keys)
+    except Exception:
+        return None
 
 
 def snapshot(keys: Keys) -> Snapshot:
@@ -435,16 +692,6 @@ def _silence(loaded: Loaded, recorded: Recorded) -> str:
         if not same(data.get(key), recorded.written.get(key, recorded.before.get(key)))
     ]
     return f"{recorded.step.op.spec.name}: {sorted(differ)[:3] or 'reply'}"
-
-
-def first_lines(texts: dict[str, str]) -> dict[str, int]:
-    """Count the lines of the loaded library before each file; each file is closed by an `end` on its own line."""
-    source = library(texts)
-    before, line = {}, source[: source.index(texts[FILES[0]].split("\n", 1)[0])].count("\n")
-    for name in FILES:
-        before[name] = line
-        line += texts[name].count("\n") + 1
-    return before
 
 
 def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tools.mutation import bounds
 from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Verdict
 from tools.mutation.triage import Entry, path
@@ -57,8 +58,8 @@ class Summary:
         return 100 * len(self.killed) / total if total else 100.0
 
     def operations(self) -> list[int]:
-        """How many operations the suite executed until it noticed each mutant, ascending."""
-        return sorted(result.verdict.kills[0].step + 1 for result in self.killed)
+        """How many operations were executed until each mutant was noticed, ascending."""
+        return sorted(result.verdict.steps for result in self.killed)
 
 
 def show(summary: Summary) -> str:
@@ -70,7 +71,7 @@ def show(summary: Summary) -> str:
     ]
     counts = summary.operations()
     if counts:
-        mean = math.exp(sum(map(math.log, counts)) / len(counts))
+        mean = math.exp(sum(math.log(max(count, 1)) for count in counts) / len(counts))
         by = Counter(result.verdict.kills[0].by for result in summary.killed)
         lines.append(
             f"  operations to detect: geometric mean {mean:.0f}, median {counts[len(counts) // 2]},"
@@ -81,8 +82,28 @@ def show(summary: Summary) -> str:
         lines.append(f"  stale: {entry.file} [{entry.operator}] {entry.line!r}")
     for result in summary.wrong:
         lines.append(f"  noticed, but listed as equivalent: {result.mutant}")
+    kinds = Counter(kind(result) for result in summary.survived)
+    if kinds:
+        lines.append(f"  survived: {', '.join(f'{name} {count}' for name, count in kinds.most_common())}")
+        files = Counter(path(result.mutant) for result in summary.survived)
+        lines.append(f"  survived in: {', '.join(f'{file} {count}' for file, count in files.most_common())}")
     for result in sorted(summary.survived, key=lambda r: (path(r.mutant), r.mutant.line)):
-        silent = f"  (only bytes differ: {result.verdict.silent})" if result.verdict.silent else ""
-        reached = "" if result.verdict.steps else "  (not reached)"
-        lines.append(f"  {result.mutant}{silent}{reached}")
+        silent = f": {result.verdict.silent}" if result.verdict.silent else ""
+        lines.append(f"  {result.mutant}  ({kind(result)}{silent})")
     return "\n".join(lines)
+
+
+def kind(result: Result) -> str:
+    """Say which kind of survivor a mutant is; the first two lie outside of what histories reach."""
+    from tools.mutation import graph  # it imports the command line, which imports this
+
+    mutant, verdict = result.mutant, result.verdict
+    if bounds.of(mutant):
+        return "bound out of reach"
+    if graph.is_of_servers(mutant):
+        return "only servers call it"
+    if not verdict.steps:
+        return "not reached"
+    if verdict.silent:
+        return "only bytes differ"
+    return "given up" if verdict.given_up else "nothing differs"

@@ -1,0 +1,109 @@
+"""Count the commands that each step of the directed histories costs: `python -m tools.commands` writes the record.
+
+How many commands the library calls is what a step costs the server, whatever its load. No reply shows it, and a longer
+way gives the same replies as a shorter one. So the counts are kept in tests/cost/commands.txt: a test compares them,
+and `./dev mutate` counts a mutant of the library as noticed if a step makes another number of commands.
+
+The library keeps texts and rows of plain calls from call to call. What it has kept is the same for each count: it
+begins anew before every second step, and in rows of plain calls only at their start (`replay.rhythm`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
+from pathlib import Path
+from textwrap import fill
+from typing import Final, NamedTuple
+
+from qmodel.conformance.histories.directed.load import directed
+from qmodel.conformance.histories.script import Named
+from qmodel.wire import codec
+from tools.mutation.replay import Loaded, rhythm
+
+FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
+
+HEAD: Final = """\
+Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories.
+`put 5 4*59` are sixty puts: the first takes five commands, and each of the others four.
+"""
+
+
+class Count(NamedTuple):
+    """A step's operation and how many commands it takes."""
+
+    operation: str
+    commands: int
+
+
+def counts(loaded: Loaded, named: Named) -> list[Count]:
+    """Execute a history, and count the commands of each step that can be sent."""
+    found = list[Count]()
+    length, apart = rhythm(named)
+    loaded.set({})
+    for step in named.steps:
+        try:
+            args = codec.encode(step.op, step.now)
+        except codec.Unencodable:
+            continue
+        loaded.prepare(len(found) % length == 0, apart)
+        loaded.call(step, args)
+        found.append(Count(step.op.spec.name, loaded.keyspace.calls.total()))
+    return found
+
+
+def show(found: Mapping[str, Sequence[Count]]) -> str:
+    """Write the record of these histories."""
+    return HEAD + "".join(f"\n## {name}\n{fill(_line(of), 120)}\n" for name, of in found.items())
+
+
+def _line(found: Sequence[Count]) -> str:
+    return ", ".join(f"{name} {_runs(run)}" for name, run in groupby(found, lambda one: one.operation))
+
+
+def _runs(run: Iterator[Count]) -> str:
+    lengths = ((count, len(list(same))) for count, same in groupby(one.commands for one in run))
+    return " ".join(f"{count}*{times}" if times > 1 else str(count) for count, times in lengths)
+
+
+def read(text: str | None = None) -> dict[str, list[Count]]:
+    """Read the record."""
+    _, *parts = re.split(r"^## ", text if text is not None else FILE.read_text(encoding="utf-8"), flags=re.M)
+    pairs = (part.split("\n", 1) for part in parts)
+    return {name: list(_counts(line)) for name, line in pairs}
+
+
+def _counts(line: str) -> Iterator[Count]:
+    for group in " ".join(line.split()).split(", "):
+        operation, *runs = group.split(" ")
+        for run in runs:
+            commands, _, times = run.partition("*")
+            yield from [Count(operation, int(commands))] * int(times or 1)
+
+
+def differences(name: str, recorded: Sequence[Count], found: Sequence[Count]) -> list[str]:
+    """Say which steps of a history take another number of commands than is recorded."""
+    pairs = enumerate(zip_longest(recorded, found), 1)
+    return [
+        f"{name}, step {at}: {_said(one)} recorded, {_said(other)} now" for at, (one, other) in pairs if one != other
+    ]
+
+
+def _said(one: Count | None) -> str:
+    return f"{one.operation} with {one.commands} commands" if one else "nothing"
+
+
+def main() -> None:
+    """Write the record, and say what has changed."""
+    before = read() if FILE.exists() else {}
+    loaded = Loaded({})
+    found = {named.name: counts(loaded, named) for named in directed()}
+    for name, of in found.items():
+        for line in differences(name, before.get(name, of), of):
+            print(line)
+    FILE.write_text(show(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
