@@ -36,7 +36,7 @@ from qmodel.conformance.histories.script import Named
 from tools.mutation import bounds, model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
 from tools.mutation.mutants import Mutant
-from tools.mutation.together import STUCK, Judge, LuaJudge, ModelJudge
+from tools.mutation.together import STUCK, Judge, Loaded, LuaJudge, ModelJudge
 from tools.mutation.triage import Triage, path
 
 EDGES = 10_000
@@ -68,6 +68,7 @@ class Graph:
         self.side, self.named, self._edges = side, named, edges
         self.recorded = replay.Recording(named) if side == "lua" else model.Recording(named)
         self._sizes = Counter(map(_family, named))
+        self._loaded: dict[int, Loaded] = {}
         self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
     def judge(self, mutants: Sequence[Mutant], seconds: float = 1e9) -> dict[Mutant, str]:
@@ -78,7 +79,7 @@ class Graph:
         end = time.process_time() + seconds
         for run in self.runs(left):
             left = [mutant for mutant in left if not by[mutant]]
-            if time.process_time() > end:
+            if not left or time.process_time() > end:
                 break
             for mutant in self._noticed(run, left, silent):
                 by[mutant] = f"{run.family.name} {run.scope}"
@@ -142,7 +143,7 @@ class Graph:
     def searched(self, run: Run, mutants: Sequence[Mutant]) -> Judge:
         """Search with these mutants on every edge."""
         if isinstance(self.recorded, replay.Recording):
-            judge = LuaJudge(self.recorded, mutants, run.family.units)
+            judge = LuaJudge(self.recorded, mutants, run.family.units, self._loaded.setdefault(run.family.units, {}))
             self._run(run, judge)
             return judge
         with ModelJudge(mutants) as watched:

@@ -44,6 +44,9 @@ _MARK: Final = "_ran"
 _Words = tuple[str, tuple[str], list[str]]
 """A call: its function, keys and arguments."""
 
+Loaded = dict[Mutant | None, LuaCorner]
+"""The libraries of mutants, and the right one under None."""
+
 Place = tuple[str, int] | int
 """A file of the model and one of its lines, or a line of the library."""
 
@@ -212,9 +215,14 @@ class _Marks(ast.NodeTransformer):
 
 
 class LuaJudge(Judge):
-    """Mutants of the library, beside the right library, with a budget of so many units; 0 for the usual one."""
+    """Mutants of the library, beside the right library, with a budget of so many units; 0 for the usual one.
 
-    def __init__(self, recorded: replay.Recording, mutants: Iterable[Mutant], units: int = 0) -> None:
+    `loaded` keeps the libraries with this budget for other searches: to compile one takes as long as 200 edges.
+    """
+
+    def __init__(
+        self, recorded: replay.Recording, mutants: Iterable[Mutant], units: int = 0, loaded: Loaded | None = None
+    ) -> None:
         self._recorded, self._units = recorded, units
         Judge.__init__(self, mutants)
         LuaCorner.__init__(self, with_units(None, units))
@@ -223,7 +231,7 @@ class LuaJudge(Judge):
         self._state = next(iter(self._subject.host._libraries.values()))
         self._cost: Cost = (VERB, 0)
         """The cost of the edge at hand."""
-        self._mutated: dict[Mutant | None, LuaCorner] = {}
+        self._mutated: Loaded = {} if loaded is None else loaded
         """The library of each mutant, and beside them the right one, on which an edge can be executed once more."""
         self._at: dict[Mutant | None, tuple[Keys, int]] = {}
         """The state and the budget that these have."""
@@ -371,6 +379,8 @@ class LuaJudge(Judge):
             texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])} if mutant is not None else None
             corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
             corner.limit(replay.LIMIT)
+        if mutant not in self._at:
+            corner.begin()
         keys, units = self._at.get(mutant, (None, 0))
         if keys is not self._keys:
             corner.load(self._keys, self.names)
