@@ -366,7 +366,7 @@ def test_a_search_that_strays_visits_the_same_states() -> None:
 
 def test_a_search_that_strays_gets_further_in_as_many_edges() -> None:
     def last(strays: bool) -> int:
-        search = Search(explored()["previewed_requests"], plan.ONE, edges=600, strays=strays)
+        search = Search(explored()["previewed_requests"], plan.ONE, edges=800, strays=strays)
         search.run()
         return max(map(search._now, range(len(search._steps))))
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 from qmodel.backends import bundle
 from qmodel.conformance.graph import plan
@@ -180,7 +180,7 @@ class Graph:
     def _search(self, run: Run, corner: LuaCorner) -> bool:
         try:
             with model._limited(SECONDS + STUCK):
-                limits = {"limit": SECONDS, "edges": run.edges, "strays": run.strays}
+                limits: Any = {"limit": SECONDS, "edges": run.edges, "strays": run.strays}
                 found = Search(run.family, run.scope, corner, **limits).run()
                 return bool(found.findings or run.costs_otherwise(found))
         except Exception:  # it takes too long, or fails where the right code does not: in the setup of the family

@@ -14,7 +14,7 @@ The reads of a search are summed up as `reads`. An operation behind others in on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -63,11 +63,11 @@ def recorded() -> dict[str, dict[str, str]]:
     return {search: dict(line.split(" ", 1) for line in lines if line) for search, *lines in parts}
 
 
-def dumps(found: Iterable[tuple[str, Costs]]) -> str:
-    """Write the table."""
+def dumps(table: dict[str, dict[str, str]]) -> str:
+    """Write a table as `recorded` gives it."""
     return _HEAD + "".join(
-        f"\n## {search}\n" + "".join(f"{name} {said}\n" for name, said in costs.lines().items())
-        for search, costs in found
+        f"\n## {search}\n" + "".join(f"{name} {said}\n" for name, said in lines.items())
+        for search, lines in table.items()
     )
 
 

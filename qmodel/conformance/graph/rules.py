@@ -310,8 +310,12 @@ def unique_token(value: int, unique: Unique, form: Form) -> tuple[bool, Any]:
 
 def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:
     """Write the remembered requests; not those that were fresh, or of leases of deleted jobs: nothing asks for them."""
-    said = ((*id.split(" ", 1), tuple(reply) if isinstance(reply, tuple) else reply) for id, reply in value.items())
-    return sorted(one for one in said if one[0] not in OUTCOMES and not one[1].startswith(FRESH))
+    told = [(*id.partition(" ")[::2], reply) for id, reply in value.items()]
+    return sorted(
+        (what, id, tuple(reply) if isinstance(reply, tuple) else reply)
+        for what, id, reply in told
+        if what not in OUTCOMES and not id.startswith(FRESH)
+    )
 
 
 def parked(value: dict[str, ParkedJobs], queue: Queue, form: Form) -> list[Any]:
