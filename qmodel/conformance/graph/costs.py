@@ -72,7 +72,7 @@ def dumps(table: dict[str, dict[str, str]]) -> str:
 
 
 def differences(search: str, found: Costs) -> list[str]:
-    """List the operations of a search whose costs are not those of the table."""
+    """List where the costs of a search are not those of the table."""
     before, now = recorded().get(search, {}), found.lines()
     return [
         f"{search}: {name} took {now.get(name, 'no edge')}, and before {before.get(name, 'no edge')}"

@@ -13,7 +13,7 @@ from qmodel.conformance.subjects.base import Step
 
 
 class Finding(NamedTuple):
-    """What is wrong, and the shortest history that shows it, whose last step is the edge; none, if a sum shows it."""
+    """What is wrong, and the shortest history that shows it: its last step is the edge. None, if a sum shows it."""
 
     what: str
     lines: list[str]

@@ -120,7 +120,7 @@ def gate() -> list[Run]:
 
 @cache
 def costed() -> tuple[Run, ...]:
-    """Give the searches whose costs the table has: those of the gate, and of each family of the night a little."""
+    """Give the searches that have costs in the table: those of the gate, and of each family of the night a little."""
     return (*gate(), *(run._replace(edges=COST_EDGES) for run in _narrow() if run.family.night))
 
 
@@ -161,8 +161,8 @@ def _check(name: str) -> None:
         if part not in families():
             near = difflib.get_close_matches(part, families(), 1)
             raise ValueError(f"There is no family {part!r}." + (f" Did you mean {near[0]}?" if near else f" {LISTED}"))
-    if sign == "/" and other != "each" and not re.fullmatch("[1-9][0-9]{0,3}", other):
-        raise ValueError(f"After the / of {name!r} stands `each`, or a budget from 1 to 9999 units.")
+    if sign == "/" and other not in ("each", "fails") and not re.fullmatch("[1-9][0-9]{0,3}", other):
+        raise ValueError(f"After the / of {name!r} stands `each`, `fails`, or a budget from 1 to 9999 units.")
 
 
 def _named(name: str) -> Family:
