@@ -440,6 +440,16 @@ def test_a_fault_that_only_a_command_that_fails_shows_is_found() -> None:
     assert not Search(every_failure("plain"), plan.ONE, LuaCorner(), edges=200).run().findings
 
 
+def test_what_is_left_to_undo_of_one_key_is_done_in_order() -> None:
+    right, text = "  return intent.try_all(commands)\nend\n", read("state/writes")
+    wrong = "  local left = {}\n  for _, words in ipairs(commands) do\n    left[#left + 1] = intent.try(words) and words or nil\n"
+    assert right in text
+    corner = LuaCorner({"state/writes": text.replace(right, f"{wrong}  end\n  return left\nend\n")})
+    family = every_failure("failed_dependencies")
+    assert Search(family, plan.ONE, corner, edges=150).run().findings
+    assert not Search(family, plan.ONE, LuaCorner(), edges=150).run().findings
+
+
 def test_a_fault_that_only_a_command_that_fails_in_a_row_shows_is_found() -> None:
     right, text = "  if one ~= event or two ~= 1 then\n", read("ops/bare")
     assert right in text
