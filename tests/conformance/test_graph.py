@@ -442,7 +442,8 @@ def test_a_fault_that_only_a_command_that_fails_shows_is_found() -> None:
 
 def test_what_is_left_to_undo_of_one_key_is_done_in_order() -> None:
     right, text = "  return intent.try_all(commands)\nend\n", read("state/writes")
-    wrong = "  local left = {}\n  for _, words in ipairs(commands) do\n    left[#left + 1] = intent.try(words) and words or nil\n"
+    wrong = "  local left = {}\n  for _, words in ipairs(commands) do\n"
+    wrong += "    left[#left + 1] = intent.try(words) and words or nil\n"
     assert right in text
     corner = LuaCorner({"state/writes": text.replace(right, f"{wrong}  end\n  return left\nend\n")})
     family = every_failure("failed_dependencies")
