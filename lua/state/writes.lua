@@ -653,17 +653,14 @@ function writes.take_back()
   end
 end
 
--- Undo the early writes, last first; give those whose undoing failed.
+-- Undo the early writes, last first; give those whose undoing failed, and all that follow on the same key.
 local function undo()
-  local left = {}
+  local commands = {}
   for at = undoings - 4, 0, -4 do
-    local words = undoing(at)
-    if words and intent.try(words) then
-      left[#left + 1] = words
-    end
+    commands[#commands + 1] = undoing(at) or nil
   end
   undoings = 0
-  return left
+  return intent.try_all(commands)
 end
 
 -- Try the writes that were put off, from the one that failed on; give those that failed.

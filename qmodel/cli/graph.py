@@ -11,7 +11,7 @@ from qmodel.cli.session import common, session
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
-    from qmodel.conformance.graph.explore import Explored
+    from qmodel.conformance.graph.findings import Explored
 
 
 @click.command("graph")

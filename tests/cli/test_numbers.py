@@ -56,7 +56,7 @@ def test_a_number_out_of_range_is_refused(run: Run, words: str) -> None:
         ("plan", "There is no family 'plan'. Did you mean plain?"),
         ("plain+xyzzy", "There is no family 'xyzzy'."),
         ("xyzzy --night", "There is no family 'xyzzy'."),
-        ("plain/0", "stands `each`, or a budget from 1 to 9999 units"),
+        ("plain/0", "stands `each`, `fails`, or a budget from 1 to 9999 units"),
         ("plain --scope 2", "'2' is not a scope: write 2x1 for two jobs and one worker."),
     ],
 )

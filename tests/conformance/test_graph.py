@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qmodel.backends.bundle import read
-from qmodel.conformance.graph import canonical, classes, fields, plan
+from qmodel.conformance.graph import canonical, classes, costs, fields, plan
 from qmodel.conformance.graph.alphabet import (
     READ_IN_PAIRS,
     START,
@@ -19,6 +19,7 @@ from qmodel.conformance.graph.alphabet import (
     Moves,
     Scope,
     every_budget,
+    every_failure,
     explored,
     families,
     letter,
@@ -26,7 +27,8 @@ from qmodel.conformance.graph.alphabet import (
     scarce,
 )
 from qmodel.conformance.graph.compare import LuaCorner, with_units
-from qmodel.conformance.graph.explore import Explored, Finding, Search
+from qmodel.conformance.graph.explore import Search
+from qmodel.conformance.graph.findings import Explored, Finding
 from qmodel.conformance.graph.record import Record
 from qmodel.conformance.graph.server import ServerCorner
 from qmodel.conformance.graph.shapes import Shapes
@@ -48,6 +50,12 @@ SEARCHES = [
 ]
 
 
+NIGHTLY = [
+    pytest.param(run, id=run.family.name, marks=pytest.mark.xdist_group(f"graph {number % GROUPS}"))
+    for number, run in enumerate(one for one in plan.costed() if one.family.night)
+]
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerCorner]:
     with closing(ServerCorner(Opening("valkey").url())) as corner:
@@ -60,6 +68,18 @@ def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run
     assert [str(finding) for finding in found.findings] == []
     assert found.closed or found.edges >= run.edges
     assert found.states > 20
+
+
+@pytest.mark.tester
+@pytest.mark.parametrize("run", NIGHTLY)
+def test_a_family_of_the_night_costs_what_the_table_says(run: plan.Run) -> None:
+    assert [str(finding) for finding in run.search(lua=True).findings] == []
+
+
+def test_the_table_of_costs_has_the_searches_whose_costs_are_compared_and_no_others() -> None:
+    assert costs.recorded().keys() == {f"{run.family.name} {run.scope}" for run in plan.costed()}
+    assert all(run in plan.costed() for run in plan.gate())
+    assert {run.family.name for run in plan.costed()} == explored().keys()
 
 
 # ---- the alphabet
@@ -175,6 +195,25 @@ def test_the_length_of_a_failures_message_counts_only_where_texts_cost() -> None
     one, other = ((*popped, ops.Fail("A", 2, "g", "m" * length)) for length in (1, 9000))
     assert _form(*one) == _form(*other)
     assert _form(*one, live=frozenset(("job.message",))) != _form(*other, live=frozenset(("job.message",)))
+
+
+def test_a_lease_under_a_fresh_request_is_told_apart_from_one_without_only_where_entries_cost() -> None:
+    put = ops.Put("q", "A", "k", "")
+    fresh, other, none = ((put, ops.Pop("q", "X", request=request)) for request in ("fresh1", "fresh7", ""))
+    assert _form(*fresh) == _form(*other) == _form(*none) != _form(put, ops.Pop("q", "X", request="g"))
+    small = frozenset(("job.stages",))
+    assert _form(*fresh, live=small) == _form(*other, live=small) != _form(*none, live=small)
+
+
+def test_a_fresh_request_is_one_that_no_call_has_used() -> None:
+    family = Family("tried", "", (letter("Pop('q', worker)"), letter("Pop('q', worker, request=fresh)")))
+    store, found = Store(), list[str]()
+    for jid in ("A", "B"):
+        engine.step(store, START, ops.Put("q", jid, "k", ""))
+        first, _ = Moves(family, Scope(1, 1)).of(store, START)
+        found.append(first.request)  # type: ignore[attr-defined]
+        engine.step(store, START, first)
+    assert len(set(found)) == 2 and set(found) == store.workers["X"].grants.keys()
 
 
 PLAIN, POPPED = ops.Put("q", "A", "k", ""), ops.Pop("q", "X")
@@ -327,7 +366,7 @@ def test_a_search_that_strays_visits_the_same_states() -> None:
 
 def test_a_search_that_strays_gets_further_in_as_many_edges() -> None:
     def last(strays: bool) -> int:
-        search = Search(explored()["previewed_requests"], plan.ONE, edges=600, strays=strays)
+        search = Search(explored()["previewed_requests"], plan.ONE, edges=800, strays=strays)
         search.run()
         return max(map(search._now, range(len(search._steps))))
 
@@ -361,6 +400,65 @@ def test_a_fault_of_a_millisecond_is_found_where_the_clock_goes_in_milliseconds(
     found = Search(family, plan.ONE, corner, edges=2_000).run().findings
     assert family.step == 1 and "Peek(" in str(found[0])
     assert not Search(explored()["delays"], plan.ONE, corner, edges=2_000).run().findings
+
+
+LEAVES = "  if not said or not is_known(request, name, jid, klass, data) then\n"
+
+
+def test_a_fault_that_only_makes_an_operation_dearer_is_found_by_the_table_of_costs() -> None:
+    text, run = read("ops/plain_put"), next(one for one in plan.costed() if one.family.name == "plain_ways")
+    assert LEAVES in text
+    corner = LuaCorner({"ops/plain_put": text.replace(LEAVES, LEAVES.replace("not said", "request ~= '' or not said"))})
+    found = Search(run.family, run.scope, corner, edges=run.edges).run()
+    assert not found.findings
+    (line,) = run.costs_otherwise(found)
+    assert line.startswith("plain_ways 1x1: put took bare ") and ", and before bare " in line
+    assert not run.costs_otherwise(run.search(lua=True))
+    assert not run._replace(edges=run.edges - 1).costs_otherwise(found)
+
+
+def test_costs_are_counted_by_the_way_that_an_operation_took() -> None:
+    corner = LuaCorner()
+    corner.begin()
+    ways = []
+    for op in (PLAIN, ops.Put("q", "B", "k", ""), ops.Put("q", "C", "k", ""), ops.Pop("q", "X")):
+        corner.step(START, op)
+        ways.append(corner.cost(op.spec.name)[0])
+    assert ways == ["verb", "plain", "bare", "verb"]
+    corner.load(corner.keys())
+    corner.step(START, ops.Put("q", "D", "k", ""))
+    assert corner.cost("put") == ("plain", corner.keyspace.calls.total())
+
+
+def test_a_fault_that_only_a_command_that_fails_shows_is_found() -> None:
+    right, text = "  local left = begun and go_on() or undo()\n", read("state/writes")
+    assert right in text
+    corner = LuaCorner({"state/writes": text.replace(right, right.replace("undo()", "{}"))})
+    found = Search(every_failure("plain"), plan.ONE, corner, edges=200).run().findings
+    assert found and "after the failure of command" in found[0].what
+    assert not Search(explored()["plain"], plan.ONE, corner, edges=200).run().findings
+    assert not Search(every_failure("plain"), plan.ONE, LuaCorner(), edges=200).run().findings
+
+
+def test_what_is_left_to_undo_of_one_key_is_done_in_order() -> None:
+    right, text = "  return intent.try_all(commands)\nend\n", read("state/writes")
+    wrong = "  local left = {}\n  for _, words in ipairs(commands) do\n"
+    wrong += "    left[#left + 1] = intent.try(words) and words or nil\n"
+    assert right in text
+    corner = LuaCorner({"state/writes": text.replace(right, f"{wrong}  end\n  return left\nend\n")})
+    family = every_failure("failed_dependencies")
+    assert Search(family, plan.ONE, corner, edges=150).run().findings
+    assert not Search(family, plan.ONE, LuaCorner(), edges=150).run().findings
+
+
+def test_a_fault_that_only_a_command_that_fails_in_a_row_shows_is_found() -> None:
+    right, text = "  if one ~= event or two ~= 1 then\n", read("ops/bare")
+    assert right in text
+    corner = LuaCorner({"ops/bare": text.replace(right, right.replace(" or two ~= 1", ""))})
+    letters = tuple(one for one in explored()["rows"].letters if one.text.startswith("Put("))
+    row = every_failure("rows")._replace(letters=letters)
+    assert Search(row, plan.ONE, corner, edges=200).run().findings
+    assert not Search(row, plan.ONE, LuaCorner(), edges=200).run().findings
 
 
 def test_a_broken_invariant_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,15 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
-from qmodel.conformance.graph.alphabet import Family, every_budget, explored, families
-from qmodel.conformance.graph.plan import ONE, TWO, Run
+from qmodel.conformance.graph.alphabet import Family, every_budget, every_failure, explored, families
+from qmodel.conformance.graph.plan import ONE, TWO, Run, costed
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, wire
@@ -382,6 +383,7 @@ def test_histories_that_json_does_not_hold_are_not_kept(tmp_path: Path) -> None:
 def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: str) -> None:
     judge = graph.Graph(side, [*suite.shapes_of("metadata"), *suite.shapes_of("refusals")])
     found = list(judge.runs([one for one in _of_metadata(side) if one.operator == "statement"]))
+    found = found[len(costed()) if side == "lua" else 0 :]
     assert [(run.family.name, run.scope) for run in found[:2]] == [("metadata/each", ONE), ("metadata/each", TWO)]
     assert not any(run.family.name.split("/")[0] == "refusals" for run in found)
 
@@ -390,8 +392,10 @@ def test_the_graph_looks_for_mutants_in_the_families_that_run_their_lines(side: 
 def test_without_histories_the_graph_looks_for_mutants_in_all_families(side: str) -> None:
     found = list(graph.Graph(side, [], 500).runs([]))
     assert {run.family.name.split("/")[0] for run in found} == explored().keys()
-    assert all(run.strays and run.edges == 500 for run in found)
-    assert {run.scope for run in found} == {ONE, TWO}
+    pinned = list(costed()) if side == "lua" else []
+    assert found[: len(pinned)] == pinned
+    assert all(run.family.fails or (run.strays and run.edges == 500) for run in found[len(pinned) :])
+    assert {run.scope for run in found} >= {ONE, TWO}
 
 
 @pytest.mark.parametrize("side", ["lua", "model"])
@@ -403,6 +407,24 @@ def test_a_search_of_many_mutants_notices_what_one_of_each_does(side: str, famil
     assert left and len(left) < len(mutants)
     for mutant in mutants:
         assert judge.finds(mutant, run) == (mutant not in left), mutant
+
+
+def test_a_mutant_that_only_costs_more_is_noticed_where_the_table_has_the_search() -> None:
+    judge, run = graph.Graph("lua", []), next(one for one in costed() if one.family.name == "plain_ways")
+    becomes = "and (request ~= '' or arguments.is_id(request, 64))"
+    made = [one for one in lua.mutants("ops/plain_put") if one.becomes == becomes]
+    watched = judge.searched(run, made)
+    assert made == list(watched.left) == list(watched.dearer)
+    assert judge._noticed(run, made, Counter()) == made
+    assert judge._noticed(run._replace(edges=run.edges - 1), made, Counter()) == []
+
+
+def test_mutants_of_what_a_row_does_with_a_failed_command_are_noticed_where_commands_fail() -> None:
+    judge, family = graph.Graph("lua", []), every_failure("rows")
+    family = family._replace(letters=tuple(one for one in family.letters if one.text.startswith("Put(")))
+    made = [one for one in lua.mutants("ops/bare") if one.was == "if one ~= event or two ~= 1 then"]
+    left = judge.searched(Run(family._replace(fails=False), ONE, 100), made).left
+    assert len(judge.searched(Run(family, ONE, 100), made).left) < len(left)
 
 
 def _of_metadata(side: str) -> list[Mutant]:

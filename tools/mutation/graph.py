@@ -24,10 +24,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.alphabet import every_budget, explored, pair
+from qmodel.conformance.graph import plan
+from qmodel.conformance.graph.alphabet import every_budget, every_failure, explored, pair
 from qmodel.conformance.graph.compare import LuaCorner, with_units
 from qmodel.conformance.graph.explore import Search
 from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO, Run
@@ -35,7 +36,7 @@ from qmodel.conformance.histories.script import Named
 from tools.mutation import bounds, model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
 from tools.mutation.mutants import Mutant
-from tools.mutation.together import STUCK, Judge, LuaJudge, ModelJudge
+from tools.mutation.together import STUCK, Judge, Loaded, LuaJudge, ModelJudge
 from tools.mutation.triage import Triage, path
 
 EDGES = 10_000
@@ -67,6 +68,7 @@ class Graph:
         self.side, self.named, self._edges = side, named, edges
         self.recorded = replay.Recording(named) if side == "lua" else model.Recording(named)
         self._sizes = Counter(map(_family, named))
+        self._loaded: dict[int, Loaded] = {}
         self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
     def judge(self, mutants: Sequence[Mutant], seconds: float = 1e9) -> dict[Mutant, str]:
@@ -77,7 +79,7 @@ class Graph:
         end = time.process_time() + seconds
         for run in self.runs(left):
             left = [mutant for mutant in left if not by[mutant]]
-            if time.process_time() > end:
+            if not left or time.process_time() > end:
                 break
             for mutant in self._noticed(run, left, silent):
                 by[mutant] = f"{run.family.name} {run.scope}"
@@ -93,6 +95,7 @@ class Graph:
         function, or its file, first those where the largest part does; with one job and with two, and some in pairs.
         Without any histories, list all families.
         """
+        yield from plan.costed() if self.side == "lua" else ()
         if not self.named:
             yield from _all(self._edges)
             return
@@ -130,7 +133,8 @@ class Graph:
         tried = [mutant for mutant in left if not ((run.family.units or run.family.budgets) and _is_budget(mutant))]
         judge = self.searched(run, tried)
         found = [mutant for mutant in tried if mutant not in judge.left]
-        for mutant in judge.silent:
+        dearer = [mutant for mutant in judge.left if mutant in judge.dearer and run in plan.costed()]
+        for mutant in dict.fromkeys((*judge.silent, *dearer)):
             silent[mutant] += 1
             if silent[mutant] <= SILENT_RUNS and self.finds(mutant, run):
                 found.append(mutant)
@@ -139,11 +143,11 @@ class Graph:
     def searched(self, run: Run, mutants: Sequence[Mutant]) -> Judge:
         """Search with these mutants on every edge."""
         if isinstance(self.recorded, replay.Recording):
-            judge = LuaJudge(self.recorded, mutants, run.family.units)
+            judge = LuaJudge(self.recorded, mutants, run.family.units, self._loaded.setdefault(run.family.units, {}))
             self._run(run, judge)
             return judge
         with ModelJudge(mutants) as watched:
-            self._run(run._replace(family=run.family._replace(calls=0)), watched)
+            self._run(run._replace(family=run.family._replace(calls=0, fails=False)), watched)
         return watched
 
     def _run(self, run: Run, judge: Judge) -> None:
@@ -176,8 +180,9 @@ class Graph:
     def _search(self, run: Run, corner: LuaCorner) -> bool:
         try:
             with model._limited(SECONDS + STUCK):
-                search = Search(run.family, run.scope, corner, limit=SECONDS, edges=run.edges, strays=run.strays)
-                return bool(search.run().findings)
+                limits: Any = {"limit": SECONDS, "edges": run.edges, "strays": run.strays}
+                found = Search(run.family, run.scope, corner, **limits).run()
+                return bool(found.findings or run.costs_otherwise(found))
         except Exception:  # it takes too long, or fails where the right code does not: in the setup of the family
             return True
 
@@ -189,6 +194,7 @@ def _all(edges: int) -> Iterator[Run]:
     yield from (Run(family, TWO, edges, strays=True) for family in found if family.scope >= TWO)
     several = (family for family in found if not family.calls and not family.units)
     yield from (Run(every_budget(family.name), ONE, edges, strays=True) for family in several)
+    yield from (Run(every_failure(family.name), ONE, min(edges, plan.FAIL_EDGES)) for family in found)
 
 
 def _is_budget(mutant: Mutant) -> bool:

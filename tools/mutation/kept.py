@@ -31,6 +31,7 @@ CODE: Final = (
     "qmodel/conformance/*.py",
     "qmodel/conformance/compare/*.py",
     "qmodel/conformance/graph/*.py",
+    "qmodel/conformance/graph/*.lua",
     "qmodel/conformance/histories/*.py",
     "qmodel/conformance/subjects/*.py",
     "backends/**/*.py",

@@ -6,7 +6,8 @@ search of the mutant alone would find, and the search is paid once for all mutan
 the library that it compares the model with (`LuaCorner`): no mutant ends it, those that are noticed leave the judge.
 
 A mutant may leave other content that no reply and no snapshot shows, and that shows later. Where that happened is kept
-(`silent`), and has to be searched on the mutant's own states.
+(`silent`), and has to be searched on the mutant's own states. So has one of the library that takes another way, or
+calls another number of commands (`dearer`): its search shows whether its sums differ from the table (costs.py).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from qmodel.backends import bundle
-from qmodel.backends.embedded.host import ReplyError
 from qmodel.backends.embedded.keyspace import same
-from qmodel.conformance.graph.compare import MOST_EVENTS, Keys, LuaCorner, with_units
+from qmodel.conformance.graph.compare import MOST_EVENTS, VERB, Cost, Keys, LuaCorner, with_units
+from qmodel.conformance.graph.failures import Failing
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX
 from qmodel.contract.operations import Events, Operation
@@ -43,6 +44,9 @@ _MARK: Final = "_ran"
 _Words = tuple[str, tuple[str], list[str]]
 """A call: its function, keys and arguments."""
 
+Loaded = dict[Mutant | None, LuaCorner]
+"""The libraries of mutants, and the right one under None."""
+
 Place = tuple[str, int] | int
 """A file of the model and one of its lines, or a line of the library."""
 
@@ -53,6 +57,8 @@ class Judge(LuaCorner):
     def __init__(self, mutants: Iterable[Mutant]) -> None:
         self.left = dict.fromkeys(mutants, 0)
         """The mutants that nothing has noticed so far, and how often they left other content silently."""
+        self.dearer = set[Mutant]()
+        """Those that cost otherwise on an edge."""
         self._by_place: dict[Place, list[Mutant]] = {}
         self._anywhere: list[Mutant] = []
         for mutant in self.left:
@@ -133,6 +139,14 @@ class ModelJudge(Judge):
         """Execute an operation of the setup."""
         return engine.step(self._store, now, op)
 
+    def begin(self) -> None:
+        """Begin with an empty store."""
+        self._store = Store()
+
+    def cost(self, *names: str) -> Cost:
+        """Give no cost: the model calls no commands."""
+        return VERB, 0
+
     def undo(self) -> None:
         """Forget which lines ran on the edge."""
         self._ran.clear()
@@ -201,18 +215,26 @@ class _Marks(ast.NodeTransformer):
 
 
 class LuaJudge(Judge):
-    """Mutants of the library, beside the right library, with a budget of so many units; 0 for the usual one."""
+    """Mutants of the library, beside the right library, with a budget of so many units; 0 for the usual one.
 
-    def __init__(self, recorded: replay.Recording, mutants: Iterable[Mutant], units: int = 0) -> None:
+    `loaded` keeps the libraries with this budget for other searches: to compile one takes as long as 200 edges.
+    """
+
+    def __init__(
+        self, recorded: replay.Recording, mutants: Iterable[Mutant], units: int = 0, loaded: Loaded | None = None
+    ) -> None:
         self._recorded, self._units = recorded, units
         Judge.__init__(self, mutants)
         LuaCorner.__init__(self, with_units(None, units))
         self._within = units or budget.UNITS
         self._subject.host.coverage(True)
         self._state = next(iter(self._subject.host._libraries.values()))
-        self._mutated: dict[Mutant, LuaCorner] = {}
-        self._at: dict[Mutant, tuple[Keys, int]] = {}
-        """The state and the budget that a mutant has."""
+        self._cost: Cost = (VERB, 0)
+        """The cost of the edge at hand."""
+        self._mutated: Loaded = {} if loaded is None else loaded
+        """The library of each mutant, and beside them the right one, on which an edge can be executed once more."""
+        self._at: dict[Mutant | None, tuple[Keys, int]] = {}
+        """The state and the budget that these have."""
 
     def places(self, mutant: Mutant) -> Iterable[Place] | None:
         """List the lines where a mutant can differ."""
@@ -223,13 +245,21 @@ class LuaJudge(Judge):
         super().within(units)
         self._within = units
 
+    def cost(self, *names: str) -> Cost:
+        """Give the cost of the edge that was tried last."""
+        return self._cost
+
     def differences(self, now: int, op: Operation, reply: Any, before: Store, after: Store) -> list[str]:
         """Execute the right library, then the mutants."""
         try:
             args = codec.encode(op, now)
         except codec.Unencodable:
             return []
-        self._try([_words(op, args)], lambda corner: LuaCorner.differences(corner, now, op, reply, before, after))
+        self._try(
+            [_words(op, args)],
+            [op.spec.name],
+            lambda corner: LuaCorner.differences(corner, now, op, reply, before, after),
+        )
         return []
 
     def differences_of_call(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
@@ -240,6 +270,7 @@ class LuaJudge(Judge):
             args += op.spec.name, str(len(own)), *own
         self._try(
             [(bundle.CALLS, (PREFIX,), args)],
+            [step.op.spec.name for step in steps],
             lambda corner: LuaCorner.differences_of_call(corner, steps, replies, before, after),
         )
         return []
@@ -248,9 +279,33 @@ class LuaJudge(Judge):
         """Do the same with as many calls in a row."""
         self._try(
             [_words(op, codec.encode(op, now)) for now, op in steps],
+            [step.op.spec.name for step in steps],
             lambda corner: LuaCorner.differences_of_row(corner, steps, replies, before, after),
         )
         return []
+
+    def differences_of_failure(
+        self, steps: Sequence[Step], failing: Failing, first: Store, before: Store, after: Store
+    ) -> list[str]:
+        """Do the same with a command that fails in the last of several calls; its lines count."""
+        for step in steps[:-1]:
+            self._subject.step(*step)
+        self._state.forget()
+        LuaCorner.differences_of_failure(self, steps[-1:], failing, first, before, after)
+        for mutant in self._chosen(mutant for line in self._state.lines() for mutant in self._by_place.get(line, ())):
+            again = Failing(failing.nth, failing.lasts)
+            self._note(mutant, self._repairs_otherwise(mutant, steps, again, first, before, after))
+        return []
+
+    def _repairs_otherwise(self, mutant: Mutant, steps: Sequence[Step], failing: Failing, *stores: Store) -> bool:
+        try:
+            corner = self._corner_of(mutant)
+            return bool(corner.differences_of_failure(steps, failing, *stores))
+        except Exception:
+            return True
+        finally:
+            if mutant in self._mutated:
+                self._mutated[mutant].undo()
 
     def differences_of_events(self, seq: int, store: Store) -> list[str]:
         """Do the same with a read of the newest events."""
@@ -259,27 +314,34 @@ class LuaJudge(Judge):
         self.undo()
         return []
 
-    def _try(self, calls: Sequence[_Words], differences: Any) -> None:
+    def _try(self, calls: Sequence[_Words], names: Sequence[str], differences: Any) -> None:
         self._state.forget()
         reply = [self._subject.host.fcall(*words) for words in calls]
         chosen = self._chosen(mutant for line in self._state.lines() for mutant in self._by_place.get(line, ()))
+        self._cost = super().cost(*names)
         written = self.keyspace.changed() if chosen else {}
         for mutant in chosen:
-            self._note(mutant, self._differs(mutant, calls, reply, written, differences))
+            self._note(mutant, self._differs(mutant, calls, names, reply, written, differences))
 
     def _differs(
-        self, mutant: Mutant, calls: Sequence[_Words], reply: Any, written: Keys, differences: Any
+        self,
+        mutant: Mutant,
+        calls: Sequence[_Words],
+        names: Sequence[str],
+        reply: Any,
+        written: Keys,
+        differences: Any,
     ) -> bool | None:
-        corner = self._corner_of(mutant)
-        if corner is None:
-            return True
         try:
+            corner = self._corner_of(mutant)
             found = [corner._subject.host.fcall(*words) for words in calls]
         except Exception:
             return True
-        equal = bool(found == reply) and self._is_same(corner, written)
+        equal, cost = bool(found == reply) and self._is_same(corner, written), corner.cost(*names)
         corner.undo()
         if equal:
+            if cost != self._cost and mutant not in self.dearer and self._is_dearer(mutant, calls, names):
+                self.dearer.add(mutant)
             return False
         try:
             return True if differences(corner) else None
@@ -288,6 +350,21 @@ class LuaJudge(Judge):
         finally:
             corner.undo()
 
+    def _is_dearer(self, mutant: Mutant, calls: Sequence[_Words], names: Sequence[str]) -> bool:
+        """Tell whether a mutant costs otherwise where it and the right library know the same of the state at hand."""
+        corners = self._corner_of(None), self._corner_of(mutant)
+        for corner in (*corners, *corners):
+            corner.meet([*corners[0].names, *corners[1].names])
+        return self._cost_on(corners[0], calls, names) != self._cost_on(corners[1], calls, names)
+
+    @staticmethod
+    def _cost_on(corner: LuaCorner, calls: Sequence[_Words], names: Sequence[str]) -> Cost:
+        for words in calls:
+            corner._subject.host.fcall(*words)
+        cost = corner.cost(*names)
+        corner.undo()
+        return cost
+
     def _is_same(self, corner: LuaCorner, written: Keys) -> bool:
         data = corner.keyspace._data
         more = corner.keyspace.touched - written.keys()
@@ -295,16 +372,15 @@ class LuaJudge(Judge):
             same(data.get(key), self._keys.get(key)) for key in more
         )
 
-    def _corner_of(self, mutant: Mutant) -> LuaCorner | None:
-        """Give a mutant's library, in the state at hand; None if it cannot be loaded."""
+    def _corner_of(self, mutant: Mutant | None) -> LuaCorner:
+        """Give a mutant's library, or the right one, in the state at hand; fails if it cannot be loaded."""
         corner = self._mutated.get(mutant)
         if corner is None:
-            texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])}
-            try:
-                corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
-            except ReplyError:
-                return None
+            texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])} if mutant is not None else None
+            corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
             corner.limit(replay.LIMIT)
+        if mutant not in self._at:
+            corner.begin()
         keys, units = self._at.get(mutant, (None, 0))
         if keys is not self._keys:
             corner.load(self._keys, self.names)

@@ -13,7 +13,7 @@
     scope 0x1                  the largest scope: jobs x workers; 2x2 if not given
     graph                      it is explored by itself, not only as part of others
     night                      the same, but at night only, and it is in no pair
-    calls 3                    any two and any three letters that write are executed in one call too, and in a row
+    calls 3                    any two letters that write, and some of any three, are executed in one call and in a row
 
     Put('q', job, 'k', '')
 
@@ -21,7 +21,8 @@ Any other line is a letter: an operation of the catalogue. It is tried with ever
 `job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
 `token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
 is the last due time of the schedule S; `cursor` is where the same operation ends without one, in this state; `now` is
-the moment; `tick` is a second, the unit of every duration; `day` is a day.
+the moment; `fresh` is a request id that no call has used yet; `tick` is a second, the unit of every duration;
+`day` is a day.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ START: Final = 1_700_000_000_000 // DAY * DAY + DAY // 24
 
 JOBS: Final = ("A", "B", "C")
 WORKERS: Final = ("X", "Y")
+
+FRESH: Final = "fresh"
+"""How the request ids begin that no call has used yet; the sequence of the state follows."""
 
 COMMON: Final = (ops.ConfigSet("heartbeat", TICK), ops.ConfigSet("grace-period", TICK))
 """What is executed before the first state of every family."""
@@ -125,6 +129,8 @@ class Family(NamedTuple):
     """How many operations that write are executed in one call, and in a row, at most."""
     budgets: bool = False
     """In every state, each operation is also tried with every budget that is too small for it."""
+    fails: bool = False
+    """Operations that write are also tried with each of their commands failing."""
 
     @property
     def start(self) -> int:
@@ -239,17 +245,26 @@ def every_budget(name: str) -> Family:
     return families()[name]._replace(name=f"{name}/each", budgets=True)
 
 
+def every_failure(name: str) -> Family:
+    """Give a family where operations that write are tried with each of their commands failing too."""
+    return families()[name]._replace(name=f"{name}/fails", fails=True)
+
+
 class Moves:
     """The operations that are tried in a state of a family."""
 
     def __init__(self, family: Family, scope: Scope) -> None:
         self.jobs = JOBS[: min(scope.jobs, family.scope.jobs)]
         self.workers = WORKERS[: min(scope.workers, family.scope.workers)]
+        self._fresh: list[tuple[Letter, dict[str, Any]]] = []
+        """These come first, so that the state in which a lease has a request stands for those in which it has none."""
         self._fixed: list[Operation] = []
         self._bound: list[tuple[Letter, dict[str, Any]]] = []
         for one in family.letters:
             for values in self._values(one.names):
-                if one.names & {"run", "token", "other_token", "last", "cursor", "now"}:
+                if "fresh" in one.names:
+                    self._fresh.append((one, values))
+                elif one.names & {"run", "token", "other_token", "last", "cursor", "now"}:
                     self._bound.append((one, values))
                 else:
                     self._fixed.append(one.of(values))
@@ -268,10 +283,17 @@ class Moves:
 
     def of(self, store: Store, now: int) -> Iterator[Operation]:
         """Give the operations for a state."""
+        yield from self._with(self._fresh, store, now)
         yield from self._fixed
+        yield from self._with(self._bound, store, now)
+
+    @staticmethod
+    def _with(letters: list[tuple[Letter, dict[str, Any]]], store: Store, now: int) -> Iterator[Operation]:
+        """Bind the variables that a state decides."""
         schedule = store.schedules.get("S")
-        times = {"now": now, "last": schedule.last_at if schedule is not None else now}
-        for one, values in self._bound:
+        times: dict[str, Any] = {"now": now, "last": schedule.last_at if schedule is not None else now}
+        times["fresh"] = f"{FRESH}{store.seq}"
+        for one, values in letters:
             for run in store.jobs if "run" in one.names else (values["job"],):
                 job, other = store.jobs.get(run), store.jobs.get(values["other"])
                 for token in tokens(job) if "token" in one.names else (0,):

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any, Final
 
 from qmodel.backends import bundle
+from qmodel.backends.embedded.host import ReplyError
 from qmodel.backends.redis import raw_keys
+from qmodel.conformance.graph.failures import NEXT, Failing, after_failure
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract.operations import Events, Operation
@@ -24,15 +27,24 @@ Keys = dict[bytes, Any]
 MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
-_WITHIN: Final = "within"
-_MEET: Final = "meet"
-_SETTING: Final = (
-    f"register_function('{_WITHIN}', function(_, args) budget.UNITS = args[1] + 0 end) "
-    f"register_function('{_MEET}', function(_, args) if not redis then bound() end store.unknown() "
-    "for _, name in ipairs(args) do arguments.names[name] = true end "
-    "local found = {} for name in pairs(arguments.names) do found[#found + 1] = name end return found end)"
-)
-"""What is added to the library: functions that set the budget of an operation, and that let it go on in other keys."""
+_COUNTERS: Final = f"{PREFIX}counters".encode()
+_SETTING: Final = resources.files(__package__).joinpath("setting.lua").read_text(encoding="utf-8")
+
+_MORE: Final = {
+    "state/budget": re.sub(r"(?m)^--.*$", "", _SETTING).replace("\n", " "),
+    "state/store": "store.meet = function() store.unknown() calm_config = nil end",
+    "state/plain_records": "plain_records.meet = function() leased, count = {}, 0 end",
+    "ops/plain_pop": "plain_pop.meet = function() shy_key, shy = false, 0 end",
+}
+"""What is added to which files: setting.lua, and functions by which others forget what they keep from call to call."""
+
+VERB: Final = "verb"
+"""The longest way of an operation."""
+
+Cost = tuple[str, int]
+"""The ways that operations took, and how many commands they called. A way is `verb`, `plain`, `bare`, `bare-plain`,
+which goes on from one to the other, or `group`, of several in one call.
+"""
 
 
 def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | None:
@@ -45,10 +57,12 @@ def with_units(texts: dict[str, str] | None, units: int) -> dict[str, str] | Non
     return {**(texts or {}), "state/budget": text}
 
 
-def _with_setting(texts: dict[str, str] | None) -> str:
-    """Give the file of the budget with a function that sets it, on its last line: no other line moves."""
-    text = (texts or {}).get("state/budget") or bundle.read("state/budget")
-    return text.removesuffix("\n") + f" {_SETTING}\n"
+def _with_settings(texts: dict[str, str] | None) -> dict[str, str]:
+    """Give the library's files with what is added to them, on the last line of a file: no other line moves."""
+    found = dict(texts or {})
+    for name, more in _MORE.items():
+        found[name] = f"{(found.get(name) or bundle.read(name)).removesuffix(chr(10))} {more}\n"
+    return found
 
 
 def changes_nothing(store: Store, op: Operation, reply: Any) -> bool:
@@ -60,10 +74,13 @@ class LuaCorner:
     """The library, and its keys in the state at hand. `texts` replaces some of its files (faults)."""
 
     def __init__(self, texts: dict[str, str] | None = None) -> None:
-        self._subject = LuaSubject({**(texts or {}), "state/budget": _with_setting(texts)})
+        self._subject = LuaSubject(_with_settings(texts))
         self.keyspace = self._subject.host.keyspace
         self._keys: Keys = {}
         self.names: Sequence[bytes] = ()
+        self.ways = VERB
+        """The ways of the operations whose cost was asked for last."""
+        self._with_ways = {name.decode() for name in self._subject.host.fcall("watch")}
 
     def limit(self, instructions: int) -> None:
         """Break off an operation that takes more instructions: it loops for ever."""
@@ -71,21 +88,47 @@ class LuaCorner:
 
     def within(self, units: int) -> None:
         """Set the budget of an operation."""
-        self._subject.host.fcall(_WITHIN, (), (str(units),))
+        self._subject.host.fcall("within", (), (str(units),))
+
+    def begin(self) -> None:
+        """Begin with a state without keys, and without a name that was accepted in a search before."""
+        self._subject.host.fcall("forget")
+        self.load({})
 
     def load(self, keys: Keys, names: Sequence[bytes] = ()) -> None:
         """Set the state at hand. Of others the library keeps only the names that it has accepted; it gets these too."""
         self._keys = keys
         self.keyspace.load(keys)
-        self.names = self._subject.host.fcall(_MEET, (), names)
+        self.meet(names)
+
+    def meet(self, names: Sequence[bytes] = ()) -> None:
+        """Let the library forget what it knows of the state at hand, and accept these names too."""
+        self.names = self._subject.host.fcall("meet", (), names)
+        self.keyspace.calls.clear()
 
     def step(self, now: int, op: Operation) -> Any:
         """Execute an operation in the state at hand; `undo` must follow."""
         return self._subject.step(now, op)
 
     def undo(self) -> None:
-        """Return to the state at hand."""
+        """Return to the state at hand.
+
+        The library forgets the records that it keeps by their texts, for another job may get the same token now. By the
+        counters it notices the rest; where these were not written, it forgets all.
+        """
+        touched = self.keyspace.touched
+        if touched and _COUNTERS not in touched:
+            self.meet()
+        elif touched:
+            self._subject.host.fcall("undone")
         self.keyspace.undo(self._keys)
+        self.keyspace.calls.clear()
+
+    def cost(self, *names: str) -> Cost:
+        """Give the ways and the number of commands of these operations, executed in the state at hand."""
+        ways = self._subject.host.fcall("took") if not self._with_ways.isdisjoint(names) else ()
+        self.ways = "+".join(way.decode() for way in ways) or VERB
+        return self.ways, self.keyspace.calls.total()
 
     def keys(self) -> Keys:
         """Give the keys as they are now, those that no operation touched shared with the state at hand."""
@@ -113,6 +156,27 @@ class LuaCorner:
     def differences_of_row(self, steps: Sequence[Step], replies: list[Any], before: Store, after: Store) -> list[str]:
         """Execute operations one after the other, and list the same differences."""
         return self._differences_of_several([self._subject.step(*step) for step in steps], replies, before, after)
+
+    def differences_of_failure(
+        self, steps: Sequence[Step], failing: Failing, first: Store, before: Store, after: Store
+    ) -> list[str]:
+        """Execute operations in a row, the last one with a command that fails, and then a call that repairs.
+
+        List how the state differs from the one that must be there: `first` is at hand, `before` and `after` are around
+        the last operation.
+        """
+        for step in steps[:-1]:
+            self._subject.step(*step)
+        now, error = steps[-1].now, None
+        self.keyspace.failing = failing
+        try:
+            self._subject.step(*steps[-1])
+        except ReplyError as found:
+            error = found
+        finally:
+            self.keyspace.failing = None
+        self._subject.step(now, NEXT)
+        return self._differences_of_state(first, after_failure(error, now, before, after))
 
     def _differences_of_several(self, found: list[Any], replies: list[Any], before: Store, after: Store) -> list[str]:
         lines = [] if replies == found else list(snapshot.compare("replies", replies, found))

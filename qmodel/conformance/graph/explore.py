@@ -8,7 +8,7 @@ An edge is one operation in one concrete state (or a tick of the clock). On each
 
 Where the family says so, several operations are also executed in one call, and in calls between which the library
 forgets nothing, and compared with the edges one after the other; or each operation is executed with every budget that
-is too small for it. No new state is reached so.
+is too small for it, or with each of its commands failing. No new state is reached so.
 
 The first state that arrives at a canonical form represents it, and has the shortest history. Another one that arrives
 there is, with the probability `pairs`, tried under all operations too: the forms that follow must be the same, or the
@@ -20,8 +20,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from qmodel.conformance.compare.report import call
@@ -29,6 +28,9 @@ from qmodel.conformance.graph import budgets, live
 from qmodel.conformance.graph.alphabet import COMMON, Family, Moves, Scope
 from qmodel.conformance.graph.canonical import Canonical, told_apart
 from qmodel.conformance.graph.compare import Keys, LuaCorner, changes_nothing
+from qmodel.conformance.graph.costs import name_of
+from qmodel.conformance.graph.failures import Failing
+from qmodel.conformance.graph.findings import Explored, Finding
 from qmodel.conformance.graph.sequences import sequences
 from qmodel.conformance.graph.server import ServerCorner
 from qmodel.conformance.graph.shapes import Paths, Shapes, kind
@@ -37,6 +39,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, invariants, snapshot
+from qmodel.model.copies import copy
 from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 
@@ -48,41 +51,6 @@ LEVELS: Final = 0.4
 
 ON: Final = 0.7
 """How often it then goes on from a state that it has just found, and not from any."""
-
-
-class Finding(NamedTuple):
-    """What is wrong, and the shortest history that shows it; its last step is the edge."""
-
-    what: str
-    lines: list[str]
-    history: list[Step]
-
-    def __str__(self) -> str:
-        """Show it with the history in the notation of directed histories."""
-        now, steps = self.history[0].now, []
-        for step in self.history:
-            steps.append(f"+{step.now - now} {call(step.op)}" if step.now > now else call(step.op))
-            now = step.now
-        return "\n".join([self.what, *(f"    {line}" for line in self.lines[:20]), "its shortest history:", *steps])
-
-
-@dataclass
-class Explored:
-    """The result of a search."""
-
-    family: str
-    scope: Scope
-    closed: bool = False
-    states: int = 0
-    edges: int = 0
-    refused: int = 0
-    outside: int = 0
-    pairs: int = 0
-    stuck: int = 0
-    cpu: float = 0.0
-    findings: list[Finding] = field(default_factory=list)
-    apart: Counter[str] = field(default_factory=Counter)
-    """For each field that is not in the canonical form: in how many pairs that were tried it differed."""
 
 
 class _Node(NamedTuple):
@@ -128,7 +96,8 @@ class Search:
         self._compared, self._strays = compared, strays
         self._share, self._limit, self._most, self._edges = pairs, limit, most, edges
         self._bound = family.bound()
-        self._drawn = random.Random(f"{family.name} {scope}")
+        self._drawn, self._rows = (random.Random(f"{what}{family.name} {scope}") for what in ("", "rows of "))
+        self._failed: set[Any] = set()
         self._ids: dict[str, int] = {}
         self._steps: list[tuple[int, Step | None]] = []
         self._first: dict[int, tuple[Store, int]] = {}
@@ -174,7 +143,7 @@ class Search:
     def _start(self) -> _Node:
         store, keys = Store(), Keys()
         if self._corner is not None:
-            self._corner.load({})
+            self._corner.begin()
         self._setup = [Step(self._family.start, op) for op in (*COMMON, *self._family.setup)]
         for step in self._setup:
             reply = engine.step(store, *step)
@@ -242,9 +211,40 @@ class Search:
         if not same:
             yield from self._arrive(node, op, _Node(0, store, node.now, node.keys, node.store.seq), live.helps(op))
         if self._corner is not None:
+            fails = not op.spec.reads and self._fails_otherwise(self._corner, (op.spec.name,))
             self._corner.undo()
             if self._family.budgets:
                 self._try_budgets(self._corner, node, op, reply, store)
+            if fails:
+                self._try_failures(self._corner, node, (Step(node.now, op),), store)
+
+    def _fails_otherwise(self, corner: LuaCorner, names: tuple[str, ...]) -> bool:
+        """Tell whether no operations of these names were let fail that took the same ways, by the same commands."""
+        if not self._family.fails:
+            return False
+        like = names, corner.ways, frozenset(corner.keyspace.calls.items())
+        is_new = like not in self._failed
+        self._failed.add(like)
+        return is_new
+
+    def _try_failures(self, corner: LuaCorner, node: _Node, steps: Sequence[Step], after: Store) -> None:
+        """Let each command of an operation fail, the last one in a row, once or as long as the call lasts."""
+        before = copy(node.store)
+        for step in steps[:-1]:
+            engine.step(before, *step)
+        for lasts in (False, True):
+            failing = Failing(0, lasts)
+            while failing.has_failed:
+                failing = Failing(failing.nth + 1, lasts)
+                self.result.edges += 1
+                try:
+                    lines = corner.differences_of_failure(steps, failing, node.store, before, after)
+                except Exception as error:
+                    lines = [f"crash: {error!r}"]
+                corner.undo()
+                if lines:
+                    self._found(f"the Lua library differs from the model after {failing}", lines, node.id, steps[-1].op)
+                    return
 
     def _try_budgets(self, corner: LuaCorner, node: _Node, op: Operation, reply: Any, store: Store) -> None:
         """Execute an operation with budgets that are too small for it."""
@@ -270,6 +270,9 @@ class Search:
         what = f"the Lua library differs from the model{where}"
         try:
             lines = corner.differences(node.now, op, reply, node.store, store)
+            cost = corner.cost(op.spec.name)
+            if not where:
+                self.result.costs.add(name_of(op), cost)
             if not lines and not where and self._server and self._server.wants(op, reply, corner.keyspace.touched):
                 what = "the server differs from the model"
                 lines = self._server.differences(node.keys, node.now, op, reply, node.store, store)
@@ -281,15 +284,22 @@ class Search:
     def _try_calls(self, corner: LuaCorner, node: _Node) -> None:
         """Execute operations that write in one call, and in as many calls in a row; no new state is reached so."""
         for steps, replies, after in sequences(
-            self.moves, node.store, (node.now, node.now + self._family.step), self._family.calls
+            self.moves, node.store, (node.now, node.now + self._family.step), self._family.calls, self._rows
         ):
             for way, where in (corner.differences_of_call, "in the same call"), (corner.differences_of_row, "in a row"):
                 self.result.edges += 1
                 try:
                     lines = way(steps, replies, node.store, after)
+                    names = tuple(step.op.spec.name for step in steps)
+                    self.result.costs.add(name_of(steps[-1].op, where.split()[-1]), corner.cost(*names))
                 except Exception as error:
                     lines = [f"crash: {error!r}"]
+                fails = where == "in a row" and not lines and self._fails_otherwise(corner, names)
                 corner.undo()
+                if fails:
+                    self._try_failures(corner, node, steps, after)
+                if len(self.result.findings) >= self._most:
+                    return
                 if lines:
                     first = ", ".join(call(step.op) for step in steps[:-1])
                     what = f"the Lua library differs from the model after {first} {where}"

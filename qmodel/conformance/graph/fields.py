@@ -55,10 +55,10 @@ JOB: Final[dict[str, Rule | Dead]] = {
     "retries": exact,
     "remaining": exact,
     "worker": exact,
-    "grant": exact,
+    "grant": rules.request,
     "result": exact,
     "progress": exact,
-    "put_request": exact,
+    "put_request": rules.request,
     "token": rules.token,
     "seq": only("waiting scheduled throttled depends running stalled failed complete", rank),
     "ready_at": either(only("waiting scheduled throttled depends", moment), rules.parks_with),
@@ -170,7 +170,7 @@ UNIQUE: Final[dict[str, Rule | Dead]] = {
 WORKER: Final[dict[str, Rule | Dead]] = {
     "seen_at": either(where("worker.seen_at", lambda value, _, form: value and form.moment(value)), is_set),
     "held": lambda value, _, form: sorted(value, key=value.get),
-    "grants": items,
+    "grants": rules.grants,
 }
 
 STORE: Final[dict[str, Rule | Dead]] = {

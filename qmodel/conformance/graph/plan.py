@@ -9,9 +9,20 @@ from functools import cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
-from qmodel.conformance.graph.alphabet import Family, Scope, every_budget, explored, families, pair, scarce
+from qmodel.conformance.graph import costs
+from qmodel.conformance.graph.alphabet import (
+    Family,
+    Scope,
+    every_budget,
+    every_failure,
+    explored,
+    families,
+    pair,
+    scarce,
+)
 from qmodel.conformance.graph.compare import LuaCorner, with_units
-from qmodel.conformance.graph.explore import Explored, Search
+from qmodel.conformance.graph.explore import Search
+from qmodel.conformance.graph.findings import Explored, Finding
 from qmodel.conformance.graph.server import ServerCorner
 
 ONE: Final = Scope(1, 1)
@@ -33,6 +44,12 @@ GATE_EDGES: Final = 2_000
 TWO_EDGES: Final = 60_000
 """The most edges of a family with two jobs; some families do not close with so few."""
 
+ROW_EDGES: Final = 24_000
+"""The most edges of a family that executes three operations in a row: a state has hundreds of these."""
+
+COST_EDGES: Final = 500
+"""With so many edges the costs of a family of the night are compared; those of the gate with all of its edges there."""
+
 PAIR_EDGES: Final = 1_000
 """The most edges of a pair of families; there are about 1,800."""
 
@@ -48,6 +65,14 @@ EACH_EDGES: Final = 10_000
 
 LISTED: Final = "`qmodel conformance graph --edges 1` lists those of the gate."
 """Where a name is looked up that is like no other."""
+
+
+OTHER_COST: Final = "the library's cost differs from the table (./dev costs records it)"
+"""What a finding says about a search whose operations cost otherwise, or took other ways."""
+
+
+FAIL_EDGES: Final = 4_000
+"""The most edges of a family where each command of an operation fails."""
 
 
 class Run(NamedTuple):
@@ -68,9 +93,15 @@ class Run(NamedTuple):
         server = None if self.family.units else server  # its library has the usual budget
         limits: Any = {"limit": self.limit, "edges": self.edges, "strays": self.strays}
         found = Search(self.family, self.scope, corner, server, pairs, **limits).run()
+        if lua and not found.findings and (lines := self.costs_otherwise(found)):
+            found.findings.append(Finding(OTHER_COST, lines, []))
         if found.findings:
             _library.cache_clear()  # a call that was broken off may leave something behind in it
         return found
+
+    def costs_otherwise(self, found: Explored) -> list[str]:
+        """List how the costs of this search differ from the table, if it has it."""
+        return costs.differences(f"{self.family.name} {self.scope}", found.costs) if self in costed() else []
 
 
 @cache
@@ -87,12 +118,23 @@ def gate() -> list[Run]:
     return [run._replace(edges=GATE_EDGES) for run in _narrow() if not run.family.night]
 
 
+@cache
+def costed() -> tuple[Run, ...]:
+    """Give the searches that have costs in the table: those of the gate, and of each family of the night a little."""
+    return (*gate(), *(run._replace(edges=COST_EDGES) for run in _narrow() if run.family.night))
+
+
 def _narrow() -> list[Run]:
     found = [
-        Run(family, TWO if name in OF_TWO else ONE, TWO_EDGES if name in LARGE else 0)
+        Run(family, TWO if name in OF_TWO else ONE, TWO_EDGES if name in LARGE else _most(family))
         for name, family in explored().items()
     ]
     return [*found, *(Run(explored()[name], Scope(1, 2)) for name in ("plain", "workers"))]
+
+
+def _most(family: Family, edges: int = 0) -> int:
+    """Give the most edges of a family: the given number, 0 for any, but for those with rows of three."""
+    return min(edges or ROW_EDGES, ROW_EDGES) if family.calls > 2 else edges
 
 
 def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool, edges: int = 0) -> list[Run]:
@@ -119,14 +161,15 @@ def _check(name: str) -> None:
         if part not in families():
             near = difflib.get_close_matches(part, families(), 1)
             raise ValueError(f"There is no family {part!r}." + (f" Did you mean {near[0]}?" if near else f" {LISTED}"))
-    if sign == "/" and other != "each" and not re.fullmatch("[1-9][0-9]{0,3}", other):
-        raise ValueError(f"After the / of {name!r} stands `each`, or a budget from 1 to 9999 units.")
+    if sign == "/" and other not in ("each", "fails") and not re.fullmatch("[1-9][0-9]{0,3}", other):
+        raise ValueError(f"After the / of {name!r} stands `each`, `fails`, or a budget from 1 to 9999 units.")
 
 
 def _named(name: str) -> Family:
     one, between, other = name.partition("/" if "/" in name else "+")
     if between == "/":
-        return every_budget(one) if other == "each" else scarce(one, int(other))
+        ways = {"each": every_budget, "fails": every_failure}
+        return ways[other](one) if other in ways else scarce(one, int(other))
     return pair(one, other) if other else families()[one]
 
 
@@ -142,7 +185,11 @@ def at_night() -> list[Run]:
     random.Random("pairs").shuffle(pairs)  # a night that is stopped has tried pairs of all families
     runs = [
         *_narrow(),
-        *(Run(family, Scope(1, 2), 2 * TWO_EDGES) for family in found.values() if family.scope >= Scope(1, 2)),
+        *(
+            Run(family, Scope(1, 2), _most(family, 2 * TWO_EDGES))
+            for family in found.values()
+            if family.scope >= Scope(1, 2)
+        ),
         *(Run(pair(one, other), ONE, PAIR_EDGES) for one, other in pairs),
         *(
             Run(scarce(name, units), min(family.scope, TWO), SCARCE_EDGES)
@@ -155,8 +202,9 @@ def at_night() -> list[Run]:
             for name, family in found.items()
             if not family.calls and not family.units
         ),
+        *(Run(every_failure(name), min(family.scope, TWO), FAIL_EDGES) for name, family in found.items()),
         *(Run(found[name], Scope(2, 2)) for name in ("plain", "delays")),
-        *(Run(family, TWO, TWO_EDGES) for family in found.values() if family.scope >= TWO),
+        *(Run(family, TWO, _most(family, TWO_EDGES)) for family in found.values() if family.scope >= TWO),
         Run(found["fans"], Scope(3, 1), 2 * TWO_EDGES),
     ]
     return list({(run.family.name, run.scope): run for run in reversed(runs)}.values())[::-1]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qmodel.backends import bundle
-from qmodel.conformance.graph.explore import Explored
+from qmodel.conformance.graph.findings import Explored
 from qmodel.conformance.graph.plan import Run
 
 _KEPT = ("family", "closed", "states", "edges", "refused", "outside", "pairs", "stuck", "cpu")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Final
 
-from qmodel.conformance.graph.alphabet import TICK, tokens
+from qmodel.conformance.graph.alphabet import FRESH, TICK, tokens
 from qmodel.model.state import aging, concurrency_keys, history, queues, throttles
 from qmodel.model.state.queues import NO_TIME
 from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Turns, Unique
@@ -131,6 +131,19 @@ def order(value: Iterable[tuple[Any, ...]], _record: Any, _form: Form) -> list[s
 def items(value: dict[str, Any], _record: Any, _form: Form) -> list[tuple[str, Any]]:
     """Write a mapping."""
     return sorted(value.items())
+
+
+def request(value: str, _record: Any, form: Form) -> str:
+    """Write a request id. One that was fresh is never used again: nothing tells it apart from none but the entry of its
+    worker that remembers the grant, which costs a unit where the budget is small.
+    """
+    return value if not value.startswith(FRESH) else FRESH if "job.stages" in form.live else ""
+
+
+def grants(value: dict[str, tuple[str, ...]], worker: Any, form: Form) -> list[tuple[str, Any]]:
+    """Write what a worker was granted under requests that may be used again."""
+    written = ((request(id, worker, form), jids) for id, jids in value.items())
+    return sorted(one for one in written if one[0])
 
 
 def apart(value: dict[str, Any], _record: Any, form: Form) -> None:
@@ -296,8 +309,13 @@ def unique_token(value: int, unique: Unique, form: Form) -> tuple[bool, Any]:
 
 
 def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:
-    """Write the remembered requests; not those of leases of deleted jobs: these change nothing more."""
-    return sorted((request, reply) for request, reply in value.items() if request.split(" ")[0] not in OUTCOMES)
+    """Write the remembered requests; not those that were fresh, or of leases of deleted jobs: nothing asks for them."""
+    told = [(*id.partition(" ")[::2], reply) for id, reply in value.items()]
+    return sorted(
+        (what, id, tuple(reply) if isinstance(reply, tuple) else reply)
+        for what, id, reply in told
+        if what not in OUTCOMES and not id.startswith(FRESH)
+    )
 
 
 def parked(value: dict[str, ParkedJobs], queue: Queue, form: Form) -> list[Any]:
