@@ -132,7 +132,7 @@ function bare.pop(args, simulated)
   end
   queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
   plain_records.keep(
-    record, {lease, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, retries, field})
+    record, {lease, plain_records.NEXT[stages], name, both, worker, token, grant, moment, rest, retries, field, key})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq
@@ -142,8 +142,8 @@ end
 
 -- What the record of a job says (plain_records.leased), which a completion with this token ends as event `seq`, and its
 -- queue; nothing, if more is to be done.
-local function held(now, text, jid, token, seq)
-  local of = plain_records.leased(text, jid)
+local function held(now, text, jid, key, token, seq)
+  local of = plain_records.leased(text, jid, key)
   local queue = of and queues.known[of[3]]
   if queue and of[6] == token and queue.row == store.row and queue.is_bare and queue.pending_runs < PENDING and now < queue.day_end
     and now >= queue.day and workers.known[of[5]] and seq < completed.last_seq and now < completed.last
@@ -166,7 +166,7 @@ function bare.complete(args, simulated)
   if found[1] ~= store.known_counters or found[2] ~= store.config or not text then
     return nil
   end
-  local queue, of = held(now, text, jid, token, seq)
+  local queue, of = held(now, text, jid, key, token, seq)
   if not queue then
     return plain_complete.go_on(now, moment, args, key, text, simulated)
   end
@@ -218,7 +218,7 @@ function bare.complete_and_pop(args, simulated)
   if found[1] ~= store.known_counters or found[2] ~= store.config or not ended_text or found[4] ~= queue.text then
     return nil
   end
-  local ended_queue, of = held(now, ended_text, jid, token, seq - 1)
+  local ended_queue, of = held(now, ended_text, jid, key, token, seq - 1)
   if not ended_queue or of[5] ~= worker then
     return nil
   end
@@ -267,7 +267,8 @@ function bare.complete_and_pop(args, simulated)
   queue.pending_waits, taker.granted[grant], taker.room = waits, true, taker.room - 1
   plain_records.forget(ended_text)
   plain_records.keep(
-    record, {lease, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, retries, field})
+    record,
+    {lease, plain_records.NEXT[stages], wanted, both, worker, next_token, grant, moment, rest, retries, field, next_key})
   store.seq, store.known_seq, store.known_counters = seq, seq, counters
   if store.own then
     store.own[store.epoch] = seq

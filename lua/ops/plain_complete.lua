@@ -284,7 +284,7 @@ local function with_options(text, jid)
   local units = held_ == '' and plain_records.units(text, more_)
   if units then
     return {keys.lease_member_of(lease, jid), stages_, name_, tries_, worker_, token, 'r' .. grant_, popped_at_, false,
-      retries_, 'j' .. jid, more_, at_}, units
+      retries_, 'j' .. jid, false, more_, at_}, units
   end
   return nil, nil
 end
@@ -301,13 +301,13 @@ end
 
 -- Take apart the records of jobs that one worker holds in one queue under these tokens, up to the first that is none, or
 -- holds anything or has tags; give their queue, their worker, and the units for moving them.
-local function held_together(found, jids, tokens)
+local function held_together(found, wanted, jids, tokens)
   local all, name, worker, moving = {}, nil, nil, plain_records.MOVING
   local sum, kept = 0, plain_records.kept()
   for i = 1, #jids do
     local text, units = found[i + 3], moving
     local one = kept[text]
-    if not one then
+    if not one or one[12] ~= wanted[i + 3] then
       one, units = read_one(text, jids[i])
     end
     if i == 1 and one then
@@ -324,7 +324,7 @@ end
 
 -- The record of one of several jobs that are completed, which has options or gets a result.
 local function complete_one_of(id, one, moment, text, result)
-  local more_, at_ = one[12], one[13]
+  local more_, at_ = one[13], one[14]
   if not more_ then
     more_, at_ = '0', #text - #one[9] - LINE - #one[8] - #one[5] - #one[6]
   end
@@ -387,7 +387,7 @@ function plain_complete.complete_many(now, moment, args, simulated)
     return nil
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
-  local all, name, worker, moved = held_together(found, jids, tokens)
+  local all, name, worker, moved = held_together(found, wanted, jids, tokens)
   local units = (budget.UNITS - moved) / 2
   if not quiet or #all < #jids or units < 0 or config.owns(name) then
     return nil
@@ -435,7 +435,7 @@ function plain_complete.group(now, moment, args, places, sizes, simulated)
     return 0
   end
   local quiet, found = store.open_all_plain(simulated, wanted)
-  local all, name, worker = held_together(found, jids, tokens)
+  local all, name, worker = held_together(found, wanted, jids, tokens)
   local count = quiet and all[2] and not config.owns(name) and math.min(#all, completed.room(now)) or 0
   if count < 2 then
     return 0

@@ -140,7 +140,7 @@ end
 -- What the records of leased jobs say that have no rare part, and end with the stage of the lease, by their text: the member
 -- of the lease, the number of stages after one more, the queue, when the job was ready with its retries, the worker, the
 -- token, the field of the grant in the hash of the worker, when the job was popped, the rest of the record before that
--- stage, the retries, and the field of the lease in that hash.
+-- stage, the retries, the field of the lease in that hash, and the key of the job: two namespaces may have one text.
 local leased, count = {}, 0
 
 -- Keep what the record of a leased job says.
@@ -179,8 +179,9 @@ function plain_records.read_leased(text, jid)
 end
 
 -- The same, whether it is kept or not.
-function plain_records.leased(text, jid)
-  return leased[text] or plain_records.read_leased(text, jid)
+function plain_records.leased(text, jid, key)
+  local of = leased[text]
+  return of and of[12] == key and of or plain_records.read_leased(text, jid)
 end
 
 -- Forget what is kept of a record, because it was replaced.
@@ -252,7 +253,7 @@ function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, m
       record = 'running\t' .. id .. '\t' .. stages .. first .. tries .. by .. token .. '\t' .. request .. times
         .. rest .. last .. token .. '\n'
       kept[record] = {
-        locks[to], NEXT[stages], name, two, worker, token, grant, moment, rest, retries, fields[to - 1],
+        locks[to], NEXT[stages], name, two, worker, token, grant, moment, rest, retries, fields[to - 1], job_keys[i],
       }
     else
       others = true

@@ -14,9 +14,11 @@ import pytest
 
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import LuaHost, ReplyError
+from qmodel.backends.redis import raw_keys
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
+from qmodel.model import invariants
 from qmodel.wire import codec
 from tests.property.support import bulk
 from tests.property.test_calls import encodable, words_of
@@ -139,3 +141,28 @@ def test_a_plain_step_that_cannot_be_undone_keeps_the_counters_of_the_step_befor
     subject.host.keyspace.failing = None
     subject.step(1, NEXT)
     assert subject.snapshot() == before
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_jobs_of_two_namespaces_with_one_text_are_completed_each_in_its_own(at_once: bool) -> None:
+    host = LuaHost(lambda: 0.0)
+    host.load(bundle.library())
+
+    def execute(prefix: str, now: int, op: ops.Operation) -> Any:
+        return codec.decode(op, host.fcall(bundle.function_name(op.spec.name), (prefix,), codec.encode(op, now)))
+
+    tokens = {}
+    for prefix, jid in (("a:", "x"), ("b:", "y")):
+        for at in range(4):
+            execute(prefix, at, ops.Put("q", f"w{at}", "k", ""))
+            (job,) = execute(prefix, at, ops.Pop("q", "w", 2, request=f"r{at}"))
+            execute(prefix, at, ops.Complete(job.jid, job.token))
+        execute(prefix, 9, ops.Put("q", jid, "k", ""))
+        tokens[prefix] = execute(prefix, 9, ops.Pop("q", "w", 2, request="r"))[0].token
+    for prefix, jid in (("a:", "x"), ("b:", "y")):
+        end = ops.Complete(jid, tokens[prefix])
+        execute(prefix, 10, ops.CompleteMany((end,)) if at_once else end)
+        state = raw_keys.decode(host.keyspace.dump(), prefix)
+        assert state.jobs[jid]["state"] == "complete"
+        assert list(invariants.check(state)) == []
+    assert tokens["a:"] == tokens["b:"]

@@ -194,11 +194,14 @@ class Recording:
         number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
         right = [shown.snapshot for shown in _execute(steps, _always)]
+        at = 0
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
-            wrong = [shown.snapshot for shown in _execute(steps, _always)]
-        for at, (one, other) in enumerate(zip(right, wrong, strict=True)):
-            if one != other:
-                return Kill(self.first[number] + at, "state")
+            try:
+                for at, shown in enumerate(_execute(steps, _always)):
+                    if shown.snapshot != right[at]:
+                        return Kill(self.first[number] + at, "state")
+            except Exception:  # the state cannot be read before the step at which it was compared
+                return Kill(self.first[number] + at + 1, "error")
         return kill
 
 
