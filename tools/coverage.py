@@ -40,6 +40,7 @@ def all_places(texts: dict[str, str]) -> dict[int, Place]:
     return {
         before + line: (name, line)
         for name, before in first_lines(texts).items()
+        if name in texts
         for line in range(1, texts[name].count("\n") + 1)
     }
 

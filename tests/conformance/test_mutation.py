@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -274,7 +275,7 @@ def test_a_mutant_in_parts_does_what_it_does_in_the_whole_library(on_lua: replay
         assert _seen_in_parts(on_lua, mutant, first, index) == _seen_whole(on_lua, texts, first, index), str(mutant)
 
 
-Seen = list[tuple[object, int, set[bytes], dict[bytes, tuple[str, object]]]] | None
+Seen = list[tuple[str, int, set[bytes], dict[bytes, tuple[str, object]]]] | None
 """The reply to each step, its commands, the keys that it wrote, and all keys after it; None if nothing is loaded."""
 
 
@@ -298,7 +299,7 @@ def _seen_whole(recording: replay.Recording, texts: dict[str, str], first: int, 
 
 
 def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> Seen:
-    found = list[tuple[object, int, set[bytes], dict[bytes, tuple[str, object]]]]()
+    found = list[tuple[str, int, set[bytes], dict[bytes, tuple[str, object]]]]()
     host.keyspace.load(recording.steps[first].before)
     for recorded in recording.steps[first : last + 1]:
         host.keyspace.touched.clear()
@@ -308,7 +309,7 @@ def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> 
             reply: object = host.fcall(name, [replay.PREFIX], recorded.args)
         except ReplyError as error:
             reply = str(error)
-        found.append((reply, host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
+        found.append((repr(reply), host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
     return found
 
 
@@ -489,7 +490,7 @@ def test_a_history_that_reaches_half_of_a_bound_is_noticed() -> None:
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:
     told = [one for one in on_lua.steps if replay.EVENTS in one.written and replay.EVENTS in one.before]
     loaded = replay.Loaded(on_lua.texts)
-    loaded.set({replay.EVENTS: told[0].written[replay.EVENTS]})
+    loaded.set({replay.EVENTS: deepcopy(told[0].written[replay.EVENTS])})
     stream = loaded.content(replay.EVENTS)
     del stream.entries[0]
     assert not replay._events_differ(loaded, told[0])
