@@ -25,6 +25,11 @@ def test_links_of_a_copied_file_are_found_with_their_path_in_the_repository() ->
     assert [place for _, place in inside("CHANGELOG.md", text)] == ["docs/web.md", "tests/d.py"]
 
 
+def test_a_link_whose_text_goes_on_on_the_next_line_is_found() -> None:
+    assert [place for _, place in inside("CHANGELOG.md", "- [The closed\n  graph](docs/proof.md)")] == ["docs/proof.md"]
+    assert [place for _, place in outside("a.md", "[the\nmodel](../b.py)\n\n[no\n\nlink](../c.py)")] == ["b.py"]
+
+
 def test_every_link_of_the_changelog_leads_to_a_file() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert [place for _, place in inside("CHANGELOG.md", text) if not (ROOT / place).exists()] == []

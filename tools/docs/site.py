@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-LINK = re.compile(r"\[([^\]\n]*)\]\(((?:\.\./)+[^)\s#]*)(#[^)\s]*)?\)")
+TEXT = r"\[((?:[^\]\n]|\n(?!\s*\n))*)\]"
+"""The text of a link, which may go on on the next line."""
+
+LINK = re.compile(TEXT + r"\(((?:\.\./)+[^)\s#]*)(#[^)\s]*)?\)")
 """A link that goes upward: it may lead out of `docs/`."""
 
-ANY_LINK = re.compile(r"\[([^\]\n]*)\]\(((?!\w+:)[^)\s#]+)(#[^)\s]*)?\)")
+ANY_LINK = re.compile(TEXT + r"\(((?!\w+:)[^)\s#]+)(#[^)\s]*)?\)")
 """A link to a file."""
 
 COPIED = "source/"
