@@ -26,7 +26,8 @@ def main(names: list[str]) -> int:
             found[search] = table[search]
         else:
             those = _searched(run)
-            print("\n".join(costs.differences(search, those)))
+            for line in costs.differences(search, those):
+                print(line)
             found[search] = those.lines()
     FILE.write_text(costs.dumps(found), encoding="utf-8")
     return 0

@@ -416,7 +416,7 @@ class _Reader:
 
     def unique(self, key: str, text: str) -> Record:
         record: Record = dict(zip(UNIQUE, text.split("\t"), strict=True))
-        return {**record, **{name: int(record[name]) for name in ("since", "ends", "token")}}
+        return {**record, **{name: int(record[name]) for name in ("since", "ends")}}
 
     # ---- messages, and who subscribes to them
 

@@ -144,13 +144,11 @@ end
 local function promote_due(now, queue)
   local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(queues.due(queue, now, catalogue.most)) do
-    local units = budget.moving(job)
-    if some and not budget.fits(units, kept) then
+    if not budget.take(budget.moving(job), kept, some) then
       queues.is_late(job)
       break
     end
     some = true
-    budget.spend(units)
     store.emit(now, 'promoted', job.jid, job.queue)
     promote(now, job)
   end
@@ -225,12 +223,10 @@ local function take(now, queue, found, count, passed)
   local taken = {}
   local kept, some = math.floor(budget.room() / 2), false
   for _, job in ipairs(found) do
-    local units = taking_back(now, job)
-    if #taken == count or some and not budget.fits(units, kept) then
+    if #taken == count or not budget.take(taking_back(now, job), kept, some) then
       break
     end
     some = true
-    budget.spend(units)
     local first = job.state == 'running' and (grace <= 0 or not options.get(job, 'told'))
     if first then
       tell(now, job, grace)

@@ -76,11 +76,7 @@ local function fits_all(subscription, rest)
   for _, message in ipairs(rest) do
     units = units + budget.of_delivery(subscription, message)
   end
-  if budget.room() < budget.UNITS and not budget.fits(units, 0) then
-    return false
-  end
-  budget.spend(units)
-  return true
+  return budget.take(units, 0, budget.room() < budget.UNITS)
 end
 
 -- Drop messages, after delivering them to the subscriptions that are behind: as many as create at most 1000 jobs, and as

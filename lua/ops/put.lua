@@ -11,6 +11,7 @@ local function leave(now, job)
   end
   jobs.lift(job)
   cleanup.clean_up(now, job)
+  job.token = '0'
 end
 
 -- Apply the put's rarely used options, and its priority and retries.

@@ -100,11 +100,9 @@ function throttle.throttles_used(now, op)
   local names, found = throttles_in_use.known(op.match, op.cursor, catalogue.most), {}
   for at, name in ipairs(names) do
     if subjects.like(op.match, name) and throttles_in_use.has(now, name) then
-      local units = throttles_in_use.showing(name)
-      if found[1] and not budget.fits(units, 0) then
+      if not budget.take(throttles_in_use.showing(name), 0, found[1]) then
         return {names[at - 1], found}
       end
-      budget.spend(units)
       found[#found + 1] = view(now, name)
       if #found == op.count then
         return {at < #names and name or '', found}

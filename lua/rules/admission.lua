@@ -177,11 +177,9 @@ local function admit_from(now, queue, name, passed, most, kept)
   local before = sum(passed[name] or NONE, waiting)
   local through, opens = 0, 0
   for _, job in ipairs(parked.parked(queue, name, math.min(most, CHUNK))) do
-    local units = budget.moving(job)
-    if through > 0 and not budget.fits(units, kept) then
+    if not budget.take(budget.moving(job), kept, through > 0) then
       break
     end
-    budget.spend(units)
     opens = throttles.opens_at(now, name, throttles.cost(job), before, false)
     if opens > now then
       break
@@ -199,11 +197,10 @@ end
 function admission.admit_parked(now, queue, passed, most, alone)
   local through, kept, some = 0, math.floor(budget.room() / 2), false
   for _, name in ipairs(parked.due(queue, now, THROTTLES_MOST)) do
-    if some and not budget.fits(budget.THROTTLE, kept) then
+    if not budget.take(budget.THROTTLE, kept, some) then
       break
     end
     some = true
-    budget.spend(budget.THROTTLE)
     if through < most and (not alone or throttles.opens_alone(name)) then
       through = through + admit_from(now, queue, name, passed, most - through, kept)
     end

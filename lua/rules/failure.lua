@@ -131,12 +131,10 @@ end
 function failure.expire_due(now, queue, most)
   local room, kept, some = most, math.floor(budget.room() / 2), false
   for _, job in ipairs(ttl.due(queue, now, most)) do
-    local units = concurrency.ending(job)
-    if some and not budget.fits(units, kept) then
+    if not budget.take(concurrency.ending(job), kept, some) then
       break
     end
     some = true
-    budget.spend(units)
     if job.waits ~= '0' then
       local ended = dependencies.of(job)
       ended = {unpack(ended, 1, math.min(#ended, room))}

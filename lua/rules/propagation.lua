@@ -8,12 +8,7 @@ local LEFT = {'ignore', 'fail', 'cancel'} -- by one of a canceled job, or of a r
 
 -- Whether the budget has room for a job that is to keep a text, which it always has for the first one; if so, spend it.
 local function affords(job, bounds, text)
-  local units = budget.weight(job) + budget.of_result(#text) - 1
-  if budget.room() < bounds.begun and not budget.fits(units, bounds.kept) then
-    return false
-  end
-  budget.spend(units)
-  return true
+  return budget.take(budget.weight(job) + budget.of_result(#text) - 1, bounds.kept, budget.room() < bounds.begun)
 end
 
 -- Fail a job that waits for others.

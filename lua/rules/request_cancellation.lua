@@ -129,12 +129,10 @@ local function go_on(now, request, kept)
   local name, through = REQUEST .. request.id, 0
   request.ending = 0
   for _, jid in ipairs(concurrency_keys.first_parked(name, concurrency_keys.free_slots(name))) do
-    local units = budget.SLOT + budget.moving(jobs.load(jid))
-    if through > 0 and not budget.fits(units, kept) then
+    if not budget.take(budget.SLOT + budget.moving(jobs.load(jid)), kept, through > 0) then
       request.ending = 1
       break
     end
-    budget.spend(units)
     through = through + 1
   end
   concurrency.fill_slots(now, name, through)
@@ -179,10 +177,9 @@ function request_cancellation.end_due(now, queue)
   local kept = math.floor(budget.room() / 2)
   local found = requests.due(queue, now, catalogue.most)
   for i, request in ipairs(found) do
-    if i > 1 and not budget.fits(1, kept) then
+    if not budget.take(1, kept, i > 1) then
       return true
     end
-    budget.spend(1)
     if requests.is_late(now, request) and request.reason ~= 'deadline' then
       request_end.begin_cancellation(now, request, 'deadline')
     end
@@ -202,10 +199,9 @@ function request_cancellation.doomed(now, queue)
   local kept, found, count = math.floor(budget.room() / 4) * 3, {}, 0
   for _, request in ipairs(requests.due(queue, now, catalogue.most)) do
     local holders = concurrency_keys.holders(REQUEST .. request.id, catalogue.most)
-    if not budget.fits(1 + #holders, kept) then
+    if not budget.take(1 + #holders, kept, true) then
       break
     end
-    budget.spend(1 + #holders)
     for _, jid in ipairs(holders) do
       if request_cancellation.is_doomed(now, jobs.load(jid)) then
         found[jid], count = true, count + 1

@@ -62,11 +62,9 @@ local function in_turn(now, found, most, kept)
     local again = {}
     for i = 1, math.min(#turn, most - #made) do
       local schedule = turn[i]
-      local units = budget.of_run(schedule)
-      if made[1] and not budget.fits(units, kept) then
+      if not budget.take(budget.of_run(schedule), kept, made[1]) then
         return made
       end
-      budget.spend(units)
       local run = runs.next_run(schedule, schedule.next_at)
       made[#made + 1] = run
       if run.free then

@@ -55,14 +55,21 @@ function budget.fits(units, kept)
   return false
 end
 
+-- Spend units if they fit into the budget and leave `kept`, which is not asked unless there were `some` before.
+function budget.take(units, kept, some)
+  if some and not budget.fits(units, kept) then
+    return false
+  end
+  budget.spend(units)
+  return true
+end
+
 -- How many of some things the budget has room for, at least one unless there were `some` before; spend it.
 function budget.afford(found, units_of, some)
   for i = 1, #found do
-    local units = units_of(found[i])
-    if (i > 1 or some) and not budget.fits(units, 0) then
+    if not budget.take(units_of(found[i]), 0, i > 1 or some) then
       return i - 1
     end
-    budget.spend(units)
   end
   return #found
 end

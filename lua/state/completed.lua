@@ -79,11 +79,9 @@ function completed.expired(now, most)
       prefetch(oldest, at)
     end
     local job = jobs.load(keys.jid_of(oldest[at]))
-    local units = budget.weight(job)
-    if expired[1] and not budget.fits(units, kept) then
+    if not budget.take(budget.weight(job), kept, expired[1]) then
       break
     end
-    budget.spend(units)
     expired[#expired + 1] = job
     at = at + 2
   end

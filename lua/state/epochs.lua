@@ -113,11 +113,7 @@ end
 -- The newest entry that both can share, as far as is known: no epoch after that of the reader began before it. `first`
 -- is the last entry of the stream that is no longer kept, and `newest` the last one.
 function epochs.common(number, epoch, first, newest, stream)
-  local last = math.min(number, newest)
-  if last <= first then
-    return math.min(number, first)
-  end
-  local low, high = first, last
+  local low, high = first, math.min(number, newest)
   while low < high do -- the last entry of an epoch that is not later, or the one before the kept
     local middle = math.floor((low + high + 1) / 2)
     if (tonumber(epochs.of(stream, middle)) or 0) <= epoch then

@@ -121,11 +121,9 @@ end
 -- Add an entry to a page, as it is in the stream, and its epoch, if the budget has room for it; give its number, or nil.
 local function add(page, entry)
   local said = entry[2]
-  local units = 1 + (said[10] or 0)
-  if page[1] and not budget.fits(units, 0) then
+  if not budget.take(1 + (said[10] or 0), 0, page[1]) then
     return nil
   end
-  budget.spend(units)
   local at, epoch = string.match(entry[1], '^(%d+)-(%d+)$')
   page[#page + 1] = {at, said[4], said[2], said[6], said[8], epoch}
   return tonumber(at)

@@ -99,11 +99,9 @@ function retention.due(now, most)
   local found, at, kept = {}, 1, math.floor(budget.room() / 2)
   while #found < most and oldest[at] and tonumber(oldest[at + 1]) <= now do
     local job = jobs.load(keys.jid_of(oldest[at]))
-    local units = budget.weight(job)
-    if oldest[at + 1] ~= '0' and found[1] and not budget.fits(units, kept) then
+    if not budget.take(budget.weight(job), kept, oldest[at + 1] ~= '0' and found[1]) then
       break
     end
-    budget.spend(units)
     found[#found + 1] = job
     at = at + 2
   end

@@ -1,6 +1,6 @@
 -- Deduplication keys: which job holds a key, and how long. The rules are described in qmodel/model/state/uniques.py.
 --
--- A key is a field of one hash: mode, job, since, end, token and the next job, separated by tabs. Keys with an end of
+-- A key is a field of one hash: mode, job, since, end and the next job, separated by tabs. Keys with an end of
 -- their own are also in a sorted set, scored by that end.
 
 local uniques = {}
@@ -13,15 +13,15 @@ function uniques.load(key)
   if not text then
     return false
   end
-  local mode, jid, since, ends, token, next_jid = string.match(text, '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)$')
+  local mode, jid, since, ends, next_jid = string.match(text, '^(%C*)\t(%C*)\t(%C*)\t(%C*)\t(%C*)$')
   return {
-    key = key, mode = mode, jid = jid, since = tonumber(since), ends = tonumber(ends), token = token, next = next_jid,
+    key = key, mode = mode, jid = jid, since = tonumber(since), ends = tonumber(ends), next = next_jid,
   }
 end
 
 local function write(unique)
   store.set_field(keys.uniques, unique.key, unique.mode .. '\t' .. unique.jid .. '\t' .. store.text(unique.since) .. '\t'
-    .. store.text(unique.ends) .. '\t' .. unique.token .. '\t' .. unique.next)
+    .. store.text(unique.ends) .. '\t' .. unique.next)
 end
 
 -- A key, if it is held, or false.
@@ -38,13 +38,13 @@ end
 
 -- Make a new job the only holder of a free key until it ends, after its record was written.
 function uniques.hold_plain(key, jid, moment)
-  writes.last('HSET', keys.uniques, key, 'pending\t' .. jid .. '\t' .. moment .. '\t0\t0\t')
+  writes.last('HSET', keys.uniques, key, 'pending\t' .. jid .. '\t' .. moment .. '\t0\t')
 end
 
 -- Make a job the only holder of a key.
 function uniques.hold(key, mode, job, since, ends)
   write({
-    key = key, mode = mode, jid = job.jid, since = since, ends = ends, token = job.token, next = '',
+    key = key, mode = mode, jid = job.jid, since = since, ends = ends, next = '',
   })
   if ends > 0 then
     store.add(keys['unique-ends'], ends, key)

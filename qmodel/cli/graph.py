@@ -62,7 +62,8 @@ def command(
     """Search every reachable state of a small scope, and compare every operation in each of them.
 
     A FAMILY is a set of operations that belong together, or two of them joined with `+`; without one, all are searched.
-    `FAMILY/each` also tries every budget that is too small for an operation, `FAMILY/8` has one of 8 units.
+    `FAMILY/each` also tries every budget that is too small for an operation, `FAMILY/8` has one of 8 units, and in
+    `FAMILY/fails` each command of an operation fails.
     With `--night` and families, only the searches of the night are made that have one of these in them.
     The model must keep its invariants, a refusal must change nothing, and from every state every job must be able to
     end. Exit code 1 if anything is wrong; its shortest history is shown.

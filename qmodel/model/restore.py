@@ -100,7 +100,7 @@ def _add_objects(made: Store, of: Snapshot) -> None:
     made.workers = {name: _worker(record) for name, record in of.workers.items()}
     _add_throttles(made, of)
     made.days.update({key: _day(record) for key, record in of.days.items()})
-    made.uniques = {key: _with(Unique(key, "", "", 0, 0, 0), record, UNIQUE) for key, record in of.uniques.items()}
+    made.uniques = {key: _with(Unique(key, "", "", 0, 0), record, UNIQUE) for key, record in of.uniques.items()}
     made.unique_ends = Ordered((one.ends, 0, key) for key, one in made.uniques.items() if one.ends)
 
 

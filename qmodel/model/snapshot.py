@@ -55,7 +55,7 @@ SCHEDULE = (
 )  # fmt: skip
 """The fields of a recurring job's record, all as in `state.records.Schedule`."""
 
-UNIQUE = ("mode", "jid", "since", "ends", "token", "next")
+UNIQUE = ("mode", "jid", "since", "ends", "next")
 """The fields of a key's record, all as in `state.records.Unique`."""
 REQUEST = (
     "state", "state_at", "seq", "queue", "priority", "limit", "first_priority", "first_limit", "total", "done",
@@ -109,7 +109,7 @@ class Snapshot:
                 where a sample is {count, mean, squares, bins: {bin: count}} without empty bins, and minutes are
                 {minute of the day: (completed, failed, retried, run ms)}; swept says whether the minutes were deleted;
                 tags and workers are {name: {wait: sample, run: sample}}
-    uniques     key -> {mode, jid, since, ends, token, next}
+    uniques     key -> {mode, jid, since, ends, next}
     config      option -> value, if set
     journal     the kept entries: ((number, sequence, call, outcome, epoch), ...), as qmodel.contract.replies.Recorded
     journaled   the number of the last entry

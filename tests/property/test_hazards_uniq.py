@@ -119,6 +119,20 @@ def test_a_dropped_put_does_not_extend_a_window(scene: Played) -> None:
     assert put(scene, "b", "window", unique_ms=1000) == "b"
 
 
+@pytest.mark.parametrize(
+    "between", [None, ops.Complete("a", 2), ops.Cancel(("a",))], ids=["put over", "complete", "gone"]
+)
+def test_a_job_that_is_put_again_under_its_window_has_not_begun(scene: Played, between: Any) -> None:
+    put(scene, "a", "window", unique_ms=1000)
+    scene(ops.Pop("q", "w"))
+    if between is not None:
+        scene(between)
+    scene(ops.Put("q", "a", "k", "", delay_ms=5))
+    assert scene(ops.Get("a")).token == 0
+    scene(ops.Put("q", "b", "k", "new", delay_ms=9, unique="u", unique_mode="debounce"))
+    assert (scene(ops.Get("a")).data, scene(ops.Get("a")).ready_at) == ("new", scene.now + 9)
+
+
 def test_expired_windows_do_not_pile_up(scene: Played) -> None:
     for number in range(50):
         scene.put(f"j{number}", unique=f"k{number}", unique_mode="window", unique_ms=10)

@@ -72,7 +72,10 @@ class Graph:
         self._right = cache(lambda units: LuaCorner(with_units(None, units)))
 
     def judge(self, mutants: Sequence[Mutant], seconds: float = 1e9) -> dict[Mutant, str]:
-        """Tell what notices each mutant: `shapes`, a search, or nothing; searches take about `seconds` in all."""
+        """Tell what notices each mutant: `shapes`, a search, or nothing; searches take about `seconds` in all.
+
+        What a search notices is printed at once.
+        """
         by = {mutant: "shapes" if self.recorded.judge(mutant).kills else "" for mutant in mutants}
         left = [mutant for mutant in mutants if not by[mutant]]
         silent: Counter[Mutant] = Counter()
@@ -83,6 +86,7 @@ class Graph:
                 break
             for mutant in self._noticed(run, left, silent):
                 by[mutant] = f"{run.family.name} {run.scope}"
+                print(f"noticed by a search of {by[mutant]}: {mutant}", flush=True)
         return by
 
     def unrun(self, mutants: Iterable[Mutant]) -> list[str]:
@@ -248,14 +252,12 @@ def judged(side: str, only: str = "") -> list[Mutant]:
 
 
 def count(judge: Graph, mutants: Sequence[Mutant], seconds: float) -> Counter[str]:
-    """Count by what mutants are noticed; prints the searches that notice some, and those that nothing notices."""
+    """Count by what mutants are noticed, and print those that nothing notices."""
     counted: Counter[str] = Counter()
     for mutant, by in judge.judge(mutants, seconds).items():
         kind = by if by == "shapes" else "search" if by else "bound" if bounds.of(mutant) else ""
         counted[kind] += 1
-        if kind == "search":
-            print(f"noticed by a search of {by}: {mutant}")
-        elif not kind:
+        if not kind:
             print(f"not noticed: {mutant}")
     return counted
 

@@ -313,7 +313,9 @@ def _cursor(store: Store, now: int, op: Operation) -> str:
 
 def tokens(job: Job | None) -> tuple[int, ...]:
     """Give the tokens of a job that letters name: of its last lease, and of the one before."""
-    if job is None or not job.token:
+    if job is None:
         return ()
-    before = [int(facts[1]) for what, _, facts in history.stages(job) if what == "popped" and facts[1] != job.token]
-    return (job.token, before[-1]) if before else (job.token,)
+    named = [int(facts[1]) for what, _, facts in history.stages(job) if what == "popped"]
+    if job.token and job.token not in named:
+        named.append(job.token)
+    return tuple(named[:-3:-1])

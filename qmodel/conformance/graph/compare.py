@@ -111,16 +111,10 @@ class LuaCorner:
         return self._subject.step(now, op)
 
     def undo(self) -> None:
-        """Return to the state at hand.
-
-        The library forgets the records that it keeps by their texts, for another job may get the same token now. By the
-        counters it notices the rest; where these were not written, it forgets all.
-        """
+        """Return to the state at hand. The library notices by the counters; if these were not written, it forgets."""
         touched = self.keyspace.touched
         if touched and _COUNTERS not in touched:
             self.meet()
-        elif touched:
-            self._subject.host.fcall("undone")
         self.keyspace.undo(self._keys)
         self.keyspace.calls.clear()
 

@@ -162,7 +162,6 @@ UNIQUE: Final[dict[str, Rule | Dead]] = {
     "jid": exact,
     "next": exact,
     "ends": moment,
-    "token": rules.unique_token,
     "since": where("unique.since", moment),
     "key": Dead("derived: the name under which it stands"),
 }

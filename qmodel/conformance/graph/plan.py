@@ -75,6 +75,10 @@ FAIL_EDGES: Final = 4_000
 """The most edges of a family where each command of an operation fails."""
 
 
+VARIANTS: Final = {"each": every_budget, "fails": every_failure}
+"""What may stand after the / of a family's name, besides a budget."""
+
+
 class Run(NamedTuple):
     """A search: a family, a scope, and the most edges and seconds of the processor that it may take, 0 for any.
 
@@ -142,35 +146,31 @@ def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: boo
 
     A ValueError says what is wrong with a name.
     """
-    for name in names:
-        _check(name)
+    searched = [Run(_named(name), scope or ONE) for name in names]
     runs = at_night() if night else gate()
     if names and night:
         runs = [run for run in runs if set(re.split("[+/]", run.family.name)) & set(names)]
     elif names:
-        runs = [Run(_named(name), scope or ONE) for name in names]
+        runs = searched
     if edges:
         runs = [run._replace(edges=min(run.edges or edges, edges)) for run in runs]
     return [run._replace(scope=scope or run.scope, limit=limit or run.limit) for run in runs]
 
 
-def _check(name: str) -> None:
-    """Refuse a name that says no family, or families and budgets that do not go together."""
+def _named(name: str) -> Family:
+    """Give the family of a name: one alone, two with a + between them, or one with budgets or failures after a /."""
     one, sign, other = re.fullmatch(r"([^/+]*)([/+]?)(.*)", name, re.S).groups()  # type: ignore[union-attr]
     for part in (one, other) if sign == "+" else (one,):
         if part not in families():
             near = difflib.get_close_matches(part, families(), 1)
             raise ValueError(f"There is no family {part!r}." + (f" Did you mean {near[0]}?" if near else f" {LISTED}"))
-    if sign == "/" and other not in ("each", "fails") and not re.fullmatch("[1-9][0-9]{0,3}", other):
-        raise ValueError(f"After the / of {name!r} stands `each`, `fails`, or a budget from 1 to 9999 units.")
-
-
-def _named(name: str) -> Family:
-    one, between, other = name.partition("/" if "/" in name else "+")
-    if between == "/":
-        ways = {"each": every_budget, "fails": every_failure}
-        return ways[other](one) if other in ways else scarce(one, int(other))
-    return pair(one, other) if other else families()[one]
+    if sign != "/":
+        return pair(one, other) if sign else families()[one]
+    if other in VARIANTS:
+        return VARIANTS[other](one)
+    if re.fullmatch("[1-9][0-9]{0,3}", other):
+        return scarce(one, int(other))
+    raise ValueError(f"After the / of {name!r} stands `each`, `fails`, or a budget from 1 to 9999 units.")
 
 
 def daily() -> list[str]:

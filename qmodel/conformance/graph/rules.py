@@ -9,7 +9,7 @@ from typing import Any, Final
 from qmodel.conformance.graph.alphabet import FRESH, TICK, tokens
 from qmodel.model.state import aging, concurrency_keys, history, queues, throttles
 from qmodel.model.state.queues import NO_TIME
-from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Turns, Unique
+from qmodel.model.state.records import Job, ParkedJobs, Queue, Request, Throttle, Turns
 from qmodel.model.state.store import Store
 
 OUTCOMES: Final = ("completed", "failed", "retried", "released")
@@ -296,16 +296,9 @@ def claims(value: Iterable[tuple[int, int]], throttle: Throttle, form: Form) -> 
     return [form.moment(at) for at, _ in value if at > form.now - _ruled(throttle, form).rate_ms]
 
 
-token: Final = where("unique.token", lambda value, _record, _form: value != 0)
-"""Writes whether there is a token, where a deduplication window may outlive its holder: a later job of that name has
-no token, as the holder may have had none when it was put.
-"""
-
-
-def unique_token(value: int, unique: Unique, form: Form) -> tuple[bool, Any]:
-    """Write whether the holder has the token of its put: it has not started."""
-    job = form.store.jobs.get(unique.jid)
-    return job is not None and job.token == value, unique.mode == "window" and token(value, unique, form)
+def token(value: int, job: Job, form: Form) -> bool:
+    """Write whether a job that holds a deduplication key has begun: then no later put changes it."""
+    return value > 0 and any(unique.jid == job.jid for unique in form.store.uniques.values())
 
 
 def memories(value: dict[str, Any], _store: Store, _form: Form) -> list[Any]:

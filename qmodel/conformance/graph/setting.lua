@@ -18,12 +18,6 @@ register_function('meet', function(_, args)
   return found
 end)
 
--- Forget the records that are kept by their texts.
-register_function('undone', function()
-  if not redis then bound() end
-  plain_records.meet()
-end)
-
 -- Forget the names that are accepted: the library does so once there are too many.
 register_function('forget', function()
   if not redis then bound() end

@@ -222,7 +222,7 @@ def _put(tale: Tale, job: Record, facts: dict[str, Any], event: Event) -> None:
     job.update(
         state=facts["state"], queue=facts["queue"], klass=facts["klass"], remaining=job["retries"],
         put_at=at if job["source"] == "run" else m.now, ready_at=at, ended_at=0, result="", progress="",
-        options=options, begun=False, seq=event.seq,
+        options=options, begun=False, seq=event.seq, token=0,
     )  # fmt: skip
     _lease(job)
 

@@ -308,11 +308,9 @@ def _take(store: Store, now: int, queue: str, found: list[Job], count: int, pass
     taken: list[Job] = []
     kept, some = budget.room(store) // 2, False
     for job in found:
-        units = _taking_back(store, now, job)
-        if len(taken) == count or (some and not budget.fits(store, units, kept)):
+        if len(taken) == count or not budget.take(store, _taking_back(store, now, job), kept, some):
             break
         some = True
-        budget.spend(store, units)
         if job.state == "running" and (grace <= 0 or options.get(job, "told") is None):
             _tell(store, now, job, grace)
             if grace > 0:
@@ -418,11 +416,9 @@ def _promote_due(store: Store, now: int, queue_state: Queue) -> None:
     """Move jobs that have become due into the order, as far as half of the budget goes."""
     kept, some = budget.room(store) // 2, False
     for job in queues.due(store, queue_state, now, MOST):
-        units = budget.moving(job)
-        if some and not budget.fits(store, units, kept):
+        if not budget.take(store, budget.moving(job), kept, some):
             break
         some = True
-        budget.spend(store, units)
         emit(store, now, "promoted", job.jid, job.queue)
         _promote(store, now, job)
 

@@ -178,10 +178,7 @@ def _droppable(store: Store, behind: list[Subscription], found: list[Message]) -
 def _fits_all(store: Store, subscription: Subscription, rest: list[Message]) -> bool:
     """Whether the budget has room for the jobs of these messages, which it always has at first; if so, spend it."""
     units = sum(budget.of_delivery(store, subscription, message) for message in rest)
-    if budget.room(store) < budget.UNITS and not budget.fits(store, units, 0):
-        return False
-    budget.spend(store, units)
-    return True
+    return budget.take(store, units, 0, budget.room(store) < budget.UNITS)
 
 
 def _drop(store: Store, now: int, found: list[Message]) -> int:

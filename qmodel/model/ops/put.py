@@ -216,4 +216,4 @@ def _leave(store: Store, now: int, job: Job) -> None:
     jobs.lift(store, job)
     clean_up(store, now, job)
     job.worker = job.grant = job.result = job.progress = ""
-    job.expires_at = job.ended_at = 0
+    job.expires_at = job.ended_at = job.token = 0

@@ -80,10 +80,8 @@ def throttles_used(store: Store, now: int, op: ThrottlesUsed) -> replies.UsedThr
     for at, name in enumerate(names):
         if not subjects.like(op.match, name) or not throttles_in_use.has(store, now, name):
             continue
-        units = throttles_in_use.showing(store, name)
-        if found and not budget.fits(store, units, 0):
+        if not budget.take(store, throttles_in_use.showing(store, name), 0, found):
             return replies.UsedThrottles(names[at - 1], tuple(found))
-        budget.spend(store, units)
         found.append(_view(store, now, name))
         if len(found) == op.count:
             return replies.UsedThrottles(name if at + 1 < len(names) else "", tuple(found))

@@ -160,10 +160,9 @@ def admit_parked(store: Store, now: int, queue: str, passed: Passed, most: int, 
     """
     through, kept, some = 0, budget.room(store) // 2, False
     for name in parked.due(queues.of(store, queue), now, THROTTLES_MOST):
-        if some and not budget.fits(store, budget.THROTTLE, kept):
+        if not budget.take(store, budget.THROTTLE, kept, some):
             break
         some = True
-        budget.spend(store, budget.THROTTLE)
         if through < most and (not alone or throttles.opens_alone(store, name)):
             through += _admit_from(store, now, queue, name, passed, most - through, kept)
     return through
@@ -175,10 +174,8 @@ def _admit_from(store: Store, now: int, queue: str, name: str, passed: Passed, m
     before = _sum(passed.get(name, NONE), waiting)
     through, opens = 0, 0
     for job in parked.parked(store, queue, name, min(most, CHUNK)):
-        units = budget.moving(job)
-        if through and not budget.fits(store, units, kept):
+        if not budget.take(store, budget.moving(job), kept, through):
             break
-        budget.spend(store, units)
         opens = throttles.opens_at(store, now, name, throttles.cost(job), before, False)
         if opens > now:
             break

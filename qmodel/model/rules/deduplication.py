@@ -31,10 +31,10 @@ from qmodel.model.state.store import Store, emit
 NOT_BEGUN = ("waiting", "scheduled", "depends", "throttled")
 
 
-def _not_begun(store: Store, unique: Unique, jid: str) -> bool:
+def _not_begun(store: Store, jid: str) -> bool:
     """Whether the job that stands for a key has not started since it was put."""
     job = jobs.get(store, jid)
-    return job is not None and job.state in NOT_BEGUN and (jid == unique.next or job.token == unique.token)
+    return job is not None and job.state in NOT_BEGUN and not job.token
 
 
 def resume(store: Store, now: int, job: Job, holder: str) -> None:
@@ -90,7 +90,7 @@ def _standing(store: Store, now: int, op: Put, key: str) -> str:
         return op.jid
     if unique.next:
         return unique.next
-    if op.unique_mode == "again" and not unique.ends and not _not_begun(store, unique, unique.jid):
+    if op.unique_mode == "again" and not unique.ends and not _not_begun(store, unique.jid):
         return op.jid
     return unique.jid
 
@@ -199,7 +199,7 @@ def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
         return
     unique = uniques.get(store, now, key)
     assert unique is not None
-    changes = mode in ("debounce", "again") and _not_begun(store, unique, jid)
+    changes = mode in ("debounce", "again") and _not_begun(store, jid)
     if changes:
         job.data = op.data
     if changes and mode == "debounce" and job.state != "throttled":

@@ -149,11 +149,9 @@ def expire_due(store: Store, now: int, queue: str, most: int) -> None:
     """Fail the expired jobs of a queue, up to `most` and half of the budget; end as many dependencies."""
     room, kept, some = most, budget.room(store) // 2, False
     for job in ttl.due(store, queue, now, most):
-        units = ending(store, job)
-        if some and not budget.fits(store, units, kept):
+        if not budget.take(store, ending(store, job), kept, some):
             break
         some = True
-        budget.spend(store, units)
         if job.dependencies:
             ended = dependencies.of(job)[:room]
             dependencies.unlink(store, job, ended)

@@ -78,10 +78,7 @@ def _affords(store: Store, job: Job, bounds: Bounds, text: str) -> bool:
     it.
     """
     units = budget.weight(job) + budget.of_result(budget.size(text)) - 1
-    if budget.room(store) < bounds.begun and not budget.fits(store, units, bounds.kept):
-        return False
-    budget.spend(store, units)
-    return True
+    return budget.take(store, units, bounds.kept, budget.room(store) < bounds.begun)
 
 
 def _follow(store: Store, now: int, job: Job, doomed: list[str], bounds: Bounds) -> bool:

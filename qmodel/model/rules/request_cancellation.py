@@ -90,9 +90,8 @@ def end_due(store: Store, now: int, queue: str) -> bool:
     kept = budget.room(store) // 2
     found = requests.due(store, queue, now, MOST)
     for at, request in enumerate(found):
-        if at and not budget.fits(store, 1, kept):
+        if not budget.take(store, 1, kept, at):
             return True
-        budget.spend(store, 1)
         if requests.is_late(now, request) and request.reason != "deadline":
             begin_cancellation(store, now, request, "deadline")
         if not request.ending:
@@ -132,11 +131,9 @@ def _go_on(store: Store, now: int, request: Request, kept: int) -> None:
     name, through = concurrency_keys.REQUEST + request.id, 0
     request.ending = False
     for jid in concurrency_keys.first_parked(store, name, concurrency_keys.free_slots(store, name)):
-        units = budget.SLOT + budget.moving(jobs.load(store, jid))
-        if through and not budget.fits(store, units, kept):
+        if not budget.take(store, budget.SLOT + budget.moving(jobs.load(store, jid)), kept, through):
             request.ending = True
             break
-        budget.spend(store, units)
         through += 1
     fill_slots(store, now, name, through)
     requests.save(store, request)
@@ -173,9 +170,8 @@ def doomed(store: Store, now: int, queue: str) -> set[str]:
     found: set[str] = set()
     for request in requests.due(store, queue, now, MOST):
         holders = concurrency_keys.holders(store, concurrency_keys.REQUEST + request.id, MOST)
-        if not budget.fits(store, 1 + len(holders), kept):
+        if not budget.take(store, 1 + len(holders), kept, True):
             break
-        budget.spend(store, 1 + len(holders))
         found.update(jid for jid in holders if is_doomed(store, now, jobs.load(store, jid)))
     return found
 

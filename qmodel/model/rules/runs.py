@@ -124,10 +124,8 @@ def _in_turn(store: Store, now: int, found: list[Schedule], most: int, kept: int
     while turn:
         again = []
         for schedule in turn[: most - len(made)]:
-            units = budget.of_run(store, schedule)
-            if made and not budget.fits(store, units, kept):
+            if not budget.take(store, budget.of_run(store, schedule), kept, made):
                 return made
-            budget.spend(store, units)
             run = next_run(store, schedule, schedule.next_at)
             made.append(run)
             if run.free:

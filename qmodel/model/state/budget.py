@@ -110,13 +110,19 @@ def fits(store: Store, units: int, kept: int) -> bool:
     return False
 
 
+def take(store: Store, units: int, kept: int, some: object) -> bool:
+    """Spend units if they fit into the budget and leave `kept`, which is not asked unless there were `some` before."""
+    if some and not fits(store, units, kept):
+        return False
+    spend(store, units)
+    return True
+
+
 def afford(store: Store, found: Sequence[Item], units_of: Callable[[Item], int], some: bool = False) -> int:
     """How many of some things the budget has room for, at least one unless there were `some` before; spend it."""
     for count, one in enumerate(found):
-        units = units_of(one)
-        if (count or some) and not fits(store, units, 0):
+        if not take(store, units_of(one), 0, count or some):
             return count
-        spend(store, units)
     return len(found)
 
 

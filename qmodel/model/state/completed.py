@@ -50,10 +50,8 @@ def expired(store: Store, now: int, most: int) -> Sequence[Job]:
     old: list[Job] = []
     kept = budget.room(store) // 2
     for _, _, jid in found:
-        units = budget.weight(store.jobs[jid])
-        if old and not budget.fits(store, units, kept):
+        if not budget.take(store, budget.weight(store.jobs[jid]), kept, old):
             break
-        budget.spend(store, units)
         old.append(store.jobs[jid])
     return old
 

@@ -76,10 +76,7 @@ def common(number: int, epoch: int, first: int, newest: int, epoch_of: Callable[
 
     `first` is the last event, or entry of the journal, that is no longer kept, and `newest` the last one.
     """
-    last = min(number, newest)
-    if last <= first:
-        return min(number, first)
-    found = bisect_right(range(first + 1, last + 1), epoch, key=epoch_of) + first
+    found = bisect_right(range(first + 1, min(number, newest) + 1), epoch, key=epoch_of) + first
     if found == first:
         return min(number, first)
     return found - 1 if found == number else found

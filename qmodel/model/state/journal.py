@@ -81,10 +81,8 @@ def after(store: Store, number: int, count: int) -> tuple[Recorded, ...]:
     skip = max(number - first, 0)
     page: list[Recorded] = []
     for at, entry in enumerate(islice(store.recorded, skip, skip + count), skip + 1):
-        units = 1 + _weight(*entry[1:4])
-        if page and not budget.fits(store, units, 0):
+        if not budget.take(store, 1 + _weight(*entry[1:4]), 0, page):
             break
-        budget.spend(store, units)
         page.append(_shown(first + at, *entry))
     return tuple(page)
 

@@ -250,19 +250,16 @@ class Throttle:
 
 
 class Unique:
-    """A held deduplication key. `ends` is 0 if the end of the job decides. `token` is the token that the holder had
-    when it was put: with another token, it has started.
-    """
+    """A held deduplication key. `ends` is 0 if the end of the job decides."""
 
-    __slots__ = ("ends", "jid", "key", "mode", "next", "since", "token")
+    __slots__ = ("ends", "jid", "key", "mode", "next", "since")
 
-    def __init__(self, key: str, mode: str, jid: str, since: int, ends: int, token: int) -> None:
+    def __init__(self, key: str, mode: str, jid: str, since: int, ends: int) -> None:
         self.key = key
         self.mode = mode
         self.jid = jid
         self.since = since
         self.ends = ends
-        self.token = token
         self.next = ""
 
 

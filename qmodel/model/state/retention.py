@@ -104,9 +104,7 @@ def due(store: Store, now: int, most: int) -> list[Job]:
     kept = budget.room(store) // 2
     for moment, _, jid in store.keeping.until(now, most):
         job = store.jobs[jid]
-        units = budget.weight(job)
-        if moment and found and not budget.fits(store, units, kept):
+        if not budget.take(store, budget.weight(job), kept, moment and found):
             break
-        budget.spend(store, units)
         found.append(job)
     return found

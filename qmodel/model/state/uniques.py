@@ -36,7 +36,7 @@ def hold(store: Store, key: str, mode: str, job: Job, since: int, ends: int) -> 
     """Make a job the only holder of a key."""
     if key in store.uniques:
         remove(store, store.uniques[key])
-    store.uniques[key] = Unique(key, mode, job.jid, since, ends, job.token)
+    store.uniques[key] = Unique(key, mode, job.jid, since, ends)
     if ends:
         store.unique_ends.add((ends, 0, key))
 
