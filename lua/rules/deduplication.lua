@@ -6,9 +6,8 @@ local deduplication = {}
 local NOT_BEGUN = {waiting = true, scheduled = true, depends = true, throttled = true}
 
 -- Whether the job that stands for a key has not started since it was put.
-local function not_begun(jid)
-  local job = jobs.get(jid)
-  return job and NOT_BEGUN[job.state] and tonumber(job.token) == 0
+local function not_begun(job)
+  return NOT_BEGUN[job.state] and tonumber(job.token) == 0
 end
 
 -- End a job's wait for the holder of its key.
@@ -80,7 +79,7 @@ local function standing(now, op)
   if unique.next ~= '' then
     return unique.next
   end
-  if op.unique_mode == 'again' and unique.ends == 0 and not not_begun(unique.jid) then
+  if op.unique_mode == 'again' and unique.ends == 0 and not not_begun(jobs.load(unique.jid)) then
     return op.jid
   end
   return unique.jid
@@ -202,7 +201,7 @@ function deduplication.deduplicate(now, op, jid)
     return
   end
   local unique = uniques.get(now, op.unique)
-  local changes = (mode == 'debounce' or mode == 'again') and not_begun(jid)
+  local changes = (mode == 'debounce' or mode == 'again') and not_begun(job)
   if changes then
     records.set_data(job, op.data)
   end

@@ -216,8 +216,7 @@ def test_a_fresh_request_is_one_that_no_call_has_used() -> None:
     assert len(set(found)) == 2 and set(found) == store.workers["X"].grants.keys()
 
 
-PLAIN, POPPED = ops.Put("q", "A", "k", ""), ops.Pop("q", "X")
-WINDOW = ops.Put("q", "A", "k", "", unique="u", unique_mode="window", unique_ms=TICK)
+POPPED = ops.Pop("q", "X")
 PARKS = [ops.ThrottleSet("t", concurrency=1), ops.Put("q", "A", "k", "", throttles=("t",)), POPPED]
 PARKS += [ops.Put("q", "B", "k", "", throttles=("t",)), POPPED]
 OPENS = [ops.ThrottleSet("t", rate=1, rate_ms=TICK), ops.ThrottleSet("v", rate=1, rate_ms=TICK)]
@@ -232,12 +231,6 @@ RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", 
 @pytest.mark.parametrize(
     ("one", "other", "then"),
     [
-        pytest.param(
-            [(0, POPPED), (0, WINDOW), (0, ops.Cancel(("A",)))],
-            [(0, PLAIN), (0, POPPED), (0, WINDOW), (0, ops.Cancel(("A",)))],
-            [(0, PLAIN), (0, ops.Put("q", "B", "k", "d", unique="u", unique_mode="debounce"))],
-            id="a window of a job that was put again while it ran, and then canceled",
-        ),
         pytest.param(
             [*((0, op) for op in PARKS), (0, ops.Timeout(("A",), qless=True)), (TICK, ops.Length("q"))],
             [*((0, op) for op in PARKS), (TICK, ops.Timeout(("A",), qless=True))],
@@ -267,7 +260,7 @@ RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", 
 def test_states_that_one_operation_leads_to_different_states_have_different_forms(
     one: list[tuple[int, Operation]], other: list[tuple[int, Operation]], then: list[tuple[int, Operation]]
 ) -> None:
-    live = frozenset(("unique.token", "queue.turns"))
+    live = frozenset(("queue.turns",))
 
     def form(*steps: tuple[int, Operation]) -> str:
         return _form_of(*(Step(START + at, op) for at, op in steps), live=live)

@@ -633,8 +633,8 @@ WRONG = (
         "a job that waits for a retry is changed",
         "A job that waits for a retry has begun: it is neither changed nor replaced.",
         "model/rules/deduplication",
-        "(jid == unique.next or job.token == unique.token)",
-        "(jid == unique.next or job.token >= unique.token)",
+        "job.state in NOT_BEGUN and not job.token",
+        "job.state in NOT_BEGUN",
     ),
     Wrong(
         "a debounced job is delayed for ever",

@@ -31,10 +31,9 @@ from qmodel.model.state.store import Store, emit
 NOT_BEGUN = ("waiting", "scheduled", "depends", "throttled")
 
 
-def _not_begun(store: Store, jid: str) -> bool:
+def _not_begun(job: Job) -> bool:
     """Whether the job that stands for a key has not started since it was put."""
-    job = jobs.get(store, jid)
-    return job is not None and job.state in NOT_BEGUN and not job.token
+    return job.state in NOT_BEGUN and not job.token
 
 
 def resume(store: Store, now: int, job: Job, holder: str) -> None:
@@ -90,7 +89,7 @@ def _standing(store: Store, now: int, op: Put, key: str) -> str:
         return op.jid
     if unique.next:
         return unique.next
-    if op.unique_mode == "again" and not unique.ends and not _not_begun(store, unique.jid):
+    if op.unique_mode == "again" and not unique.ends and not _not_begun(jobs.load(store, unique.jid)):
         return op.jid
     return unique.jid
 
@@ -199,7 +198,7 @@ def deduplicate(store: Store, now: int, op: Put, jid: str) -> None:
         return
     unique = uniques.get(store, now, key)
     assert unique is not None
-    changes = mode in ("debounce", "again") and _not_begun(store, jid)
+    changes = mode in ("debounce", "again") and _not_begun(job)
     if changes:
         job.data = op.data
     if changes and mode == "debounce" and job.state != "throttled":
