@@ -414,7 +414,7 @@ def test_costs_are_counted_by_the_way_that_an_operation_took() -> None:
     corner = LuaCorner()
     corner.begin()
     ways = []
-    for op in (PLAIN, ops.Put("q", "B", "k", ""), ops.Put("q", "C", "k", ""), ops.Pop("q", "X")):
+    for op in (ops.Put("q", "A", "k", ""), ops.Put("q", "B", "k", ""), ops.Put("q", "C", "k", ""), ops.Pop("q", "X")):
         corner.step(START, op)
         ways.append(corner.cost(op.spec.name)[0])
     assert ways == ["verb", "plain", "bare", "verb"]
