@@ -18,7 +18,7 @@ from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from tools.mutation import model, python, replay, suite
 
-pytestmark = pytest.mark.tester
+pytestmark = [pytest.mark.tester, pytest.mark.timeout(1800)]  # the whole suite is recorded
 
 
 class Fault(NamedTuple):

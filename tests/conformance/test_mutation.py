@@ -37,7 +37,7 @@ from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
 
-pytestmark = pytest.mark.tester
+pytestmark = [pytest.mark.tester, pytest.mark.timeout(1800)]  # the whole suite is recorded
 
 
 @pytest.fixture(scope="module")
