@@ -55,7 +55,7 @@ function budget.fits(units, kept)
   return false
 end
 
--- Spend units if they fit into the budget and leave `kept`, which is not asked unless there were `some` before.
+-- Spend units if they fit into the budget and leave `kept`, which is asked only after `some` others.
 function budget.take(units, kept, some)
   if some and not budget.fits(units, kept) then
     return false

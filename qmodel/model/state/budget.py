@@ -111,7 +111,7 @@ def fits(store: Store, units: int, kept: int) -> bool:
 
 
 def take(store: Store, units: int, kept: int, some: object) -> bool:
-    """Spend units if they fit into the budget and leave `kept`, which is not asked unless there were `some` before."""
+    """Spend units if they fit into the budget and leave `kept`, which is asked only after `some` others."""
     if some and not fits(store, units, kept):
         return False
     spend(store, units)
