@@ -47,6 +47,7 @@ _LIBRARY_NAME: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 # Longer argument lists go into Lua as tables, because the Lua stack is limited.
 _MOST_ON_STACK: Final = 200
 _PART: Final = 4000
+_UNIT: Final = 100_000
 _LOWEST: Final = -(2**63)
 
 
@@ -80,6 +81,7 @@ class _State:
             self.watch,
             self.visited,
             self.forget,
+            self.spent,
             self.part,
             self.fcall,
             self.fcall_tables,
@@ -136,6 +138,7 @@ class LuaHost:
         self._clock = clock
         self._limit = limit
         self._by_line = False
+        self._unit = _UNIT
         self._keyspace = keyspace or Keyspace(clock)
         self._libraries: dict[str, _State] = {}
         self._scripts: dict[str, _State] = {}
@@ -276,11 +279,17 @@ class LuaHost:
             return list(items)
         return _tree(iter(reply))
 
-    # ---- the guard and line coverage
+    # ---- the guard, the count of instructions, and line coverage
 
     def limit(self, instructions: int) -> None:
         """Set how many Lua instructions one call may take; 0 means no limit."""
         self._limit = instructions
+        for state in self._states():
+            self._watch(state)
+
+    def count(self, unit: int) -> None:
+        """Count the instructions of each call in units of so many; a library is slower for it."""
+        self._unit = unit
         for state in self._states():
             self._watch(state)
 
@@ -297,7 +306,7 @@ class LuaHost:
         return {name: state.lines() for name, state in named}
 
     def _watch(self, state: _State) -> None:
-        state.watch(self._limit, self._by_line)
+        state.watch(self._limit, self._by_line, self._unit)
 
 
 def _library_name(source: str) -> str:
