@@ -1,8 +1,9 @@
-"""Count the commands that each step of the directed histories costs: `python -m tools.commands` writes the record.
+"""Count what each step of the directed histories costs: `python -m tools.commands` writes the record.
 
-How many commands the library calls is what a step costs the server, whatever its load. No reply shows it, and a longer
-way gives the same replies as a shorter one. So the counts are kept in tests/cost/commands.txt: a test compares them,
-and `./dev mutate` counts a mutant of the library as noticed if a step makes another number of commands.
+How many commands the library calls, and which of its shorter ways it takes, is what a step costs the server, whatever
+its load. No reply shows it, and a longer way gives the same replies as a shorter one. So both are kept in
+tests/cost/commands.txt: a test compares them, and `./dev mutate` counts a mutant of the library as noticed if a step
+calls another number of commands, or takes another way.
 
 The library keeps texts and rows of plain calls from call to call. What it has kept is the same for each count: it
 begins anew before every second step, and in rows of plain calls only at their start (`replay.rhythm`).
@@ -20,25 +21,28 @@ from typing import Final, NamedTuple
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
-from tools.mutation.replay import Loaded, rhythm
+from tools.mutation.replay import Cost, Loaded, rhythm
 
 FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
 
 HEAD: Final = """\
-Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories.
-`put 5 4*59` are sixty puts: the first takes five commands, and each of the others four.
+Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
+which shorter way it takes: p plain, b bare, B from bare to plain; a verb has no letter. `put 5p 4b*59` are sixty puts:
+the first takes five commands as a plain call, and each of the others four as a bare one.
 """
+
+_COST: Final = re.compile(r"(\d+)([a-zB]*)(?:\*(\d+))?")
 
 
 class Count(NamedTuple):
-    """A step's operation and how many commands it takes."""
+    """A step's operation and what it costs."""
 
     operation: str
-    commands: int
+    cost: Cost
 
 
 def counts(loaded: Loaded, named: Named) -> list[Count]:
-    """Execute a history, and count the commands of each step that can be sent."""
+    """Execute a history, and count what each step that can be sent costs."""
     found = list[Count]()
     length, apart = rhythm(named)
     loaded.set({})
@@ -49,7 +53,7 @@ def counts(loaded: Loaded, named: Named) -> list[Count]:
             continue
         loaded.prepare(len(found) % length == 0, apart)
         loaded.call(step, args)
-        found.append(Count(step.op.spec.name, loaded.keyspace.calls.total()))
+        found.append(Count(step.op.spec.name, loaded.cost()))
     return found
 
 
@@ -63,8 +67,12 @@ def _line(found: Sequence[Count]) -> str:
 
 
 def _runs(run: Iterator[Count]) -> str:
-    lengths = ((count, len(list(same))) for count, same in groupby(one.commands for one in run))
-    return " ".join(f"{count}*{times}" if times > 1 else str(count) for count, times in lengths)
+    lengths = ((text, len(list(same))) for text, same in groupby(_text(one.cost) for one in run))
+    return " ".join(f"{text}*{times}" if times > 1 else text for text, times in lengths)
+
+
+def _text(cost: Cost) -> str:
+    return f"{cost.commands}{cost.ways}"
 
 
 def read(text: str | None = None) -> dict[str, list[Count]]:
@@ -77,13 +85,12 @@ def read(text: str | None = None) -> dict[str, list[Count]]:
 def _counts(line: str) -> Iterator[Count]:
     for group in " ".join(line.split()).split(", "):
         operation, *runs = group.split(" ")
-        for run in runs:
-            commands, _, times = run.partition("*")
-            yield from [Count(operation, int(commands))] * int(times or 1)
+        for commands, ways, times in _COST.findall(" ".join(runs)):
+            yield from [Count(operation, Cost(int(commands), ways))] * int(times or 1)
 
 
 def differences(name: str, recorded: Sequence[Count], found: Sequence[Count]) -> list[str]:
-    """Say which steps of a history take another number of commands than is recorded."""
+    """Say which steps of a history cost something else than is recorded."""
     pairs = enumerate(zip_longest(recorded, found), 1)
     return [
         f"{name}, step {at}: {_said(one)} recorded, {_said(other)} now" for at, (one, other) in pairs if one != other
@@ -91,7 +98,7 @@ def differences(name: str, recorded: Sequence[Count], found: Sequence[Count]) ->
 
 
 def _said(one: Count | None) -> str:
-    return f"{one.operation} with {one.commands} commands" if one else "nothing"
+    return f"{one.operation} for {_text(one.cost)}" if one else "nothing"
 
 
 def main() -> None:

@@ -47,7 +47,6 @@ _LIBRARY_NAME: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 # Longer argument lists go into Lua as tables, because the Lua stack is limited.
 _MOST_ON_STACK: Final = 200
 _PART: Final = 4000
-_UNIT: Final = 100_000
 _LOWEST: Final = -(2**63)
 
 
@@ -81,7 +80,6 @@ class _State:
             self.watch,
             self.visited,
             self.forget,
-            self.spent,
             self.part,
             self.fcall,
             self.fcall_tables,
@@ -138,7 +136,6 @@ class LuaHost:
         self._clock = clock
         self._limit = limit
         self._by_line = False
-        self._unit = _UNIT
         self._keyspace = keyspace or Keyspace(clock)
         self._libraries: dict[str, _State] = {}
         self._scripts: dict[str, _State] = {}
@@ -279,17 +276,11 @@ class LuaHost:
             return list(items)
         return _tree(iter(reply))
 
-    # ---- the guard, the count of instructions, and line coverage
+    # ---- the guard and line coverage
 
     def limit(self, instructions: int) -> None:
         """Set how many Lua instructions one call may take; 0 means no limit."""
         self._limit = instructions
-        for state in self._states():
-            self._watch(state)
-
-    def count(self, unit: int) -> None:
-        """Count the instructions of each call in units of so many; a library is slower for it."""
-        self._unit = unit
         for state in self._states():
             self._watch(state)
 
@@ -306,7 +297,7 @@ class LuaHost:
         return {name: state.lines() for name, state in named}
 
     def _watch(self, state: _State) -> None:
-        state.watch(self._limit, self._by_line, self._unit)
+        state.watch(self._limit, self._by_line)
 
 
 def _library_name(source: str) -> str:

@@ -255,8 +255,8 @@ local load_redis = with_constants({register_function = register_function})
 setmetatable(load_redis, {__index = missing})
 local load_globals = setmetatable({redis = readonly(load_redis)}, {__index = missing})
 
--- The guard against endless loops, the count of instructions, and line coverage: one hook does all.
-local step, ticks, budget, lines, mask, last = 100000, 0, 0, {}, '', 0
+-- The guard against endless loops, and line coverage: one hook does both.
+local step, ticks, budget, lines = 100000, 0, 0, {}
 local function overrun() error('instruction limit exceeded', 0) end
 local function hook(event, line)
   if event == 'line' then
@@ -269,12 +269,13 @@ local function hook(event, line)
     overrun()
   end
 end
-local function watch(limit, by_line, unit)
-  sethook()
-  budget, mask, ticks = limit > 0 and limit or 1 / 0, by_line and 'l' or '', 0
-  step = limit > 0 and limit < unit and limit or unit
-  if limit > 0 or unit < 100000 then sethook(hook, mask, step)
-  elseif by_line then sethook(hook, mask) end
+local function watch(limit, by_line)
+  budget = limit
+  step = limit > 0 and limit < 100000 and limit or 100000
+  ticks = 0
+  if limit > 0 then sethook(hook, by_line and 'l' or '', step)
+  elseif by_line then sethook(hook, 'l')
+  else sethook() end
 end
 local function visited()
   local out = {}
@@ -282,7 +283,6 @@ local function visited()
   return concat(out, ' ')
 end
 local function forget() lines = {} end
-local function spent() return last * step end
 
 -- Errors as Redis words them: the place is that of the nearest frame in the library.
 local chunk_name
@@ -341,7 +341,7 @@ end
 local words
 local function part(from, to) return unpack(words, from, to) end
 local function finish(ok, value)
-  ticks, last = 0, ticks
+  ticks = 0
   if not ok then return false, one_line(value) end
   local kind = type(value)
   if kind == 'string' or kind == 'number' then return value end
@@ -355,8 +355,6 @@ local function finish(ok, value)
 end
 local function invoke(name, f, read_only, keys, args)
   label, ticks = name, 0
-  -- A hook that is set anew begins to count anew.
-  if step < 100000 then sethook(hook, mask, step) end
   active = read_only and readonly_closures or closures
   return finish(raw_xpcall(function() return f(keys, args) end, explain))
 end
@@ -401,5 +399,5 @@ local function load_library()
   return true, concat(names, '\n')
 end
 local function open_script() env_meta.__index = run_globals end
-return sethook, rebind, watch, visited, forget, spent, part,
+return sethook, rebind, watch, visited, forget, part,
   fcall, fcall_tables, run_script, compile, load_library, open_script

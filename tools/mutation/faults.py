@@ -1,10 +1,10 @@
 """Scenes in which commands fail, keys are wrong, or a server begins epochs: what no history shows.
 
-A scene is a few calls on the keys before some recorded step. After a fault a call writes, which repairs what is left, or
-`qmodel doctor` examines and mends first. A command is denied
+A scene is a few calls on the keys before some recorded step. After a fault a call writes, which repairs what is left,
+or `qmodel doctor` examines and mends first. A command is denied
 
 - once, the n-th write of a step, or with all later ones: nothing is left half done, unless all of them fail;
-- by its name, for as long as several calls: then what has failed is kept, and is in the way of calls that touch its keys.
+- by its name, as long as several calls: what has failed is kept, and is in the way of calls that touch its keys.
 
 Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
 plain jobs, in which the library does not begin anew.
@@ -28,7 +28,7 @@ from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.wire import codec
 
 Denied = int | str
-"""Which write of a call fails, from 1; if it is negative, all later ones fail too. Or the name of a command that fails."""
+"""Which write of a call fails, from 1; if it is negative, all later ones too. Or the name of a command that fails."""
 
 NONE_FAILS: Final = 1 << 30
 """For a call of which no write fails, and which may fail by itself."""
@@ -85,6 +85,8 @@ class Call(NamedTuple):
     step: Step
     args: list[str]
     denied: Denied = NONE_FAILS
+    units: int | None = None
+    """The budget of the operation, if it is not the usual one."""
 
 
 class Scene(NamedTuple):
@@ -144,12 +146,12 @@ def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
     calls = [one.call for one in row]
     for at, one in enumerate(row):
         now = one.call.step.now
-        failed = {
+        failed: dict[Denied, list[Call]] = {
             nth: [calls[at]._replace(denied=nth), *(doctor(now) if nth % 2 == 0 else ()), *calls[at : at + 2]]
             for nth in denials(one.writes.total())
         }
-        kept = {word: _kept(one.call, word) for word in sorted(one.writes.keys() - {"MSET"})}
-        for denied, after in (*failed.items(), *kept.items()):
+        kept: dict[Denied, list[Call]] = {word: _kept(one.call, word) for word in sorted(one.writes.keys() - {"MSET"})}
+        for denied, after in [*failed.items(), *kept.items()]:
             scene = [*calls[:at], *after, call(now, NEXT)]
             yield Scene(f"denied {one.history} {at} {denied} in a row", row[0].before, scene, len(scene))
 
@@ -175,14 +177,15 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     yield Scene(f"live {name} anew", keys, now, 2)
     yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
     yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
-    for denied in (*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"):
+    faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
+    for denied in faulty:
         scene = [now[0]._replace(denied=denied), *doctor(0), now[1], now[0], call(0, NEXT)]
         yield Scene(f"live {name} {denied}", keys, scene, len(scene))
 
 
 def _live(one: Call) -> Call:
     """Give a call at the moment of the server; its tokens are those of the epoch that begins before the first one."""
-    op = one.step.op
+    op: Any = one.step.op  # of some of them there is a token
     if hasattr(op, "token"):
         op = replace(op, token=EPOCH * TOKEN_EPOCH + op.token + 1)
     return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]]) if one.step.op.spec.name != CALLS else one

@@ -27,7 +27,7 @@ local function kept(by, wanted)
   end
 end
 local functions, env = kept(fcall, 'functions'), getfenv(kept(run_script, 'script'))
-local chunks, other, place, took = {}, nil, 0, ''
+local chunks, other, place, took, budget, usual = {}, nil, 0, '', {}, 0
 local function note(way)
   took = took .. way
 end
@@ -75,13 +75,17 @@ local function begin()
   end
   local fine, message = pcall(noting, globals)
   if not fine then return tostring(message) end
+  budget, usual = globals.budget, globals.budget.UNITS
 end
 local function ways()
   local found = took
   took = ''
   return found
 end
-return add, use, begin, ways
+local function within(units)
+  budget.UNITS = units or usual
+end
+return add, use, begin, ways, within
 """
 """`functions` are those that the host calls, by their names; `env` is what a library finds in Redis."""
 
@@ -123,9 +127,8 @@ class Parts:
         host.load(source)
         state = next(iter(host._libraries.values()))
         runtime = state.table_from.__self__
-        self._add, self._use, self._begin, self.ways = runtime.execute(
-            _LUA, state.fcall, state.run_script, b"@user_function"
-        )
+        made = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
+        self._add, self._use, self._begin, self.ways, self.within = made
         self.firsts = first_lines(self.texts)
         """For each file, how many lines of the library come before it."""
         self._lines = source.split("\n")

@@ -19,6 +19,7 @@ only save work, and a wrong one may cause a difference later or never. In histor
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from array import array
 from collections import Counter
@@ -52,12 +53,6 @@ PREFIX = "ql:"
 LIMIT = 10_000_000
 """The limit of Lua instructions in one step, which stops endless loops: a few times the suite's longest step."""
 
-COUNTED = 50
-"""Instructions of Lua are counted in units of so many."""
-
-SLACK = 100
-"""Two calls that differ by no more instructions than these and a third of the larger one cost the same."""
-
 SILENCES = 25
 """After a mutant has differed only in bytes in this many histories, it is tried on the directed histories alone."""
 
@@ -82,6 +77,9 @@ WORK = 1000
 DENIED, NAMED = 5, 2
 """In so many of the first histories each write of a step fails in turn, and in so many each of its commands."""
 
+BUDGETS = 64
+"""Budgets from this one on are not tried."""
+
 GATHERED = 12
 """So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
 
@@ -101,19 +99,14 @@ class Cost(NamedTuple):
 
     commands: int
     """How many commands the library called."""
-    ways: bytes
-    """The shorter ways of the library that did its operations: b, p, both (B), or g for several; verbs have no letter."""
-    instructions: int
-    """How many instructions of Lua it took, to within `COUNTED`."""
+    ways: str
+    """The shorter ways that did its operations: b, p, both (B), or g with how many; those of verbs have no letter."""
 
     def difference(self, other: Cost) -> str | None:
         """Name what is different, if anything is."""
         if self.commands != other.commands:
             return "commands"
-        if self.ways != other.ways:
-            return "ways"
-        less, more = sorted((self.instructions, other.instructions))
-        return "instructions" if 3 * (more - less) > more + 3 * SLACK else None
+        return "ways" if self.ways != other.ways else None
 
 
 class Recorded(NamedTuple):
@@ -131,6 +124,8 @@ class Recorded(NamedTuple):
     """The step before which the library began anew."""
     denied: Denied = 0
     """What fails in it (faults.py); an error is its reply."""
+    units: int | None = None
+    """Its budget, if that is not the usual one."""
 
 
 class Kill(NamedTuple):
@@ -161,7 +156,6 @@ class Loaded:
         self.keyspace = Shared(lambda: SERVER_CLOCK)
         self.keyspace.run_id = faults.RUN_ID
         self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
-        self.host.count(COUNTED)
         self.parts = Parts(texts, self.host)
         self._state = next(iter(self.host._libraries.values()))
 
@@ -178,11 +172,19 @@ class Loaded:
 
     def cost(self) -> Cost:
         """Give what the last call cost."""
-        return Cost(self.keyspace.calls.total(), self.parts.ways(), self._state.spent())
+        return Cost(self.keyspace.calls.total(), self.parts.ways().decode())
 
-    def lines(self) -> Iterable[int]:
+    def lines(self) -> frozenset[int]:
         """Give the lines that ran since coverage was turned on."""
-        return self._state.lines()
+        return frozenset(self._state.lines())
+
+    def within(self, units: int, step: Step, args: list[str]) -> Any:
+        """Execute one step with another budget."""
+        self.parts.within(units)
+        try:
+            return self.call(step, args)
+        finally:
+            self.parts.within()
 
     def call(self, step: Step, args: list[str], denied: Denied = 0) -> Any:
         """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
@@ -240,8 +242,11 @@ class Recording:
         """How much work each step is: a step that runs many lines is tried late."""
         self._writes: dict[int, Counter[str]] = {}
         """What some of the steps write."""
-        self._met: set[frozenset[int]] = set()
-        """The ways through state/writes.lua that were met."""
+        self._tight: list[int] = []
+        """The steps that are tried with smaller budgets."""
+        self._met: set[object] = set()
+        """The lines of state/writes.lua, and the ways in which operations count what they do, that were met."""
+        self._writing, self._counting = self._file_lines("state/writes"), self._lines_of(r"\bbudget\.")
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
         for number, named in enumerate(suite):
@@ -253,7 +258,7 @@ class Recording:
             self._record_calls(len(suite), calls)
         if more:
             for number, named in enumerate(suite):
-                if number < GATHERED or (len(named.steps) < MANY and is_row(named.steps)):
+                if number < GATHERED or named.name in faults.ROWS or (len(named.steps) < MANY and is_row(named.steps)):
                     self._record_gathered(named)
             for scene in list(self._scenes()):
                 self._record_scene(scene)
@@ -271,28 +276,14 @@ class Recording:
                 args = codec.encode(step.op, step.now)
             except codec.Unencodable:
                 continue
-            keys = self._record_one(number, step, args, keys, length)
-        if number in self.pinned:
-            self._measure(range(self.first[number], len(self.steps)))
-
-    def _measure(self, steps: Iterable[int]) -> None:
-        """Execute steps once more: coverage changes the count of instructions."""
-        loaded = self.loaded
-        loaded.host.coverage(False)
-        for index in steps:
-            recorded = self.steps[index]
-            if recorded.first == index:
-                loaded.set(recorded.before)
-            self._prepare(loaded, index)
-            loaded.call(recorded.step, recorded.args)
-            self.steps[index] = recorded._replace(cost=loaded.cost())
+            keys = self._record_one(number, Call(step, args, 0), keys, length)
 
     def _record_calls(self, number: int, calls: Sequence[Wire]) -> None:
         keys: Keys = {}
         store = Store()
         for operation, args, expected in calls:
             op: Any = Together if operation == CALLS else CATALOGUE[operation].cls  # nothing but its spec is asked for
-            keys = self._record_one(number, Step(0, op), args, keys, 1)
+            keys = self._record_one(number, Call(Step(0, op), args, 0), keys, 1)
             raw, right = self.steps[-1].reply, expected
             if isinstance(expected, list):
                 reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
@@ -309,6 +300,7 @@ class Recording:
 
     def _scenes(self) -> Iterator[Scene]:
         """Give the scenes of faults."""
+        yield from self._tightened()
         written = {index: self._written(index) for index in self._writes}
         yield from faults.failing(list(written.values()))
         named = [index for index in written if not NAMED <= self.steps[index].history < DENIED]
@@ -333,10 +325,10 @@ class Recording:
         self.first.append(len(self.steps))
         self.names.append(scene.name)
         keys = scene.keys
-        for step, args, denied in scene.calls:
-            keys = self._record_one(len(self.names) - 1, step, args, keys, scene.length, denied)
+        for call in scene.calls:
+            keys = self._record_one(len(self.names) - 1, call, keys, scene.length)
 
-    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int, denied: Denied = 0) -> Keys:
+    def _record_one(self, number: int, call: Call, keys: Keys, length: int) -> Keys:
         """Execute and record one step; the library begins anew before every `length` steps. Give the keys after it."""
         loaded, index = self.loaded, len(self.steps)
         at = index - self.first[-1]
@@ -347,26 +339,59 @@ class Recording:
         loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
         began = time.process_time()
-        reply = loaded.call(step, args, denied)
+        reply = _made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
         cost, written = loaded.cost(), loaded.keyspace.changed()
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied))
+        step, args, denied, units = call
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units))
         lines = loaded.lines()
-        if not denied and self._is_other(number, lines):
-            self._writes[index] = loaded.writes()
+        if denied == 0:
+            self._choose(index, step, lines)
         self.novelty.note(index, lines, _word(step, reply))
         for line in lines:
             self.running.setdefault(line, array("I")).append(index)
         return _after(keys, written)
 
-    def _is_other(self, number: int, lines: Iterable[int]) -> bool:
-        """Tell whether writes of a step shall fail: it is of the first histories or of a row, or writes in another way."""
-        first = self.firsts["state/writes"]
-        last = first + self.texts["state/writes"].count("\n")
-        way = frozenset(line for line in lines if first < line <= last)
-        other = way not in self._met
-        self._met.add(way)
-        return other or number < DENIED or self.names[number].endswith(faults.ROWS)
+    def _choose(self, index: int, step: Step, lines: frozenset[int]) -> None:
+        """Choose a step for scenes of faults if it is of a first history or a row, or does what no other has done."""
+        number = self.steps[index].history
+        writing, counting = lines & self._writing, (step.op.spec.name, *sorted(lines & self._counting))
+        if not self._met.issuperset(writing) or number < DENIED or self.names[number].endswith(faults.ROWS):
+            self._writes[index] = self.loaded.writes()
+        if counting not in self._met and len(counting) > 1:
+            self._tight.append(index)
+        self._met |= {*writing, counting}
+
+    def _file_lines(self, file: str) -> frozenset[int]:
+        first = self.firsts[file]
+        return frozenset(range(first + 1, first + self.texts[file].count("\n") + 1))
+
+    def _lines_of(self, pattern: str) -> frozenset[int]:
+        """List the lines of the library in which something stands."""
+        texts = ((name, text.split("\n")) for name, text in self.texts.items())
+        return frozenset(
+            self.firsts[name] + at for name, of in texts for at, line in enumerate(of, 1) if re.search(pattern, line)
+        )
+
+    def _tightened(self) -> Iterator[Scene]:
+        """Give the steps with the budgets with which they do more, or less, than with one unit more."""
+        loaded = self.loaded
+        loaded.host.coverage(False)
+        for index in self._tight:
+            recorded, last = self.steps[index], None
+            given = set[int]()
+            for units in range(1, BUDGETS):
+                loaded.set(recorded.before)
+                loaded.parts.begin()
+                found = loaded.within(units, recorded.step, recorded.args), loaded.keyspace.changed()
+                if last is not None and not _is_like(found, last):
+                    given |= {units - 1, units}
+                if _is_like(found, (recorded.reply, recorded.written)):
+                    break
+                last = found
+            calls = [Call(recorded.step, recorded.args, 0, units) for units in sorted(given)]
+            name = f"tight {self.names[recorded.history]} {recorded.at}"
+            yield from (Scene(f"{name} {call.units}", recorded.before, [call]) for call in calls)
 
     def _prepare(self, loaded: Loaded, index: int) -> None:
         """Bring the library to where it was before a step was recorded."""
@@ -510,7 +535,7 @@ class Recording:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         loaded.keyspace.touched.clear()
         try:
-            reply = loaded.call(recorded.step, recorded.args, recorded.denied)
+            reply = _made(loaded, recorded)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
@@ -540,7 +565,7 @@ class Recording:
             with contextlib.suppress(Exception):
                 self._prepare(loaded, later)
             try:
-                reply = loaded.call(recorded.step, recorded.args, recorded.denied)
+                reply = _made(loaded, recorded)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
@@ -582,6 +607,21 @@ def is_row(steps: Sequence[Step]) -> bool:
     plain = sum(step.op.spec.name in PLAIN for step in steps)
     reads = sum(step.op.spec.reads for step in steps)
     return len(steps) <= ROW and plain >= 0.3 * len(steps) and plain + reads >= 0.95 * len(steps)
+
+
+def _is_like(one: tuple[Any, Keys], other: tuple[Any, Keys]) -> bool:
+    """Tell whether two executions replied and wrote the same."""
+    keys, others = one[1], other[1]
+    return (
+        bool(one[0] == other[0]) and keys.keys() == others.keys() and all(same(keys[key], others[key]) for key in keys)
+    )
+
+
+def _made(loaded: Loaded, call: Call | Recorded) -> Any:
+    """Execute a call, and give its reply."""
+    if call.units is not None:
+        return loaded.within(call.units, call.step, call.args)
+    return loaded.call(call.step, call.args, call.denied)
 
 
 def _word(step: Step, reply: Any) -> str:
