@@ -12,7 +12,8 @@ begins anew before every second step, and in rows of plain calls only at their s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
 from textwrap import fill
@@ -21,14 +22,15 @@ from typing import Final, NamedTuple
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
-from tools.mutation.replay import Cost, Loaded, rhythm
+from tools.mutation.faults import Call, gathered
+from tools.mutation.replay import PAIR, Cost, Loaded, is_gathered, rhythm
 
 FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
 
 HEAD: Final = """\
 Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
-which shorter way it takes: p plain, b bare, B from bare to plain; a verb has no letter. `put 5p 4b*59` are sixty puts:
-the first takes five commands as a plain call, and each of the others four as a bare one.
+which shorter way it takes: p plain, b bare, B from bare to plain, g in a group; verbs have no letter. `put 5p 4b*59` are
+sixty puts: the first takes five commands as a plain call, and each of the others four as a bare one.
 """
 
 _COST: Final = re.compile(r"(\d+)([a-zB]*)(?:\*(\d+))?")
@@ -41,16 +43,24 @@ class Count(NamedTuple):
     cost: Cost
 
 
-def counts(loaded: Loaded, named: Named) -> list[Count]:
-    """Execute a history, and count what each step that can be sent costs."""
-    found = list[Count]()
-    length, apart = rhythm(named)
-    loaded.set({})
+def counts(loaded: Loaded, named: Named) -> dict[str, list[Count]]:
+    """Execute a history, also with several operations in a call if it is recorded so; count what each call costs."""
+    found = {named.name: _executed(loaded, _calls(named), *rhythm(named))}
+    if is_gathered(named):
+        found[f"gathered {named.name}"] = _executed(loaded, gathered(named.steps), PAIR, False)
+    return found
+
+
+def _calls(named: Named) -> Iterator[Call]:
     for step in named.steps:
-        try:
-            args = codec.encode(step.op, step.now)
-        except codec.Unencodable:
-            continue
+        with suppress(codec.Unencodable):
+            yield Call(step, codec.encode(step.op, step.now))
+
+
+def _executed(loaded: Loaded, calls: Iterable[Call], length: int, apart: bool) -> list[Count]:
+    found = list[Count]()
+    loaded.set({})
+    for step, args, *_ in calls:
         loaded.prepare(len(found) % length == 0, apart)
         loaded.call(step, args)
         found.append(Count(step.op.spec.name, loaded.cost()))
@@ -105,7 +115,7 @@ def main() -> None:
     """Write the record, and say what has changed."""
     before = read() if FILE.exists() else {}
     loaded = Loaded({})
-    found = {named.name: counts(loaded, named) for named in directed()}
+    found = {name: of for named in directed() for name, of in counts(loaded, named).items()}
     for name, of in found.items():
         for line in differences(name, before.get(name, of), of):
             print(line)

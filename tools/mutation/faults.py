@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, pairwise
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +41,9 @@ SIZES: Final = (2, 3, 5, 13, 1, 8)
 
 ROWS: Final = ("a_short_row", "a_short_row_with_a_journal")
 """The directed histories in which each step fails while the library keeps what it knows."""
+
+TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
+"""The directed histories that are recorded with several operations in a call, beside rows of plain calls."""
 
 AGAIN: Final = 8
 """So many of the last steps of a history are done again on keys of which one is wrong."""
@@ -178,6 +181,8 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
     yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
     faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
+    chunks = (now[at:end] for at, end in pairwise((0, 4, 7, 9, len(now))) if now[0].step.op.spec.name != CALLS)
+    yield Scene(f"live {name} together", keys, [_together(chunk) for chunk in chunks], len(now))
     for denied in faulty:
         scene = [now[0]._replace(denied=denied), *doctor(0), now[1], now[0], call(0, NEXT)]
         yield Scene(f"live {name} {denied}", keys, scene, len(scene))
@@ -189,6 +194,12 @@ def _live(one: Call) -> Call:
     if hasattr(op, "token"):
         op = replace(op, token=EPOCH * TOKEN_EPOCH + op.token + 1)
     return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]]) if one.step.op.spec.name != CALLS else one
+
+
+def _together(calls: Sequence[Call]) -> Call:
+    together: Any = Together  # nothing but its spec is asked for
+    words = [word for one in calls for word in (one.step.op.spec.name, str(len(one.args)), *one.args)]
+    return Call(Step(0, together), words)
 
 
 def gathered(steps: Sequence[Step], sizes: Sequence[int] = SIZES) -> Iterator[Call]:

@@ -49,7 +49,7 @@ local function noting(globals)
   for name, way in pairs(plain.groups) do
     plain.groups[name] = function(...)
       local count = way(...)
-      if count > 0 then note('g' .. count) end
+      if count > 0 then note(('g'):rep(count)) end
       return count
     end
   end

@@ -100,7 +100,7 @@ class Cost(NamedTuple):
     commands: int
     """How many commands the library called."""
     ways: str
-    """The shorter ways that did its operations: b, p, both (B), or g with how many; those of verbs have no letter."""
+    """The shorter ways that did its operations: b, p, both (B), or g for each of a group; verbs have no letter."""
 
     def difference(self, other: Cost) -> str | None:
         """Name what is different, if anything is."""
@@ -228,6 +228,7 @@ class Recording:
         self.texts = {name: read(name) for name in FILES}
         """The texts of the files at this time; they may be edited meanwhile."""
         self.names = [named.name for named in suite]
+        self._on_record = pinned
         self.pinned = {number for number, name in enumerate(self.names) if name in pinned}
         self.steps: list[Recorded] = []
         self.first: list[int] = []
@@ -258,7 +259,7 @@ class Recording:
             self._record_calls(len(suite), calls)
         if more:
             for number, named in enumerate(suite):
-                if number < GATHERED or named.name in faults.ROWS or (len(named.steps) < MANY and is_row(named.steps)):
+                if number < GATHERED or is_gathered(named):
                     self._record_gathered(named)
             for scene in list(self._scenes()):
                 self._record_scene(scene)
@@ -324,6 +325,8 @@ class Recording:
     def _record_scene(self, scene: Scene) -> None:
         self.first.append(len(self.steps))
         self.names.append(scene.name)
+        if scene.name in self._on_record:
+            self.pinned.add(len(self.names) - 1)
         keys = scene.keys
         for call in scene.calls:
             keys = self._record_one(len(self.names) - 1, call, keys, scene.length)
@@ -600,6 +603,11 @@ def rhythm(named: Named) -> tuple[int, bool]:
     if is_row(named.steps):
         return ROW, False
     return PAIR, crc32(named.name.encode()) % 2 == 1
+
+
+def is_gathered(named: Named) -> bool:
+    """Tell whether a history is recorded with several operations in a call, too."""
+    return named.name in faults.TOGETHER or (len(named.steps) < MANY and is_row(named.steps))
 
 
 def is_row(steps: Sequence[Step]) -> bool:
