@@ -29,8 +29,8 @@ FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
 
 HEAD: Final = """\
 Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
-which shorter way it takes: p plain, b bare, B from bare to plain, g in a group; verbs have no letter. `put 5p 4b*59` are
-sixty puts: the first takes five commands as a plain call, and each of the others four as a bare one.
+which shorter way it takes: p plain, b bare, B from bare to plain, g in a group; verbs have no letter. `put 5p 4b*59`
+are sixty puts: the first takes five commands as a plain call, and each of the others four as a bare one.
 """
 
 _COST: Final = re.compile(r"(\d+)([a-zB]*)(?:\*(\d+))?")

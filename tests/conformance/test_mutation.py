@@ -51,6 +51,12 @@ def on_lua(short: list[Named]) -> replay.Recording:
 
 
 @pytest.fixture(scope="module")
+def with_faults() -> replay.Recording:
+    row = [named for named in directed() if named.name == "a_short_row"]
+    return replay.Recording([*suite.generated(4), *row], more=True)
+
+
+@pytest.fixture(scope="module")
 def on_model(short: list[Named]) -> model.Recording:
     return model.Recording(short)
 
@@ -327,17 +333,49 @@ def test_another_number_of_commands_is_noticed_where_it_is_pinned() -> None:
     longer = {"ops/bare": text.replace(one, f"  redis.call('TYPE', keys.counters)\n{one}", 1)}
     row = [named for named in directed() if named.name == "a_row_of_jobs_without_options"]
     assert not replay.Recording(row).judge_texts(longer).kills
-    assert replay.Recording(row, pinned={row[0].name}).judge_texts(longer).kills[0].by == "commands"
+    pinned = replay.Recording(row, pinned={row[0].name})
+    assert pinned.judge_texts(longer).kills[0].by == "commands"
+    as_verbs = {"ops/plain": read("ops/plain").replace("  put = plain_put.put, ", "  ")}
+    assert pinned.judge_texts(as_verbs).kills[0].by in ("commands", "ways")
+    never_bare = {"ops/bare": text.replace("  put = bare.put, ", "  ")}
+    assert never_bare["ops/bare"] != text
+    assert {kill.by for kill in pinned.judge_texts(never_bare, most=9).kills} <= {"commands", "ways"}
 
 
 def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
-    recording = replay.Recording(suite.generated(2), more=True)
-    assert not recording.judge_texts({}).kills
+    row = [named for named in directed() if named.name == "a_short_row"]
+    recording = replay.Recording([*suite.generated(2), *row], pinned={"gathered a_short_row"}, more=True)
+    assert not recording.judge_texts({}, most=9).kills
     kinds = {name.split()[0] for name in recording.names}
-    assert kinds == {"mutation", "gathered", "denied", "spoiled"}
+    assert kinds == {"mutation", "a_short_row", "gathered", "denied", "spoiled", "tight", "live"}
+    assert [recording.names[number] for number in recording.pinned] == ["gathered a_short_row"]
     for file in ("state/repair", "state/writes", "wire/calls"):
         made = lua.mutants(file)[::31]
         assert sum(bool(recording.judge(mutant, limit=replay.WORK).kills) for mutant in made) > len(made) / 4, file
+
+
+@pytest.mark.parametrize(("file", "was", "becomes", "scene"), [
+    ("ops/bare", "{'RPUSH', queue.waits_key, waited}, {'ZADD'", "{'RPUSH', waited, queue.waits_key}, {'ZADD'", "denied"),
+    ("state/intent", "fault = fault or stuck[key]", "fault = fault and stuck[key]", "denied"),
+    ("state/epochs", "if epoch <= last then", "if epoch < last then", "live"),
+    ("wire/register", "begin_epoch(now, text)\n    open(op, now, text)", "begin_epoch(now, text)", "live"),
+    ("state/repair", "if store.seq < top and not left[1] then", "if false then", "spoiled"),
+])  # fmt: skip
+def test_faults_are_noticed_in_their_scenes(
+    with_faults: replay.Recording, file: str, was: str, becomes: str, scene: str
+) -> None:
+    text = read(file)
+    assert text.count(was) == 1
+    kill = with_faults.judge_texts({file: text.replace(was, becomes)}).kills[0]
+    assert with_faults.names[with_faults.steps[kill.step].history].startswith(scene)
+
+
+def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: replay.Recording) -> None:
+    text = read("state/budget")
+    wrong = text.replace("local units = units_of(found[i])", "local units = units_of(found[i]) + 1", 1)
+    assert wrong != text
+    kills = with_faults.judge_texts({"state/budget": wrong}, most=99).kills
+    assert any(with_faults.names[with_faults.steps[kill.step].history].startswith("tight") for kill in kills)
 
 
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
