@@ -80,6 +80,9 @@ DENIED, NAMED = 5, 2
 BUDGETS = 64
 """Budgets from this one on are not tried."""
 
+FEW = 100
+"""Only steps with no more keys and arguments are tried with faults and with smaller budgets."""
+
 GATHERED = 12
 """So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
 
@@ -358,6 +361,8 @@ class Recording:
     def _choose(self, index: int, step: Step, lines: frozenset[int]) -> None:
         """Choose a step for scenes of faults if it is of a first history or a row, or does what no other has done."""
         number = self.steps[index].history
+        if max(len(self.steps[index].before), len(self.steps[index].args)) > FEW:
+            return
         writing, counting = lines & self._writing, (step.op.spec.name, *sorted(lines & self._counting))
         if not self._met.issuperset(writing) or number < DENIED or self.names[number].endswith(faults.ROWS):
             self._writes[index] = self.loaded.writes()
