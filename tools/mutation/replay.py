@@ -77,7 +77,7 @@ WORK = 1000
 DENIED, NAMED = 5, 2
 """In so many of the first histories each write of a step fails in turn, and in so many each of its commands."""
 
-BUDGETS = 64
+BUDGETS = 32
 """Budgets from this one on are not tried."""
 
 FEW = 100
@@ -249,7 +249,7 @@ class Recording:
         self._tight: list[int] = []
         """The steps that are tried with smaller budgets."""
         self._met: set[object] = set()
-        """The lines of state/writes.lua, and the ways in which operations count what they do, that were met."""
+        """The lines of state/writes.lua, and those in which each operation counts what it does, that were met."""
         self._writing, self._counting = self._file_lines("state/writes"), self._lines_of(r"\bbudget\.")
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
@@ -363,12 +363,13 @@ class Recording:
         number = self.steps[index].history
         if max(len(self.steps[index].before), len(self.steps[index].args)) > FEW:
             return
-        writing, counting = lines & self._writing, (step.op.spec.name, *sorted(lines & self._counting))
+        name = step.op.spec.name
+        writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
         if not self._met.issuperset(writing) or number < DENIED or self.names[number].endswith(faults.ROWS):
             self._writes[index] = self.loaded.writes()
-        if counting not in self._met and len(counting) > 1:
+        if not self._met.issuperset(counting):
             self._tight.append(index)
-        self._met |= {*writing, counting}
+        self._met |= writing | counting
 
     def _file_lines(self, file: str) -> frozenset[int]:
         first = self.firsts[file]
