@@ -354,22 +354,6 @@ def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
         assert sum(bool(recording.judge(mutant, limit=replay.WORK).kills) for mutant in made) > len(made) / 4, file
 
 
-@pytest.mark.parametrize(("file", "was", "becomes", "scene"), [
-    ("ops/bare", "{'RPUSH', queue.waits_key, waited}, {'ZADD'", "{'RPUSH', waited, queue.waits_key}, {'ZADD'", "denied"),
-    ("state/intent", "fault = fault or stuck[key]", "fault = fault and stuck[key]", "denied"),
-    ("state/epochs", "if epoch <= last then", "if epoch < last then", "live"),
-    ("wire/register", "begin_epoch(now, text)\n    open(op, now, text)", "begin_epoch(now, text)", "live"),
-    ("state/repair", "if store.seq < top and not left[1] then", "if false then", "spoiled"),
-])  # fmt: skip
-def test_faults_are_noticed_in_their_scenes(
-    with_faults: replay.Recording, file: str, was: str, becomes: str, scene: str
-) -> None:
-    text = read(file)
-    assert text.count(was) == 1
-    kill = with_faults.judge_texts({file: text.replace(was, becomes)}).kills[0]
-    assert with_faults.names[with_faults.steps[kill.step].history].startswith(scene)
-
-
 def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: replay.Recording) -> None:
     text = read("state/budget")
     wrong = text.replace("local units = units_of(found[i])", "local units = units_of(found[i]) + 1", 1)
