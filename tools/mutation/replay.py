@@ -71,7 +71,7 @@ UNIT = 0.0001
 ANEW, STEP, SEEING = 15, 3, 3
 """The work of a beginning, what a step is at least, and how much more it is if the state is decoded after it."""
 
-WORK = 1000
+WORK = 10_000
 """The work after which `./dev mutate` gives up on a mutant of the library."""
 
 DENIED, NAMED = 5, 2
