@@ -1,8 +1,9 @@
-"""Count the commands that each step of the directed histories costs: `python -m tools.commands` writes the record.
+"""Count what each step of the directed histories costs: `python -m tools.commands` writes the record.
 
-How many commands the library calls is what a step costs the server, whatever its load. No reply shows it, and a longer
-way gives the same replies as a shorter one. So the counts are kept in tests/cost/commands.txt: a test compares them,
-and `./dev mutate` counts a mutant of the library as noticed if a step makes another number of commands.
+How many commands the library calls, and which of its shorter ways it takes, is what a step costs the server, whatever
+its load. No reply shows it, and a longer way gives the same replies as a shorter one. So both are kept in
+tests/cost/commands.txt: a test compares them, and `./dev mutate` counts a mutant of the library as noticed if a step
+calls another number of commands, or takes another way.
 
 The library keeps texts and rows of plain calls from call to call. What it has kept is the same for each count: it
 begins anew before every second step, and in rows of plain calls only at their start (`replay.rhythm`).
@@ -11,7 +12,8 @@ begins anew before every second step, and in rows of plain calls only at their s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
 from textwrap import fill
@@ -20,36 +22,48 @@ from typing import Final, NamedTuple
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
-from tools.mutation.replay import Loaded, rhythm
+from tools.mutation.faults import Call, gathered
+from tools.mutation.replay import PAIR, Cost, Loaded, is_gathered, rhythm
 
 FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
 
 HEAD: Final = """\
-Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories.
-`put 5 4*59` are sixty puts: the first takes five commands, and each of the others four.
+Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
+which shorter way it takes: p plain, b bare, B from bare to plain, g in a group; verbs have no letter. `put 5p 4b*59`
+are sixty puts: the first takes five commands as a plain call, and each of the others four as a bare one.
 """
+
+_COST: Final = re.compile(r"(\d+)([a-zB]*)(?:\*(\d+))?")
 
 
 class Count(NamedTuple):
-    """A step's operation and how many commands it takes."""
+    """A step's operation and what it costs."""
 
     operation: str
-    commands: int
+    cost: Cost
 
 
-def counts(loaded: Loaded, named: Named) -> list[Count]:
-    """Execute a history, and count the commands of each step that can be sent."""
-    found = list[Count]()
-    length, apart = rhythm(named)
-    loaded.set({})
+def counts(loaded: Loaded, named: Named) -> dict[str, list[Count]]:
+    """Execute a history, also with several operations in a call if it is recorded so; count what each call costs."""
+    found = {named.name: _executed(loaded, _calls(named), *rhythm(named))}
+    if is_gathered(named):
+        found[f"gathered {named.name}"] = _executed(loaded, gathered(named.steps), PAIR, False)
+    return found
+
+
+def _calls(named: Named) -> Iterator[Call]:
     for step in named.steps:
-        try:
-            args = codec.encode(step.op, step.now)
-        except codec.Unencodable:
-            continue
+        with suppress(codec.Unencodable):
+            yield Call(step, codec.encode(step.op, step.now))
+
+
+def _executed(loaded: Loaded, calls: Iterable[Call], length: int, apart: bool) -> list[Count]:
+    found = list[Count]()
+    loaded.set({})
+    for step, args, *_ in calls:
         loaded.prepare(len(found) % length == 0, apart)
         loaded.call(step, args)
-        found.append(Count(step.op.spec.name, loaded.keyspace.calls.total()))
+        found.append(Count(step.op.spec.name, loaded.cost()))
     return found
 
 
@@ -63,8 +77,12 @@ def _line(found: Sequence[Count]) -> str:
 
 
 def _runs(run: Iterator[Count]) -> str:
-    lengths = ((count, len(list(same))) for count, same in groupby(one.commands for one in run))
-    return " ".join(f"{count}*{times}" if times > 1 else str(count) for count, times in lengths)
+    lengths = ((text, len(list(same))) for text, same in groupby(_text(one.cost) for one in run))
+    return " ".join(f"{text}*{times}" if times > 1 else text for text, times in lengths)
+
+
+def _text(cost: Cost) -> str:
+    return f"{cost.commands}{cost.ways}"
 
 
 def read(text: str | None = None) -> dict[str, list[Count]]:
@@ -77,13 +95,12 @@ def read(text: str | None = None) -> dict[str, list[Count]]:
 def _counts(line: str) -> Iterator[Count]:
     for group in " ".join(line.split()).split(", "):
         operation, *runs = group.split(" ")
-        for run in runs:
-            commands, _, times = run.partition("*")
-            yield from [Count(operation, int(commands))] * int(times or 1)
+        for commands, ways, times in _COST.findall(" ".join(runs)):
+            yield from [Count(operation, Cost(int(commands), ways))] * int(times or 1)
 
 
 def differences(name: str, recorded: Sequence[Count], found: Sequence[Count]) -> list[str]:
-    """Say which steps of a history take another number of commands than is recorded."""
+    """Say which steps of a history cost something else than is recorded."""
     pairs = enumerate(zip_longest(recorded, found), 1)
     return [
         f"{name}, step {at}: {_said(one)} recorded, {_said(other)} now" for at, (one, other) in pairs if one != other
@@ -91,14 +108,14 @@ def differences(name: str, recorded: Sequence[Count], found: Sequence[Count]) ->
 
 
 def _said(one: Count | None) -> str:
-    return f"{one.operation} with {one.commands} commands" if one else "nothing"
+    return f"{one.operation} for {_text(one.cost)}" if one else "nothing"
 
 
 def main() -> None:
     """Write the record, and say what has changed."""
     before = read() if FILE.exists() else {}
     loaded = Loaded({})
-    found = {named.name: counts(loaded, named) for named in directed()}
+    found = {name: of for named in directed() for name, of in counts(loaded, named).items()}
     for name, of in found.items():
         for line in differences(name, before.get(name, of), of):
             print(line)

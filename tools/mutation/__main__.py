@@ -1,6 +1,7 @@
 """`./dev mutate`: break the Lua library and the model on purpose, and check that the suite notices.
 
-    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seconds N] [--limit N] [--all] [--distil]
+    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seed TEXT]
+                            [--seconds N] [--limit N] [--all] [--distil]
 
 Prints the share of killed mutants (without the known equivalent ones), how many operations the suite needed to notice
 them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
@@ -27,6 +28,9 @@ from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import Triage, path
 
 AIMS = {"lua": 98.0, "model": 95.0}
+
+SEED = "fixed sample"
+"""What a sample is drawn by, unless another seed is given."""
 
 _forked: dict[str, Callable[[Mutant], Verdict]] = {}
 """The function that judges a mutant. Forked processes inherit it."""
@@ -64,7 +68,7 @@ def _result(mutant: Mutant) -> Result:
     return Result(mutant, verdict, time.process_time() - began)
 
 
-def sampled(side: str, mutants: Sequence[Mutant], count: int, seed: str = "fixed sample") -> list[Mutant]:
+def sampled(side: str, mutants: Sequence[Mutant], count: int, seed: str = SEED) -> list[Mutant]:
     """Choose `count` mutants by chance, for a seed the same ones each time as long as the files do not change."""
     found = list(mutants)
     random.Random(f"{seed} {side}").shuffle(found)
@@ -79,6 +83,7 @@ def run(
     everything: bool,
     sample: int | None = None,
     limit: int = replay.WORK,
+    seed: str = SEED,
 ) -> Summary:
     """Measure one side: all its mutants, or a sample of them. `limit` is how much work a mutant of the library gets."""
     began = time.process_time()
@@ -91,7 +96,7 @@ def run(
     summary.stale = triage.stale({path(mutant) for mutant in mutants})
     chosen = [mutant for mutant in mutants if everything or mutant.name not in known]
     if sample is not None:
-        chosen = sampled(side, chosen, sample)
+        chosen = sampled(side, chosen, sample, seed)
     summary.equivalent = len(known)
     judge = recorded.judge if isinstance(recorded, model.Recording) else partial(recorded.judge, limit=limit)
     for result in hunt(chosen, judge, jobs, seconds):
@@ -157,6 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--side", choices=("lua", "model"), help="one side only")
     parser.add_argument("--only", default="", metavar="FILE", help="files with this in their name, as ops/put")
     parser.add_argument("--sample", type=int, metavar="N", help="only N mutants, chosen by chance, always the same")
+    parser.add_argument("--seed", default=SEED, metavar="TEXT", help="another text draws another sample")
     parser.add_argument("--seconds", type=float, default=1e9, help="time limit; with --distil, the limit for learning")
     parser.add_argument(
         "--limit", type=int, default=replay.WORK, metavar="COMMANDS", help="work on a mutant of the Lua"
@@ -170,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:
-        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample, given.limit)
+        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample, given.limit, given.seed)
         print(show(summary), flush=True)
         good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
     return 0 if good else 1

@@ -27,7 +27,33 @@ local function kept(by, wanted)
   end
 end
 local functions, env = kept(fcall, 'functions'), getfenv(kept(run_script, 'script'))
-local chunks, other, place = {}, nil, 0
+local chunks, other, place, took, budget, usual = {}, nil, 0, '', {}, 0
+local function note(way)
+  took = took .. way
+end
+local function noting(globals)
+  local bare, plain = globals.bare.ways, globals.plain
+  for name, way in pairs(bare) do
+    bare[name] = function(...)
+      local done = way(...)
+      if done then note(globals.plain_answer and 'B' or 'b') end
+      return done
+    end
+  end
+  for name, way in pairs(plain.ways) do
+    plain.ways[name] = function(...)
+      way(...)
+      if globals.plain_answer then note('p') end
+    end
+  end
+  for name, way in pairs(plain.groups) do
+    plain.groups[name] = function(...)
+      local count = way(...)
+      if count > 0 then note(('g'):rep(count)) end
+      return count
+    end
+  end
+end
 local function add(at, text)
   chunks[at] = assert(loadstring(text, name))
 end
@@ -47,8 +73,19 @@ local function begin()
     local fine, message = pcall(setfenv(i == place and other or chunks[i], globals))
     if not fine then return tostring(message) end
   end
+  local fine, message = pcall(noting, globals)
+  if not fine then return tostring(message) end
+  budget, usual = globals.budget, globals.budget.UNITS
 end
-return add, use, begin
+local function ways()
+  local found = took
+  took = ''
+  return found
+end
+local function within(units)
+  budget.UNITS = units or usual
+end
+return add, use, begin, ways, within
 """
 """`functions` are those that the host calls, by their names; `env` is what a library finds in Redis."""
 
@@ -90,7 +127,8 @@ class Parts:
         host.load(source)
         state = next(iter(host._libraries.values()))
         runtime = state.table_from.__self__
-        self._add, self._use, self._begin = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
+        made = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
+        self._add, self._use, self._begin, self.ways, self.within = made
         self.firsts = first_lines(self.texts)
         """For each file, how many lines of the library come before it."""
         self._lines = source.split("\n")

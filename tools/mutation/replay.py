@@ -22,10 +22,10 @@ import contextlib
 import re
 import time
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, cycle
-from types import SimpleNamespace
+from itertools import accumulate
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -36,13 +36,14 @@ from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
 from qmodel.conformance.subjects.base import Step
-from qmodel.contract.operations import CATALOGUE, Deregister
+from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import lua
+from tools.mutation import faults, lua
+from tools.mutation.faults import NONE_FAILS, Call, Denied, Scene, Together, Written
 from tools.mutation.mutants import Mutant
 from tools.mutation.novelty import Novelty
 from tools.mutation.parts import Parts, Shared
@@ -70,11 +71,17 @@ UNIT = 0.0001
 ANEW, STEP, SEEING = 15, 3, 3
 """The work of a beginning, what a step is at least, and how much more it is if the state is decoded after it."""
 
-WORK = 1000
+WORK = 10_000
 """The work after which `./dev mutate` gives up on a mutant of the library."""
 
-DENIED, MOST_DENIED = 5, 12
-"""In so many of the first histories each write of a step fails in turn, alone and with those after it."""
+DENIED, NAMED = 5, 2
+"""In so many of the first histories each write of a step fails in turn, and in so many each of its commands."""
+
+BUDGETS = 32
+"""Budgets from this one on are not tried."""
+
+FEW = 100
+"""Only steps with no more keys and arguments are tried with faults and with smaller budgets."""
 
 GATHERED = 12
 """So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
@@ -82,27 +89,27 @@ GATHERED = 12
 MANY = 250
 """Rows with so many steps are not."""
 
-SIZES = (2, 3, 5, 13, 1, 8)
-"""How many operations a call has."""
-
-NONE_FAILS = 1 << 30
-"""For a step of which no write fails, and which may fail by itself."""
-
-REPAIR = 4
-"""The most steps of a repair."""
-
-NEXT = Deregister(("nobody",))
-"""A call that writes, and changes nothing: it repairs what the step before it has left."""
-
-_PLACE = re.compile(r" script: .*")
-"""The place in the library, which an error ends with."""
-
 NO_LIMIT = 1 << 60
 
 SMALL = 300
 """The number of keys up to which decoding a state is fast."""
 
 Keys = dict[bytes, Any]
+
+
+class Cost(NamedTuple):
+    """What a call costs the server."""
+
+    commands: int
+    """How many commands the library called."""
+    ways: str
+    """The shorter ways that did its operations: b, p, both (B), or g for each of a group; verbs have no letter."""
+
+    def difference(self, other: Cost) -> str | None:
+        """Name what is different, if anything is."""
+        if self.commands != other.commands:
+            return "commands"
+        return "ways" if self.ways != other.ways else None
 
 
 class Recorded(NamedTuple):
@@ -115,30 +122,13 @@ class Recorded(NamedTuple):
     reply: Any
     before: Keys
     written: Keys
-    commands: int
-    """How many commands the library called."""
+    cost: Cost
     first: int
     """The step before which the library began anew."""
-    denied: int = 0
-    """Which of its writes fails, from 1; if it is negative, all later ones fail too. An error is its reply."""
-
-
-class Together:
-    """Stands for the operations of a call of several."""
-
-    spec = SimpleNamespace(name=CALLS, reads=False, reply="")
-
-
-class Examine:
-    """Stands for what `qmodel doctor` calls to find what is wrong with keys."""
-
-    spec = SimpleNamespace(name="examine", reads=True, reply="")
-
-
-class Mend:
-    """Stands for what it calls to mend that."""
-
-    spec = SimpleNamespace(name="mend", reads=False, reply="")
+    denied: Denied = 0
+    """What fails in it (faults.py); an error is its reply."""
+    units: int | None = None
+    """Its budget, if that is not the usual one."""
 
 
 class Kill(NamedTuple):
@@ -167,6 +157,7 @@ class Loaded:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.keyspace = Shared(lambda: SERVER_CLOCK)
+        self.keyspace.run_id = faults.RUN_ID
         self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
         self.parts = Parts(texts, self.host)
         self._state = next(iter(self.host._libraries.values()))
@@ -182,28 +173,44 @@ class Loaded:
         elif apart:
             self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
 
-    def lines(self) -> Iterable[int]:
-        """Give the lines that ran since coverage was turned on."""
-        return self._state.lines()
+    def cost(self) -> Cost:
+        """Give what the last call cost."""
+        return Cost(self.keyspace.calls.total(), self.parts.ways().decode())
 
-    def call(self, step: Step, args: list[str], denied: int = 0) -> Any:
-        """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
-        self.keyspace.calls.clear()
-        if not denied:
-            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
-        self.keyspace.failing = denying(denied)
+    def lines(self) -> frozenset[int]:
+        """Give the lines that ran since coverage was turned on."""
+        return frozenset(self._state.lines())
+
+    def within(self, units: int, step: Step, args: list[str]) -> Any:
+        """Execute one step with another budget."""
+        self.parts.within(units)
         try:
             return self.call(step, args)
+        finally:
+            self.parts.within()
+
+    def call(self, step: Step, args: list[str], denied: Denied = 0) -> Any:
+        """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
+        self.keyspace.calls.clear()
+        self.parts.ways()
+        if not denied:
+            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+        self.keyspace.failing = None if denied == NONE_FAILS else faults.denying(denied)
+        try:
+            reply = self.call(step, args)
+            if type(reply) is list:  # a call of several operations has an error for each that fails
+                return [faults.said(one) if isinstance(one, ReplyError) else one for one in reply]
+            return reply
         except LuaTimeout:
             raise
         except ReplyError as error:
-            return _PLACE.sub("", str(error))
+            return faults.said(error)
         finally:
             self.keyspace.failing = None
 
-    def writes(self) -> int:
-        """Count the writes of the last step."""
-        return sum(times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes)
+    def writes(self) -> Counter[str]:
+        """Count the writes of the last step, by their names."""
+        return Counter({name: times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes})
 
     def content(self, key: bytes) -> Any:
         """Give the content of a key, or None."""
@@ -224,6 +231,7 @@ class Recording:
         self.texts = {name: read(name) for name in FILES}
         """The texts of the files at this time; they may be edited meanwhile."""
         self.names = [named.name for named in suite]
+        self._on_record = pinned
         self.pinned = {number for number, name in enumerate(self.names) if name in pinned}
         self.steps: list[Recorded] = []
         self.first: list[int] = []
@@ -236,8 +244,13 @@ class Recording:
         self.novelty = Novelty(self.texts, self.firsts)
         self._works: list[int] = []
         """How much work each step is: a step that runs many lines is tried late."""
-        self._writes: dict[tuple[int, int], int] = {}
-        """How often each step of the first histories writes."""
+        self._writes: dict[int, Counter[str]] = {}
+        """What some of the steps write."""
+        self._tight: list[int] = []
+        """The steps that are tried with smaller budgets."""
+        self._met: set[object] = set()
+        """The lines of state/writes.lua, and those in which each operation counts what it does, that were met."""
+        self._writing, self._counting = self._file_lines("state/writes"), self._lines_of(r"\bbudget\.")
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
         for number, named in enumerate(suite):
@@ -249,9 +262,10 @@ class Recording:
             self._record_calls(len(suite), calls)
         if more:
             for number, named in enumerate(suite):
-                if number < GATHERED or (len(named.steps) < MANY and is_row(named.steps)):
+                if number < GATHERED or is_gathered(named):
                     self._record_gathered(named)
-            self._deny(suite)
+            for scene in list(self._scenes()):
+                self._record_scene(scene)
         self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
         self._done = [0, *accumulate(self._works)]
@@ -266,14 +280,14 @@ class Recording:
                 args = codec.encode(step.op, step.now)
             except codec.Unencodable:
                 continue
-            keys = self._record_one(number, step, args, keys, length)
+            keys = self._record_one(number, Call(step, args, 0), keys, length)
 
     def _record_calls(self, number: int, calls: Sequence[Wire]) -> None:
         keys: Keys = {}
         store = Store()
         for operation, args, expected in calls:
             op: Any = Together if operation == CALLS else CATALOGUE[operation].cls  # nothing but its spec is asked for
-            keys = self._record_one(number, Step(0, op), args, keys, 1)
+            keys = self._record_one(number, Call(Step(0, op), args, 0), keys, 1)
             raw, right = self.steps[-1].reply, expected
             if isinstance(expected, list):
                 reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
@@ -283,49 +297,44 @@ class Recording:
                 if not isinstance(expected, Refusal):
                     right = engine.step(store, *expected)
             assert reply == right, f"{operation} {args[:9]}: {reply!r}, not {right!r}"
-            if args[:1] == [""] and not op.spec.reads:
-                self._forget_last()
 
     def _record_gathered(self, named: Named) -> None:
         """Record a history with several operations in a call, where they write."""
+        self._record_scene(Scene(f"gathered {named.name}", {}, list(faults.gathered(named.steps)), PAIR))
+
+    def _scenes(self) -> Iterator[Scene]:
+        """Give the scenes of faults."""
+        yield from self._tightened()
+        written = {index: self._written(index) for index in self._writes}
+        yield from faults.failing(list(written.values()))
+        named = [index for index in written if not NAMED <= self.steps[index].history < DENIED]
+        yield from faults.failing_by_name([written[index] for index in named])
+        for name in faults.ROWS:
+            for number in (number for number, other in enumerate(self.names) if other.endswith(name)):
+                row = [self._written(index) for index in self._recorded(number)]
+                yield from faults.failing_in_row(row)
+                yield from faults.live(row)
+        for number in range(1, min(DENIED, len(self.names))):
+            yield from faults.wrong([self._written(index) for index in self._recorded(number)])
+
+    def _written(self, index: int) -> Written:
+        _, at, step, args, _, before, written, *_ = recorded = self.steps[index]
+        name, writes = self.names[recorded.history], self._writes.get(index, Counter())
+        return Written(name, at, Call(step, args), before, _after(before, written), writes)
+
+    def _recorded(self, number: int) -> range:
+        return range(self.first[number], [*self.first, len(self.steps)][number + 1])
+
+    def _record_scene(self, scene: Scene) -> None:
         self.first.append(len(self.steps))
-        self.names.append(f"gathered {named.name}")
-        keys: Keys = {}
-        for step, args in gathered(named.steps):
-            keys = self._record_one(len(self.names) - 1, step, args, keys, PAIR)
+        self.names.append(scene.name)
+        if scene.name in self._on_record:
+            self.pinned.add(len(self.names) - 1)
+        keys = scene.keys
+        for call in scene.calls:
+            keys = self._record_one(len(self.names) - 1, call, keys, scene.length)
 
-    def _deny(self, suite: Sequence[Named]) -> None:
-        """Record steps of the first histories in which each write fails in turn, and states in which a key is wrong.
-
-        After that a call writes, or `qmodel doctor` examines and mends first.
-        """
-        first = min(DENIED, len(suite))
-        for recorded in self.steps[: self.first[first]]:
-            for nth in denials(self._writes[recorded.history, recorded.at]):
-                at, step = f"denied {recorded.history} {recorded.at} {nth}", recorded.step
-                self._record_repair(at, recorded.before, step.now, nth % 2 == 0, (step, recorded.args, nth))
-        for number in range(1, first):
-            last = self.steps[self.first[number] - 1]
-            for nth, keys in enumerate(spoiled(_after(last.before, last.written))):
-                self._record_repair(f"spoiled {number} {nth}", keys, last.step.now, True)
-
-    def _record_repair(self, name: str, keys: Keys, now: int, mends: bool, *steps: tuple[Step, list[str], int]) -> None:
-        self.first.append(len(self.steps))
-        self.names.append(name)
-        doctor: list[Any] = [Examine, Mend] if mends else []  # nothing but their specs is asked for
-        after = [(Step(now, one), list[str](), NONE_FAILS) for one in doctor]
-        for step, args, denied in (*steps, *after, (Step(now, NEXT), codec.encode(NEXT, now), NONE_FAILS)):
-            keys = self._record_one(len(self.names) - 1, step, args, keys, REPAIR, denied)
-
-    def _forget_last(self) -> None:
-        """Forget a step at the moment of the clock: it begins an epoch, another one with each execution."""
-        self.steps.pop()
-        self._works.pop()
-        for indexes in self.running.values():
-            if indexes and indexes[-1] == len(self.steps):
-                indexes.pop()
-
-    def _record_one(self, number: int, step: Step, args: list[str], keys: Keys, length: int, denied: int = 0) -> Keys:
+    def _record_one(self, number: int, call: Call, keys: Keys, length: int) -> Keys:
         """Execute and record one step; the library begins anew before every `length` steps. Give the keys after it."""
         loaded, index = self.loaded, len(self.steps)
         at = index - self.first[-1]
@@ -336,17 +345,62 @@ class Recording:
         loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
         began = time.process_time()
-        reply = loaded.call(step, args, denied)
+        reply = _made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
-        commands, written = loaded.keyspace.calls.total(), loaded.keyspace.changed()
-        if number < DENIED:
-            self._writes[number, at] = loaded.writes()
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, commands, first, denied))
+        cost, written = loaded.cost(), loaded.keyspace.changed()
+        step, args, denied, units = call
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units))
         lines = loaded.lines()
+        if denied == 0:
+            self._choose(index, step, lines)
         self.novelty.note(index, lines, _word(step, reply))
         for line in lines:
             self.running.setdefault(line, array("I")).append(index)
         return _after(keys, written)
+
+    def _choose(self, index: int, step: Step, lines: frozenset[int]) -> None:
+        """Choose a step for scenes of faults if it is of a first history or a row, or does what no other has done."""
+        number = self.steps[index].history
+        if max(len(self.steps[index].before), len(self.steps[index].args)) > FEW:
+            return
+        name = step.op.spec.name
+        writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
+        if not self._met.issuperset(writing) or number < DENIED or self.names[number].endswith(faults.ROWS):
+            self._writes[index] = self.loaded.writes()
+        if not self._met.issuperset(counting):
+            self._tight.append(index)
+        self._met |= writing | counting
+
+    def _file_lines(self, file: str) -> frozenset[int]:
+        first = self.firsts[file]
+        return frozenset(range(first + 1, first + self.texts[file].count("\n") + 1))
+
+    def _lines_of(self, pattern: str) -> frozenset[int]:
+        """List the lines of the library in which something stands."""
+        texts = ((name, text.split("\n")) for name, text in self.texts.items())
+        return frozenset(
+            self.firsts[name] + at for name, of in texts for at, line in enumerate(of, 1) if re.search(pattern, line)
+        )
+
+    def _tightened(self) -> Iterator[Scene]:
+        """Give the steps with the budgets with which they do more, or less, than with one unit more."""
+        loaded = self.loaded
+        loaded.host.coverage(False)
+        for index in self._tight:
+            recorded, last = self.steps[index], None
+            given = set[int]()
+            for units in range(1, BUDGETS):
+                loaded.set(recorded.before)
+                loaded.parts.begin()
+                found = loaded.within(units, recorded.step, recorded.args), loaded.keyspace.changed()
+                if last is not None and not _is_like(found, last):
+                    given |= {units - 1, units}
+                if _is_like(found, (recorded.reply, recorded.written)):
+                    break
+                last = found
+            calls = [Call(recorded.step, recorded.args, 0, units) for units in sorted(given)]
+            name = f"tight {self.names[recorded.history]} {recorded.at}"
+            yield from (Scene(f"{name} {call.units}", recorded.before, [call]) for call in calls)
 
     def _prepare(self, loaded: Loaded, index: int) -> None:
         """Bring the library to where it was before a step was recorded."""
@@ -490,21 +544,19 @@ class Recording:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         loaded.keyspace.touched.clear()
         try:
-            reply = loaded.call(recorded.step, recorded.args, recorded.denied)
+            reply = _made(loaded, recorded)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
             return "error"
-        commands = loaded.keyspace.calls.total()
+        cost = loaded.cost() if recorded.history in self.pinned else recorded.cost
         equal = reply == recorded.reply
         seen: str | None = None
         if not equal or not _same_keys(loaded, recorded):
             if not equal and (recorded.denied or not _reads_same(recorded, reply)):
                 return "reply"
-            seen = "" if recorded.denied and recorded.at == 0 else self._seen(loaded, recorded)
-        if not seen and recorded.history in self.pinned and commands != recorded.commands:
-            return "commands"
-        return seen
+            seen = "" if recorded.denied not in (0, NONE_FAILS) else self._seen(loaded, recorded)
+        return seen or recorded.cost.difference(cost) or seen
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
         """Tell whether the suite notices that a step left other events or another state."""
@@ -522,15 +574,16 @@ class Recording:
             with contextlib.suppress(Exception):
                 self._prepare(loaded, later)
             try:
-                reply = loaded.call(recorded.step, recorded.args, recorded.denied)
+                reply = _made(loaded, recorded)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
                 return later, "error"
             if reply != recorded.reply and (recorded.denied or not _reads_same(recorded, reply)):
                 return later, "reply"
-            if history in self.pinned and loaded.keyspace.calls.total() != recorded.commands:
-                return later, "commands"
+            dearer = history in self.pinned and recorded.cost.difference(loaded.cost())
+            if dearer:
+                return later, dearer
             if len(recorded.before) < SMALL or later == self.first[history + 1] - 1:
                 seen = self._seen(loaded, recorded)
                 if seen:
@@ -548,52 +601,6 @@ class Recording:
         return snapshot_or_none(loaded.keyspace._data) != expected
 
 
-def spoiled(keys: Keys) -> Iterator[Keys]:
-    """Give keys without each one in turn, and with a value of another type there."""
-    for key in sorted(keys):
-        yield {other: value for other, value in keys.items() if other != key}
-        yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
-
-
-def gathered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
-    """Give the steps of a history as calls: reads alone, and others up to so many at a time as `SIZES` says in turn."""
-    together: Any = Together  # nothing but its spec is asked for
-    sizes, words, count = cycle(SIZES), list[str](), 0
-    size = next(sizes)
-    for step in steps:
-        with contextlib.suppress(codec.Unencodable):
-            args = codec.encode(step.op, step.now)
-            if not step.op.spec.reads:
-                words, count = [*words, step.op.spec.name, str(len(args)), *args], count + 1
-            if words and (step.op.spec.reads or count == size):
-                yield Step(step.now, together), words
-                words, count, size = [], 0, next(sizes)
-            if step.op.spec.reads:
-                yield step, args
-    if words:
-        yield Step(steps[-1].now, together), words
-
-
-def denials(writes: int) -> Iterator[int]:
-    """List what fails in a step with so many writes: each write alone, and each with those after it."""
-    for nth in range(1, min(writes, MOST_DENIED) + 1):
-        yield nth
-        if nth < writes:
-            yield -nth
-
-
-def denying(nth: int) -> Callable[[str, bool], str | None]:
-    """Let the n-th write fail; if it is negative, all later ones too."""
-    left = abs(nth)
-
-    def failing(name: str, writes: bool) -> str | None:
-        nonlocal left
-        left -= writes
-        return f"NOPERM {name} is denied" if writes and (left == 0 or (nth < 0 and left < 0)) else None
-
-    return failing
-
-
 def rhythm(named: Named) -> tuple[int, bool]:
     """Tell after how many steps of a history the library begins anew, and whether it turns elsewhere in between.
 
@@ -604,11 +611,31 @@ def rhythm(named: Named) -> tuple[int, bool]:
     return PAIR, crc32(named.name.encode()) % 2 == 1
 
 
+def is_gathered(named: Named) -> bool:
+    """Tell whether a history is recorded with several operations in a call, too."""
+    return named.name in faults.TOGETHER or (len(named.steps) < MANY and is_row(named.steps))
+
+
 def is_row(steps: Sequence[Step]) -> bool:
     """Tell whether a history is a row of plain calls, with reads between them."""
     plain = sum(step.op.spec.name in PLAIN for step in steps)
     reads = sum(step.op.spec.reads for step in steps)
     return len(steps) <= ROW and plain >= 0.3 * len(steps) and plain + reads >= 0.95 * len(steps)
+
+
+def _is_like(one: tuple[Any, Keys], other: tuple[Any, Keys]) -> bool:
+    """Tell whether two executions replied and wrote the same."""
+    keys, others = one[1], other[1]
+    return (
+        bool(one[0] == other[0]) and keys.keys() == others.keys() and all(same(keys[key], others[key]) for key in keys)
+    )
+
+
+def _made(loaded: Loaded, call: Call | Recorded) -> Any:
+    """Execute a call, and give its reply."""
+    if call.units is not None:
+        return loaded.within(call.units, call.step, call.args)
+    return loaded.call(call.step, call.args, call.denied)
 
 
 def _word(step: Step, reply: Any) -> str:

@@ -1,0 +1,259 @@
+"""Scenes in which commands fail, keys are wrong, or a server begins epochs: what no history shows.
+
+A scene is a few calls on the keys before some recorded step. After a fault a call writes, which repairs what is left,
+or `qmodel doctor` examines and mends first. A command is denied
+
+- once, the n-th write of a step, or with all later ones: nothing is left half done, unless all of them fail;
+- by its name, as long as several calls: what has failed is kept, and is in the way of calls that touch its keys.
+
+Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
+plain jobs, in which the library does not begin anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import cycle, pairwise
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK
+from qmodel.conformance.subjects.base import Step
+from qmodel.contract import operations as ops
+from qmodel.contract.arguments import TOKEN_EPOCH
+from qmodel.wire import codec
+
+Denied = int | str
+"""Which write of a call fails, from 1; if it is negative, all later ones too. Or the name of a command that fails."""
+
+NONE_FAILS: Final = 1 << 30
+"""For a call of which no write fails, and which may fail by itself."""
+
+MOST_DENIED: Final = 12
+"""Of so many writes of a step each fails in turn."""
+
+SIZES: Final = (2, 3, 5, 13, 1, 8)
+"""How many operations a call of several has."""
+
+ROWS: Final = ("a_short_row", "a_short_row_with_a_journal")
+"""The directed histories in which each step fails while the library keeps what it knows."""
+
+TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
+"""The directed histories that are recorded with several operations in a call, beside rows of plain calls."""
+
+AGAIN: Final = 8
+"""So many of the last steps of a history are done again on keys of which one is wrong."""
+
+BEHIND: Final = 12
+"""So many steps the counters are older than the other keys, after a file of the server was damaged."""
+
+RUN_ID: Final = b"0" * 40
+"""The id of the server's process, from which the digits of its epochs are made."""
+
+EPOCH: Final = int(SERVER_CLOCK) * 1_000_000
+"""The first epoch that this server begins."""
+
+NEXT: Final = ops.Deregister(("nobody",))
+"""A call that writes, and changes nothing: it repairs what the step before it has left."""
+
+LOOK: Final = ops.Queues()
+"""A call that only reads."""
+
+
+class Together:
+    """Stands for the operations of a call of several."""
+
+    spec = SimpleNamespace(name=CALLS, reads=False, reply="")
+
+
+class Examine:
+    """Stands for what `qmodel doctor` calls to find what is wrong with keys."""
+
+    spec = SimpleNamespace(name="examine", reads=True, reply="")
+
+
+class Mend:
+    """Stands for what it calls to mend that."""
+
+    spec = SimpleNamespace(name="mend", reads=False, reply="")
+
+
+class Call(NamedTuple):
+    """One call of a scene."""
+
+    step: Step
+    args: list[str]
+    denied: Denied = NONE_FAILS
+    units: int | None = None
+    """The budget of the operation, if it is not the usual one."""
+
+
+class Scene(NamedTuple):
+    """Calls on some keys; the library begins anew before every `length` of them."""
+
+    name: str
+    keys: dict[bytes, Any]
+    calls: list[Call]
+    length: int = 4
+
+
+class Written(NamedTuple):
+    """A recorded step, and which commands it writes with."""
+
+    history: str
+    at: int
+    call: Call
+    before: dict[bytes, Any]
+    after: dict[bytes, Any]
+    writes: Counter[str]
+
+
+def call(now: int, op: Any, denied: Denied = NONE_FAILS) -> Call:
+    """Give the call of an operation."""
+    return Call(Step(now, op), codec.encode(op, now), denied)
+
+
+def doctor(now: int) -> list[Call]:
+    """Give the calls of `qmodel doctor`."""
+    found: list[Any] = [Examine, Mend]  # nothing but their specs is asked for
+    return [Call(Step(now, one), []) for one in found]
+
+
+def failing(steps: Sequence[Written]) -> Iterator[Scene]:
+    """Let writes of steps fail, each step by itself."""
+    for one in steps:
+        now = one.call.step.now
+        for nth in denials(one.writes.total()):
+            calls = [one.call._replace(denied=nth), *(doctor(now) if nth % 2 == 0 else ()), call(now, NEXT)]
+            yield Scene(f"denied {one.history} {one.at} {nth}", one.before, calls)
+
+
+def failing_by_name(steps: Sequence[Written]) -> Iterator[Scene]:
+    """Let commands of steps fail for as long as several calls."""
+    for one in steps:
+        for word in sorted(one.writes.keys() - {"MSET"}):
+            yield Scene(f"denied {one.history} {one.at} {word}", one.before, _kept(one.call, word))
+
+
+def _kept(one: Call, word: str) -> list[Call]:
+    now, denied = one.step.now, one._replace(denied=word)
+    return [denied, denied, call(now, LOOK, word), call(now, NEXT, word), *doctor(now), call(now, NEXT), one]
+
+
+def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let writes of the calls of a row fail, each after the calls before it."""
+    calls = [one.call for one in row]
+    for at, one in enumerate(row):
+        now = one.call.step.now
+        failed: dict[Denied, list[Call]] = {
+            nth: [calls[at]._replace(denied=nth), *(doctor(now) if nth % 2 == 0 else ()), *calls[at : at + 2]]
+            for nth in denials(one.writes.total())
+        }
+        kept: dict[Denied, list[Call]] = {word: _kept(one.call, word) for word in sorted(one.writes.keys() - {"MSET"})}
+        for denied, after in [*failed.items(), *kept.items()]:
+            scene = [*calls[:at], *after, call(now, NEXT)]
+            yield Scene(f"denied {one.history} {at} {denied} in a row", row[0].before, scene, len(scene))
+
+
+def wrong(steps: Sequence[Written]) -> Iterator[Scene]:
+    """Let keys be missing, of another type, or older than the others; the last calls are done again on these."""
+    name, now, keys = steps[-1].history, steps[-1].call.step.now, steps[-1].after
+    again = list({one.call.step.op.spec.name: one.call for one in steps}.values())[-AGAIN:]
+    old = {key: value for key, value in steps[-BEHIND].before.items() if key.endswith(b"counters")}
+    for nth, bad in enumerate((*spoiled(keys), {**keys, **old})):
+        yield Scene(f"spoiled {name} {nth}", bad, [*doctor(now), call(now, NEXT)])
+        yield Scene(
+            f"spoiled {name} {nth} again", bad, [*again, *doctor(now), *again[:2], call(now, NEXT)], 2 + nth % 3
+        )
+
+
+def live(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let calls take the moment of the server, which begins an epoch by itself when it cannot know the last step."""
+    name, keys, calls = row[0].history, row[0].before, [one.call for one in row]
+    now = [_live(one) for one in calls]
+    later = call(calls[0].step.now, ops.BeginEpoch(EPOCH + 7_000_000))
+    yield Scene(f"live {name}", keys, now, len(now))
+    yield Scene(f"live {name} anew", keys, now, 2)
+    yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
+    yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
+    faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
+    chunks = (now[at:end] for at, end in pairwise((0, 4, 7, 9, len(now))) if now[0].step.op.spec.name != CALLS)
+    yield Scene(f"live {name} together", keys, [_together(chunk) for chunk in chunks], len(now))
+    for denied in faulty:
+        scene = [now[0]._replace(denied=denied), *doctor(0), now[1], now[0], call(0, NEXT)]
+        yield Scene(f"live {name} {denied}", keys, scene, len(scene))
+
+
+def _live(one: Call) -> Call:
+    """Give a call at the moment of the server; its tokens are those of the epoch that begins before the first one."""
+    op: Any = one.step.op  # of some of them there is a token
+    if hasattr(op, "token"):
+        op = replace(op, token=EPOCH * TOKEN_EPOCH + op.token + 1)
+    return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]]) if one.step.op.spec.name != CALLS else one
+
+
+def _together(calls: Sequence[Call]) -> Call:
+    together: Any = Together  # nothing but its spec is asked for
+    words = [word for one in calls for word in (one.step.op.spec.name, str(len(one.args)), *one.args)]
+    return Call(Step(0, together), words)
+
+
+def gathered(steps: Sequence[Step], sizes: Sequence[int] = SIZES) -> Iterator[Call]:
+    """Give the steps of a history as calls: reads alone, and others up to so many at a time as `sizes` says in turn."""
+    together: Any = Together  # nothing but its spec is asked for
+    turns, words, count = cycle(sizes), list[str](), 0
+    size = next(turns)
+    for step in steps:
+        with suppress(codec.Unencodable):
+            args = codec.encode(step.op, step.now)
+            if not step.op.spec.reads:
+                words, count = [*words, step.op.spec.name, str(len(args)), *args], count + 1
+            if words and (step.op.spec.reads or count == size):
+                yield Call(Step(step.now, together), words, 0)
+                words, count, size = [], 0, next(turns)
+            if step.op.spec.reads:
+                yield Call(step, args, 0)
+    if words:
+        yield Call(Step(steps[-1].now, together), words, 0)
+
+
+def spoiled(keys: dict[bytes, Any]) -> Iterator[dict[bytes, Any]]:
+    """Give keys without each one in turn, and with a value of another type there."""
+    for key in sorted(keys):
+        yield {other: value for other, value in keys.items() if other != key}
+        yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
+
+
+def denials(writes: int) -> Iterator[int]:
+    """List what fails in a step with so many writes: each write alone, and each with those after it."""
+    for nth in range(1, min(writes, MOST_DENIED) + 1):
+        yield nth
+        if nth < writes:
+            yield -nth
+
+
+def denying(denied: Denied) -> Callable[[str, bool], str | None]:
+    """Let what is denied fail in one call."""
+    left = abs(denied) if isinstance(denied, int) else 0
+
+    def fails(name: str, writes: bool) -> str | None:
+        nonlocal left
+        if isinstance(denied, str):
+            return f"NOPERM {name} is denied" if name == denied else None
+        left -= writes
+        return f"NOPERM {name} is denied" if writes and (left == 0 or (denied < 0 and left < 0)) else None
+
+    return fails
+
+
+_PLACE: Final = re.compile(r" script: .*|user_function:\d+: ")
+"""A place in the library, which an error of Lua names."""
+
+
+def said(error: Exception) -> str:
+    """Give an error without its place in the library, which a mutant may move."""
+    return _PLACE.sub("", str(error))
