@@ -21,7 +21,8 @@ import importlib
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
@@ -34,7 +35,7 @@ from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store, events_after
 from tools.mutation import python, readers
-from tools.mutation.mutants import Mutant
+from tools.mutation.mutants import Mutant, digest
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
@@ -76,6 +77,7 @@ class Recording:
 
     def __init__(self, suite: Sequence[Named]) -> None:
         self.suite = suite
+        self.digests = [digest(*named) for named in suite]
         self.noticed: dict[str, dict[int, None]] = {}
         """The histories that noticed mutants of each file, the last one last."""
         self.texts = {name: python.read(name) for name in python.MUTATED}
@@ -108,8 +110,12 @@ class Recording:
         """List the histories that run a mutant's statement."""
         return sorted(self.steps_of(mutant))
 
-    def steps_of(self, mutant: Mutant) -> Steps:
-        """Find the steps that run a mutant's statement.
+    def number(self, kill: Kill) -> int:
+        """Give the number of the history in which a mutant was noticed."""
+        return bisect(self.first, kill.step) - 1
+
+    def steps_of(self, mutant: Mutant, passed: Container[str] = ()) -> Steps:
+        """Find the steps that run a mutant's statement, but for histories with one of these digests.
 
         If it runs while modules load, these are the steps that run a line that reads its value, or all if it has no
         name.
@@ -118,7 +124,7 @@ class Recording:
         if not found:
             lines = lines_of(mutant)
             found = self.all_steps if lines is None else self._running(lines)
-        return found
+        return {number: steps for number, steps in found.items() if self.digests[number] not in passed}
 
     def _running(self, lines: Iterable[Line]) -> Steps:
         """Find the steps that run any of these lines."""
@@ -191,7 +197,7 @@ class Recording:
 
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
         """Find the first step after which the state differs, for a difference noticed some steps later."""
-        number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
+        number = self.number(kill)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
         right = [shown.snapshot for shown in _execute(steps, _always)]
         at = 0
