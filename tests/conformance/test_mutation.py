@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
@@ -33,6 +34,8 @@ from qmodel.wire import codec
 from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.mutants import Mutant
+from tools.mutation.record import Record
+from tools.mutation.replay import Verdict
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
@@ -142,6 +145,12 @@ MODEL = [
         "job.ready_at = min(job.ready_at, now)",
     ),
     ("model/state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
+    (
+        "contract/settings",
+        "constant",
+        'PER_QUEUE: Final = ("heartbeat", "fair", "aging")',
+        'PER_QUEUE: Final = ("", "fair", "aging")',
+    ),
     (
         "contract/settings",
         "constant",
@@ -497,6 +506,47 @@ def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_l
     at, (field, text) = stream.entries[-1]
     stream.entries[-1] = at, (field, text + b"x")
     assert replay._events_differ(loaded, told[0])
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path, short: list[Named], on_model: model.Recording) -> Callable[[int, str], Record]:
+    """Opens a record of verdicts for the first histories of the suite, with something behind the text of each file."""
+    digests = on_model.digests
+
+    def opened(histories: int, behind: str = "") -> Record:
+        path = str(tmp_path / "verdicts.jsonl")
+        return Record(path, digests[:histories], lambda kill: digests[on_model.number(kill)], lambda _: behind)
+
+    return opened
+
+
+def test_a_verdict_that_was_recorded_stands_while_the_file_and_the_history_are_the_same(
+    verdicts: Callable[..., Record], on_model: model.Recording
+) -> None:
+    before, whole = verdicts(len(on_model.suite)), len(on_model.suite)
+    judged = {mutant: on_model.judge(mutant).kills for mutant in python.mutants("model/state/tags")}
+    for mutant, kills in judged.items():
+        assert before.result(mutant) is None
+        before.add(Result(mutant, Verdict(kills), 1.0))
+    for mutant, kills in judged.items():
+        found = verdicts(whole).result(mutant)
+        assert found is not None and [one.by for one in found.verdict.kills] == [one.by for one in kills]
+        assert verdicts(whole, "changed").result(mutant) is None
+        assert (verdicts(0).result(mutant) is None) == bool(kills)
+
+
+def test_a_mutant_that_survived_is_tried_on_new_histories_only(
+    verdicts: Callable[..., Record], on_model: model.Recording
+) -> None:
+    mutant = next(one for one in python.mutants("model/ops/tag") if on_model.judge(one).kills)
+    steps = on_model.steps_of(mutant)
+    verdicts(20).add(Result(mutant, Verdict(steps=7), 2.0))
+    assert verdicts(20).result(mutant) is not None is not verdicts(10).result(mutant)
+    again = verdicts(len(on_model.suite))
+    assert again.result(mutant) is None
+    assert on_model.steps_of(mutant, again.passed(mutant)) == {n: found for n, found in steps.items() if n >= 20}
+    result = again.add(Result(mutant, Verdict(steps=5), 1.0))
+    assert (result.verdict.steps, result.seconds) == (12, 3.0)
 
 
 def test_planting_in_the_model_is_undone() -> None:

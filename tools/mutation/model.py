@@ -438,7 +438,7 @@ def _constants(module: types.ModuleType, text: str, path: str) -> Iterator[Chang
             if changed and names:  # and those after it, which may be made from it
                 exec(compile(ast.Module([node], []), path, "exec"), scope)
                 for name in names:
-                    yield from _holders(name, vars(module)[name], scope[name])
+                    yield from _holders(module, name, scope[name])
         elif isinstance(node, ast.FunctionDef) and node.args.defaults and ast.unparse(node) not in right:
             exec(compile(ast.Module([node], []), path, "exec"), scope)
             function = vars(module)[node.name]
@@ -455,10 +455,13 @@ def _name_of(path: str) -> str:
     return path.removesuffix(".py").rpartition("qmodel/")[2]
 
 
-def _holders(name: str, right: Any, wrong: Any) -> Iterator[Change]:
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("qmodel.model.") and vars(module).get(name) is right:
-            yield Change(module, name, right, wrong)
+def _holders(module: types.ModuleType, name: str, wrong: Any) -> Iterator[Change]:
+    """List the modules that hold the value of a name: its own, and those of the model that import it."""
+    right = vars(module)[name]
+    for other in list(sys.modules.values()):
+        of_model = other is module or getattr(other, "__name__", "").startswith("qmodel.model.")
+        if of_model and vars(other).get(name) is right:
+            yield Change(other, name, right, wrong)
 
 
 def _in_function(mutant: Mutant) -> bool:
