@@ -19,6 +19,7 @@ from functools import partial
 from itertools import chain
 
 from qmodel.backends import bundle
+from qmodel.conformance.graph import tight
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
@@ -44,7 +45,9 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
-    return replay.Recording(named, wire(), commands.read(), more=True) if side == "lua" else model.Recording(named)
+    if side == "lua":
+        return replay.Recording(named, wire(), commands.read(), more=True)
+    return model.Recording(named, list(tight.of(named)))
 
 
 def _judge(recorded: replay.Recording | model.Recording, record: Record, limit: int) -> Callable[[Mutant], Verdict]:

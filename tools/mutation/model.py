@@ -10,6 +10,8 @@ and after every 4th step of a generated history, but only if a step since the la
 the last step. When a state differs, the history is executed again with a comparison after every step, to report the
 first step that differs.
 
+Last, steps are executed with budgets that are too small for them (`tight`), each on a copy of the state before it.
+
 A mutant is tried first on the histories that noticed other mutants of its file. So the step that is reported may not be
 the first one of the whole suite that notices it.
 """
@@ -29,6 +31,7 @@ from itertools import accumulate
 from time import process_time
 from typing import Any, NamedTuple
 
+from qmodel.conformance.graph.tight import Tight
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine, snapshot
@@ -75,9 +78,11 @@ class TooLong(Exception):
 class Recording:
     """The suite on the right model, and which steps of which histories run each line of each file."""
 
-    def __init__(self, suite: Sequence[Named]) -> None:
+    def __init__(self, suite: Sequence[Named], tight: Sequence[tuple[Named, list[Tight]]] = ()) -> None:
         self.suite = suite
+        self.tight = [found for _, found in tight]
         self.digests = [digest(*named) for named in suite]
+        self.digests += [digest(*named, [(one.at, one.units) for one in found]) for named, found in tight]
         self.noticed: dict[str, dict[int, None]] = {}
         """The histories that noticed mutants of each file, the last one last."""
         self.texts = {name: python.read(name) for name in python.MUTATED}
@@ -93,18 +98,27 @@ class Recording:
             began = process_time()
             with _traced() as lines:
                 seen = _execute(named.steps, _looks(named))
-                self.shown.append([self._noted(number, lines, shown) for shown in seen])
+                self.shown.append([])
+                for shown in seen:
+                    self._note(number, lines, shown.at)
+                    self.shown[-1].append(shown)
             self.limits.append(max(SECONDS, process_time() - began))
+        for number, found in enumerate(self.tight, len(suite)):
+            self.first.append(total)
+            total += len(found)
+            with _traced() as lines:
+                for at, one in enumerate(found):
+                    assert one.agrees()
+                    self._note(number, lines, at)
         self.first.append(total)
-        self.all_steps: Steps = dict.fromkeys(range(len(suite)), ALL)
+        self.all_steps: Steps = dict.fromkeys(range(len(suite) + len(tight)), ALL)
 
-    def _noted(self, number: int, lines: set[Line], seen: Shown) -> Shown:
+    def _note(self, number: int, lines: set[Line], at: int) -> None:
         """Note which lines a step of a history has run."""
         for line in lines:
             steps = self.running.setdefault(line, {})
-            steps[number] = steps.get(number, 0) | 1 << seen.at
+            steps[number] = steps.get(number, 0) | 1 << at
         lines.clear()
-        return seen
 
     def histories_of(self, mutant: Mutant) -> list[int]:
         """List the histories that run a mutant's statement."""
@@ -179,6 +193,8 @@ class Recording:
                     return
 
     def _history(self, number: int, verdict: Verdict, steps: int) -> Kill | None:
+        if number >= len(self.suite):
+            return self._with_small_budgets(number, verdict, steps)
         shown = self.shown[number]
         at = 0
         try:
@@ -193,6 +209,21 @@ class Recording:
             return Kill(self.first[number], "limit")
         except Exception:
             return Kill(self.first[number] + at, "error")
+        return None
+
+    def _with_small_budgets(self, number: int, verdict: Verdict, steps: int) -> Kill | None:
+        for at, one in enumerate(self.tight[number - len(self.suite)]):
+            if not steps >> at & 1:
+                continue
+            verdict.steps += 1
+            try:
+                with _limited(SECONDS):
+                    if not one.agrees():
+                        return Kill(self.first[number] + at, "budget")
+            except TooLong:
+                return Kill(self.first[number], "limit")
+            except Exception:
+                return Kill(self.first[number] + at, "error")
         return None
 
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
