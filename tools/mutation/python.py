@@ -206,10 +206,12 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _is_typing(node: ast.stmt) -> bool:
-    """Whether a statement is for the type checker only: an alias of types, or imports for annotations."""
+    """Whether a statement is for the type checker only: an alias or variable of types, or imports for annotations."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+        return True
+    if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("TypeVar("):
         return True
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Subscript | ast.BinOp):
         return False

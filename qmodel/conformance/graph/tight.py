@@ -27,7 +27,7 @@ UNITS: Final = 200
 """Steps that need more units than these are not tried."""
 
 ALIKE: Final = 2
-"""How many steps of a kind are tried: of one operation, with as many units and about as large a reply."""
+"""How many steps of a kind are tried: of one operation, with as many units, and about as large."""
 
 
 class Tight(NamedTuple):
@@ -70,7 +70,8 @@ def _of_history(named: Named, met: Counter[Any]) -> Iterator[Tight]:
     for at, step in enumerate(named.steps):
         before = copy(store) if len(store.jobs) <= JOBS else None
         reply = engine.step(store, *step)
-        kind = step.op.spec.name, budget.UNITS - store.room, type(reply), len(repr(reply)) // 50
+        size = len(repr(reply)) // 50, len(repr(step.op)) // 500
+        kind = step.op.spec.name, budget.UNITS - store.room, type(reply), size
         if before is None or met[kind] == ALIKE:
             continue
         if _is_enough(1, before, step, reply, store) or not _is_enough(UNITS, before, step, reply, store):
