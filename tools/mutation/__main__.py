@@ -47,7 +47,7 @@ def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Rec
     """Record the suite on the right code."""
     if side == "lua":
         return replay.Recording(named, wire(), commands.read(), more=True)
-    return model.Recording(named, list(tight.of(named)))
+    return model.Recording(named, list(tight.of(named)), suite.small())
 
 
 def _judge(recorded: replay.Recording | model.Recording, record: Record, limit: int) -> Callable[[Mutant], Verdict]:

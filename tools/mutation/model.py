@@ -10,7 +10,8 @@ and after every 4th step of a generated history, but only if a step since the la
 the last step. When a state differs, the history is executed again with a comparison after every step, to report the
 first step that differs.
 
-Last, steps are executed with budgets that are too small for them (`tight`), each on a copy of the state before it.
+Some histories are executed with a smaller budget. Last, steps are executed with budgets that are too small for them
+(`tight`), each on a copy of the state before it.
 
 A mutant is tried first on the histories that noticed other mutants of its file. So the step that is reported may not be
 the first one of the whole suite that notices it.
@@ -31,11 +32,13 @@ from itertools import accumulate
 from time import process_time
 from typing import Any, NamedTuple
 
+from qmodel.conformance.graph import budgets
 from qmodel.conformance.graph.tight import Tight
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
+from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 from tools.mutation import python, readers
 from tools.mutation.mutants import Mutant, digest
@@ -78,10 +81,16 @@ class TooLong(Exception):
 class Recording:
     """The suite on the right model, and which steps of which histories run each line of each file."""
 
-    def __init__(self, suite: Sequence[Named], tight: Sequence[tuple[Named, list[Tight]]] = ()) -> None:
-        self.suite = suite
+    def __init__(
+        self,
+        suite: Sequence[Named],
+        tight: Sequence[tuple[Named, list[Tight]]] = (),
+        small: Sequence[tuple[int, Named]] = (),
+    ) -> None:
+        self.budgets = [budget.UNITS for _ in suite] + [units for units, _ in small]
+        self.suite = suite = [*suite, *(named for _, named in small)]
         self.tight = [found for _, found in tight]
-        self.digests = [digest(*named) for named in suite]
+        self.digests = [digest(*named, *self._unusual(number)) for number, named in enumerate(suite)]
         self.digests += [digest(*named, [(one.at, one.units) for one in found]) for named, found in tight]
         self.noticed: dict[str, dict[int, None]] = {}
         """The histories that noticed mutants of each file, the last one last."""
@@ -96,7 +105,7 @@ class Recording:
             self.first.append(total)
             total += len(named.steps)
             began = process_time()
-            with _traced() as lines:
+            with budgets.within(self.budgets[number]), _traced() as lines:
                 seen = _execute(named.steps, _looks(named))
                 self.shown.append([])
                 for shown in seen:
@@ -123,6 +132,10 @@ class Recording:
     def histories_of(self, mutant: Mutant) -> list[int]:
         """List the histories that run a mutant's statement."""
         return sorted(self.steps_of(mutant))
+
+    def _unusual(self, number: int) -> list[int]:
+        """Give the budget of a history, if it is not the usual one."""
+        return [units for units in self.budgets[number : number + 1] if units != budget.UNITS]
 
     def number(self, kill: Kill) -> int:
         """Give the number of the history in which a mutant was noticed."""
@@ -198,7 +211,7 @@ class Recording:
         shown = self.shown[number]
         at = 0
         try:
-            with _limited(self.limits[number]):
+            with budgets.within(self.budgets[number]), _limited(self.limits[number]):
                 for seen in _execute(self.suite[number].steps, _looks_again(shown, steps)):
                     at = seen.at
                     verdict.steps += 1
@@ -230,9 +243,10 @@ class Recording:
         """Find the first step after which the state differs, for a difference noticed some steps later."""
         number = self.number(kill)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
-        right = [shown.snapshot for shown in _execute(steps, _always)]
+        with budgets.within(self.budgets[number]):
+            right = [shown.snapshot for shown in _execute(steps, _always)]
         at = 0
-        with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
+        with planted(mutant.file, mutant.apply(self.texts[mutant.file])), budgets.within(self.budgets[number]):
             try:
                 for at, shown in enumerate(_execute(steps, _always)):
                     if shown.snapshot != right[at]:
