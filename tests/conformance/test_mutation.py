@@ -101,6 +101,14 @@ def test_the_defaults_of_options_are_mutated() -> None:
     assert any("Option(59999, 0, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
 
 
+def test_arguments_that_mean_the_same_when_they_are_exchanged_are_not() -> None:
+    exchanged = {one.becomes for one in python.mutants("model/rules/selection") if one.operator == "argument"}
+    assert any("jobs.fits(now, wanted, job)" in line for line in exchanged)
+    made = [one.becomes for file in python.MUTATED for one in python.mutants(file) if one.operator == "argument"]
+    assert not any("budget.fits(store, kept, units)" in line for line in made)
+    assert any("budget.fits(units, store, kept)" in line for line in made)
+
+
 def test_every_mutant_of_the_model_compiles() -> None:
     for file in python.MUTATED:
         for mutant in python.mutants(file)[::7]:
