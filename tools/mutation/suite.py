@@ -22,7 +22,7 @@ BUDGETS = (3, 8, 14, 30)
 SMALL = 30
 """How many histories are drawn for each of these budgets."""
 
-SHORT = 60
+SHORT = 80
 """Directed histories with as many steps at most are executed with them too."""
 
 SHAPE_EDGES = 10_000
