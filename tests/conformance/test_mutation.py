@@ -17,6 +17,7 @@ import pytest
 
 from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
+from qmodel.conformance.graph import tight
 from qmodel.conformance.graph.alphabet import Family, every_budget, every_failure, explored, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run, costed
 from qmodel.conformance.histories.directed.load import directed
@@ -555,6 +556,31 @@ def test_a_mutant_that_survived_is_tried_on_new_histories_only(
     assert on_model.steps_of(mutant, again.passed(mutant)) == {n: found for n, found in steps.items() if n >= 20}
     result = again.add(Result(mutant, Verdict(steps=5), 1.0))
     assert (result.verdict.steps, result.seconds) == (12, 3.0)
+
+
+def _of_budget(was: str) -> Mutant:
+    return next(one for one in python.mutants("model/state/budget") if one.was == was and one.operator == "constant")
+
+
+def test_a_unit_more_is_noticed_by_steps_with_every_budget_that_is_too_small(
+    short: list[Named], on_model: model.Recording
+) -> None:
+    recorded, mutant = model.Recording(short[:9], list(tight.of(short))), _of_budget("units = 2")
+    assert not on_model.judge(mutant).kills
+    (kill,) = recorded.judge(mutant).kills
+    assert kill.by == "budget" and recorded.number(kill) >= 9
+    assert not recorded.judge(mutant, steps=recorded.steps_of(mutant, recorded.digests[9:])).kills
+    assert not recorded.judge_texts({}).kills
+
+
+def test_a_unit_more_is_noticed_by_histories_within_a_small_budget(
+    short: list[Named], on_model: model.Recording
+) -> None:
+    recorded, mutant = model.Recording(short[:9], small=[(8, one) for one in short]), _of_budget("units = 2")
+    (kill,) = recorded.judge(mutant).kills
+    assert kill.by != "budget" and recorded.number(kill) >= 9
+    assert not set(recorded.digests[9:]) & set(on_model.digests)
+    assert recorded.digests[:9] == on_model.digests[:9]
 
 
 def test_planting_in_the_model_is_undone() -> None:
