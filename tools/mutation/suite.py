@@ -19,6 +19,8 @@ HISTORIES = 300
 STEPS = 60
 
 BUDGETS = (3, 8, 14, 30)
+"""Small budgets of an operation: the first is hardly enough for a job, the last one for several."""
+
 SMALL = 30
 """How many histories are drawn for each of these budgets."""
 
