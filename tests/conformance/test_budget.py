@@ -6,14 +6,20 @@ import pytest
 
 from qmodel.backends import bundle
 from qmodel.conformance.compare import runner
+from qmodel.conformance.graph import budgets, tight
+from qmodel.conformance.graph.compare import LuaCorner
 from qmodel.conformance.histories.choose import RandomChooser
+from qmodel.conformance.histories.script import Named
 from qmodel.conformance.subjects.base import ModelSubject, Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Result
+from qmodel.model import engine
 from qmodel.model.state import budget
+from qmodel.model.state.store import Store
 from tests.tester import share
+from tools.mutation import suite
 
 HISTORIES = 60
 STEPS = 60
@@ -28,14 +34,15 @@ def subject(units: int, block: int = budget.BLOCK) -> LuaSubject:
     return LuaSubject({"state/budget": small})
 
 
-@pytest.mark.parametrize("units", [3, 8, 14, 30])
+@pytest.mark.parametrize("units", suite.BUDGETS)
 def test_both_sides_stop_at_the_same_job(units: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`./dev mutate` tries mutants of the model on these histories."""
+    found = [named for one, named in suite.small() if one == units]
     small = subject(units)
     monkeypatch.setattr(budget, "UNITS", units)
-    for seed in range(share(HISTORIES)):
-        history = runner.draw(RandomChooser(f"budget.{units}.{seed}"), STEPS)
+    for named in found[:: len(found) // share(len(found))]:
         small.reset()
-        assert runner.first_difference(history, small) is None
+        assert runner.first_difference(named.steps, small) is None, named.name
 
 
 def test_budgets_that_differ_by_one_unit_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +140,40 @@ def test_a_failure_is_not_stopped_by_a_thousand_that_have_begun() -> None:
     model = ModelSubject()
     *_, known = [model.step(*step) for step in history]
     assert (known.reason, known.failed, known.canceled, known.pending, known.running) == ("failed", 1, 100, 1098, 1)
+
+
+def tight_difference(named: Named, found: list[tight.Tight], corner: LuaCorner) -> list[str]:
+    """Execute a history on the library, and some of its steps also with budgets that are too small."""
+    corner.begin()
+    store, chosen = Store(), {one.at: one.tried for one in found}
+    for at, step in enumerate(named.steps[: max(chosen) + 1]):
+        for tried in chosen.get(at, ()):
+            with budgets.within(tried.units):
+                corner.within(tried.units)
+                lines = corner.differences(*step, tried.reply, store, tried.store)
+            corner.undo()
+            if lines:
+                return [f"{named.name}, {step} with {tried.units} units", *lines]
+        corner.within(budget.UNITS)
+        engine.step(store, *step)
+        corner.step(*step)
+        corner.load(corner.keys())
+    return []
+
+
+def test_both_sides_do_the_same_with_every_budget_that_is_too_small() -> None:
+    """`./dev mutate` tries mutants of the model on these steps."""
+    corner, histories = LuaCorner(), suite.quick()
+    found = list(tight.of(histories[:: len(histories) // share(len(histories))]))
+    assert len(found) > 100
+    for named, steps in found:
+        assert tight_difference(named, steps, corner) == []
+
+
+def test_a_unit_more_for_a_failure_differs_with_some_budget_that_is_too_small() -> None:
+    """The negative twin."""
+    text = bundle.read("state/budget")
+    dearer = text.replace("budget.FAILURE = 2", "budget.FAILURE = 3")
+    assert dearer != text
+    corner = LuaCorner({"state/budget": dearer})
+    assert any(tight_difference(named, steps, corner) for named, steps in tight.of(suite.generated(60)))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 from qmodel.backends.bundle import FILES, function_name, library, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
+from qmodel.conformance.graph import tight
 from qmodel.conformance.graph.alphabet import Family, every_budget, every_failure, explored, families
 from qmodel.conformance.graph.plan import ONE, TWO, Run, costed
 from qmodel.conformance.histories.directed.load import directed
@@ -33,6 +35,8 @@ from qmodel.wire import codec
 from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
 from tools.mutation.mutants import Mutant
+from tools.mutation.record import Record
+from tools.mutation.replay import Verdict
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import FILE, Triage, path
 from tools.mutation.uses import uses
@@ -104,6 +108,14 @@ def test_the_defaults_of_options_are_mutated() -> None:
     assert any("Option(59999, 0, YEAR" in mutant.becomes for mutant in python.mutants("contract/settings"))
 
 
+def test_arguments_that_mean_the_same_when_they_are_exchanged_are_not() -> None:
+    exchanged = {one.becomes for one in python.mutants("model/rules/selection") if one.operator == "argument"}
+    assert any("jobs.fits(now, wanted, job)" in line for line in exchanged)
+    made = [one.becomes for file in python.MUTATED for one in python.mutants(file) if one.operator == "argument"]
+    assert not any("budget.fits(store, kept, units)" in line for line in made)
+    assert any("budget.fits(units, store, kept)" in line for line in made)
+
+
 def test_every_mutant_of_the_model_compiles() -> None:
     for file in python.MUTATED:
         for mutant in python.mutants(file)[::7]:
@@ -148,6 +160,12 @@ MODEL = [
         "job.ready_at = min(job.ready_at, now)",
     ),
     ("model/state/stats", "constant", "DAY_MS = 86_400_000", "DAY_MS = 86400001"),
+    (
+        "contract/settings",
+        "constant",
+        'PER_QUEUE: Final = ("heartbeat", "fair", "aging")',
+        'PER_QUEUE: Final = ("", "fair", "aging")',
+    ),
     (
         "contract/settings",
         "constant",
@@ -519,6 +537,72 @@ def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_l
     at, (field, text) = stream.entries[-1]
     stream.entries[-1] = at, (field, text + b"x")
     assert replay._events_differ(loaded, told[0])
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path, short: list[Named], on_model: model.Recording) -> Callable[[int, str], Record]:
+    """Opens a record of verdicts for the first histories of the suite, with something behind the text of each file."""
+    digests = on_model.digests
+
+    def opened(histories: int, behind: str = "") -> Record:
+        path = str(tmp_path / "verdicts.jsonl")
+        return Record(path, digests[:histories], lambda kill: digests[on_model.number(kill)], lambda _: behind)
+
+    return opened
+
+
+def test_a_verdict_that_was_recorded_stands_while_the_file_and_the_history_are_the_same(
+    verdicts: Callable[..., Record], on_model: model.Recording
+) -> None:
+    before, whole = verdicts(len(on_model.suite)), len(on_model.suite)
+    judged = {mutant: on_model.judge(mutant).kills for mutant in python.mutants("model/state/tags")}
+    for mutant, kills in judged.items():
+        assert before.result(mutant) is None
+        before.add(Result(mutant, Verdict(kills), 1.0))
+    for mutant, kills in judged.items():
+        found = verdicts(whole).result(mutant)
+        assert found is not None and [one.by for one in found.verdict.kills] == [one.by for one in kills]
+        assert verdicts(whole, "changed").result(mutant) is None
+        assert (verdicts(0).result(mutant) is None) == bool(kills)
+
+
+def test_a_mutant_that_survived_is_tried_on_new_histories_only(
+    verdicts: Callable[..., Record], on_model: model.Recording
+) -> None:
+    mutant = next(one for one in python.mutants("model/ops/tag") if on_model.judge(one).kills)
+    steps = on_model.steps_of(mutant)
+    verdicts(20).add(Result(mutant, Verdict(steps=7), 2.0))
+    assert verdicts(20).result(mutant) is not None is not verdicts(10).result(mutant)
+    again = verdicts(len(on_model.suite))
+    assert again.result(mutant) is None
+    assert on_model.steps_of(mutant, again.passed(mutant)) == {n: found for n, found in steps.items() if n >= 20}
+    result = again.add(Result(mutant, Verdict(steps=5), 1.0))
+    assert (result.verdict.steps, result.seconds) == (12, 3.0)
+
+
+def _of_budget(was: str) -> Mutant:
+    return next(one for one in python.mutants("model/state/budget") if one.was == was and one.operator == "constant")
+
+
+def test_a_unit_more_is_noticed_by_steps_with_every_budget_that_is_too_small(
+    short: list[Named], on_model: model.Recording
+) -> None:
+    recorded, mutant = model.Recording(short[:9], list(tight.of(short))), _of_budget("units = 2")
+    assert not on_model.judge(mutant).kills
+    (kill,) = recorded.judge(mutant).kills
+    assert kill.by == "budget" and recorded.number(kill) >= 9
+    assert not recorded.judge(mutant, steps=recorded.steps_of(mutant, recorded.digests[9:])).kills
+    assert not recorded.judge_texts({}).kills
+
+
+def test_a_unit_more_is_noticed_by_histories_within_a_small_budget(
+    short: list[Named], on_model: model.Recording
+) -> None:
+    recorded, mutant = model.Recording(short[:9], small=[(8, one) for one in short]), _of_budget("units = 2")
+    (kill,) = recorded.judge(mutant).kills
+    assert kill.by != "budget" and recorded.number(kill) >= 9
+    assert not set(recorded.digests[9:]) & set(on_model.digests)
+    assert recorded.digests[:9] == on_model.digests[:9]
 
 
 def test_planting_in_the_model_is_undone() -> None:

@@ -1,7 +1,7 @@
 """`./dev mutate`: break the Lua library and the model on purpose, and check that the suite notices.
 
-    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seed TEXT]
-                            [--seconds N] [--limit N] [--all] [--distil]
+    python -m tools.mutation [--side lua|model] [--only FILE] [--sample N] [--seed TEXT] [--seconds N] [--limit N]
+                             [--all] [--record FILE] [--distil]
 
 Prints the share of killed mutants (without the known equivalent ones), how many operations the suite needed to notice
 them, and the survivors by line. Exits with 1 when the share is below the aim, or an entry of `mutants.toml` is stale.
@@ -16,13 +16,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
+from qmodel.backends import bundle
+from qmodel.conformance.graph import tight
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
 from tools import commands
 from tools.mutation import distil, lua, model, python, replay, suite
-from tools.mutation.mutants import Mutant
+from tools.mutation.mutants import Mutant, digest
+from tools.mutation.record import Record
 from tools.mutation.replay import Verdict
 from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import Triage, path
@@ -44,7 +48,24 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
-    return replay.Recording(named, wire(), commands.read(), more=True) if side == "lua" else model.Recording(named)
+    if side == "lua":
+        return replay.Recording(named, wire(), commands.read(), more=True)
+    return model.Recording(named, list(tight.of(named)), suite.small())
+
+
+def _judge(recorded: replay.Recording | model.Recording, record: Record, limit: int) -> Callable[[Mutant], Verdict]:
+    """Give the function that judges a mutant on what it has not survived before, by the record."""
+    if isinstance(recorded, replay.Recording):
+        return partial(recorded.judge, limit=limit)
+    return lambda mutant: recorded.judge(mutant, steps=recorded.steps_of(mutant, record.passed(mutant)))
+
+
+def _record(file: str | None, recorded: replay.Recording | model.Recording, limit: int) -> Record:
+    """Open a record of verdicts. What a mutant of the library does depends on the suite as a whole."""
+    if isinstance(recorded, model.Recording):
+        return Record(file, recorded.digests, lambda kill: recorded.digests[recorded.number(kill)], python.read)
+    suite_of = digest(limit, *((one.step, one.args, one.commands) for one in recorded.steps))
+    return Record(file, [suite_of], lambda _: suite_of, bundle.read)
 
 
 def hunt(
@@ -84,8 +105,12 @@ def run(
     sample: int | None = None,
     limit: int = replay.WORK,
     seed: str = SEED,
+    file: str | None = None,
 ) -> Summary:
-    """Measure one side: all its mutants, or a sample of them. `limit` is how much work a mutant of the library gets."""
+    """Measure one side: all its mutants, or a sample of them, but for the verdicts that a file has already.
+
+    `limit` is how much work a mutant of the library gets.
+    """
     began = time.process_time()
     triage = Triage()
     summary = Summary(side)
@@ -98,8 +123,11 @@ def run(
     if sample is not None:
         chosen = sampled(side, chosen, sample, seed)
     summary.equivalent = len(known)
-    judge = recorded.judge if isinstance(recorded, model.Recording) else partial(recorded.judge, limit=limit)
-    for result in hunt(chosen, judge, jobs, seconds):
+    record = _record(file, recorded, limit)
+    there = [result for mutant in chosen if (result := record.result(mutant)) is not None]
+    left = set(chosen) - {result.mutant for result in there}
+    judged = hunt([one for one in chosen if one in left], _judge(recorded, record, limit), jobs, seconds)
+    for result in chain(there, map(record.add, judged)):
         summary.add(result, result.mutant.name in known)
     return summary
 
@@ -169,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--all", action="store_true", help="run the equivalent mutants too; none may be noticed")
+    parser.add_argument("--record", metavar="FILE", help="go on where a hunt with this file of verdicts stopped")
     parser.add_argument("--distil", action="store_true", help="only add vectors of level core, for what they miss")
     given = parser.parse_args(arguments)
     if given.distil:
@@ -176,7 +205,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     good = True
     for side in [given.side] if given.side else ["lua", "model"]:
-        summary = run(side, given.only, given.jobs, given.seconds, given.all, given.sample, given.limit, given.seed)
+        summary = run(
+            side, given.only, given.jobs, given.seconds, given.all, given.sample, given.limit, given.seed, given.record
+        )
         print(show(summary), flush=True)
         good = good and summary.share >= AIMS[side] and not summary.stale and not summary.wrong
     return 0 if good else 1

@@ -10,6 +10,9 @@ and after every 4th step of a generated history, but only if a step since the la
 the last step. When a state differs, the history is executed again with a comparison after every step, to report the
 first step that differs.
 
+Some histories are executed with a smaller budget. Last, steps are executed with budgets that are too small for them
+(`tight`), each on a copy of the state before it.
+
 A mutant is tried first on the histories that noticed other mutants of its file. So the step that is reported may not be
 the first one of the whole suite that notices it.
 """
@@ -21,20 +24,24 @@ import importlib
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
 from time import process_time
 from typing import Any, NamedTuple
 
+from qmodel.conformance.graph import budgets
+from qmodel.conformance.graph.tight import Tight
 from qmodel.conformance.histories.script import Named
 from qmodel.conformance.subjects.base import Step
 from qmodel.model import engine, snapshot
 from qmodel.model.snapshot import Snapshot
+from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 from tools.mutation import python, readers
-from tools.mutation.mutants import Mutant
+from tools.mutation.mutants import Mutant, digest
 from tools.mutation.replay import Kill, Verdict
 
 SECONDS = 3.0
@@ -74,8 +81,17 @@ class TooLong(Exception):
 class Recording:
     """The suite on the right model, and which steps of which histories run each line of each file."""
 
-    def __init__(self, suite: Sequence[Named]) -> None:
-        self.suite = suite
+    def __init__(
+        self,
+        suite: Sequence[Named],
+        tight: Sequence[tuple[Named, list[Tight]]] = (),
+        small: Sequence[tuple[int, Named]] = (),
+    ) -> None:
+        self.budgets = [budget.UNITS for _ in suite] + [units for units, _ in small]
+        self.suite = suite = [*suite, *(named for _, named in small)]
+        self.tight = [found for _, found in tight]
+        self.digests = [digest(*named, *self._unusual(number)) for number, named in enumerate(suite)]
+        self.digests += [digest(*named, [(one.at, one.units) for one in found]) for named, found in tight]
         self.noticed: dict[str, dict[int, None]] = {}
         """The histories that noticed mutants of each file, the last one last."""
         self.texts = {name: python.read(name) for name in python.MUTATED}
@@ -89,27 +105,44 @@ class Recording:
             self.first.append(total)
             total += len(named.steps)
             began = process_time()
-            with _traced() as lines:
+            with budgets.within(self.budgets[number]), _traced() as lines:
                 seen = _execute(named.steps, _looks(named))
-                self.shown.append([self._noted(number, lines, shown) for shown in seen])
+                self.shown.append([])
+                for shown in seen:
+                    self._note(number, lines, shown.at)
+                    self.shown[-1].append(shown)
             self.limits.append(max(SECONDS, process_time() - began))
+        for number, found in enumerate(self.tight, len(suite)):
+            self.first.append(total)
+            total += len(found)
+            with _traced() as lines:
+                for at, one in enumerate(found):
+                    assert one.agrees()
+                    self._note(number, lines, at)
         self.first.append(total)
-        self.all_steps: Steps = dict.fromkeys(range(len(suite)), ALL)
+        self.all_steps: Steps = dict.fromkeys(range(len(suite) + len(tight)), ALL)
 
-    def _noted(self, number: int, lines: set[Line], seen: Shown) -> Shown:
+    def _note(self, number: int, lines: set[Line], at: int) -> None:
         """Note which lines a step of a history has run."""
         for line in lines:
             steps = self.running.setdefault(line, {})
-            steps[number] = steps.get(number, 0) | 1 << seen.at
+            steps[number] = steps.get(number, 0) | 1 << at
         lines.clear()
-        return seen
 
     def histories_of(self, mutant: Mutant) -> list[int]:
         """List the histories that run a mutant's statement."""
         return sorted(self.steps_of(mutant))
 
-    def steps_of(self, mutant: Mutant) -> Steps:
-        """Find the steps that run a mutant's statement.
+    def _unusual(self, number: int) -> list[int]:
+        """Give the budget of a history, if it is not the usual one."""
+        return [units for units in self.budgets[number : number + 1] if units != budget.UNITS]
+
+    def number(self, kill: Kill) -> int:
+        """Give the number of the history in which a mutant was noticed."""
+        return bisect(self.first, kill.step) - 1
+
+    def steps_of(self, mutant: Mutant, passed: Container[str] = ()) -> Steps:
+        """Find the steps that run a mutant's statement, but for histories with one of these digests.
 
         If it runs while modules load, these are the steps that run a line that reads its value, or all if it has no
         name.
@@ -118,7 +151,7 @@ class Recording:
         if not found:
             lines = lines_of(mutant)
             found = self.all_steps if lines is None else self._running(lines)
-        return found
+        return {number: steps for number, steps in found.items() if self.digests[number] not in passed}
 
     def _running(self, lines: Iterable[Line]) -> Steps:
         """Find the steps that run any of these lines."""
@@ -173,10 +206,12 @@ class Recording:
                     return
 
     def _history(self, number: int, verdict: Verdict, steps: int) -> Kill | None:
+        if number >= len(self.suite):
+            return self._with_small_budgets(number, verdict, steps)
         shown = self.shown[number]
         at = 0
         try:
-            with _limited(self.limits[number]):
+            with budgets.within(self.budgets[number]), _limited(self.limits[number]):
                 for seen in _execute(self.suite[number].steps, _looks_again(shown, steps)):
                     at = seen.at
                     verdict.steps += 1
@@ -189,13 +224,29 @@ class Recording:
             return Kill(self.first[number] + at, "error")
         return None
 
+    def _with_small_budgets(self, number: int, verdict: Verdict, steps: int) -> Kill | None:
+        for at, one in enumerate(self.tight[number - len(self.suite)]):
+            if not steps >> at & 1:
+                continue
+            verdict.steps += 1
+            try:
+                with _limited(SECONDS):
+                    if not one.agrees():
+                        return Kill(self.first[number] + at, "budget")
+            except TooLong:
+                return Kill(self.first[number], "limit")
+            except Exception:
+                return Kill(self.first[number] + at, "error")
+        return None
+
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
         """Find the first step after which the state differs, for a difference noticed some steps later."""
-        number = max(n for n in range(len(self.suite)) if self.first[n] <= kill.step)
+        number = self.number(kill)
         steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
-        right = [shown.snapshot for shown in _execute(steps, _always)]
+        with budgets.within(self.budgets[number]):
+            right = [shown.snapshot for shown in _execute(steps, _always)]
         at = 0
-        with planted(mutant.file, mutant.apply(self.texts[mutant.file])):
+        with planted(mutant.file, mutant.apply(self.texts[mutant.file])), budgets.within(self.budgets[number]):
             try:
                 for at, shown in enumerate(_execute(steps, _always)):
                     if shown.snapshot != right[at]:
@@ -432,7 +483,7 @@ def _constants(module: types.ModuleType, text: str, path: str) -> Iterator[Chang
             if changed and names:  # and those after it, which may be made from it
                 exec(compile(ast.Module([node], []), path, "exec"), scope)
                 for name in names:
-                    yield from _holders(name, vars(module)[name], scope[name])
+                    yield from _holders(module, name, scope[name])
         elif isinstance(node, ast.FunctionDef) and node.args.defaults and ast.unparse(node) not in right:
             exec(compile(ast.Module([node], []), path, "exec"), scope)
             function = vars(module)[node.name]
@@ -449,10 +500,13 @@ def _name_of(path: str) -> str:
     return path.removesuffix(".py").rpartition("qmodel/")[2]
 
 
-def _holders(name: str, right: Any, wrong: Any) -> Iterator[Change]:
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("qmodel.model.") and vars(module).get(name) is right:
-            yield Change(module, name, right, wrong)
+def _holders(module: types.ModuleType, name: str, wrong: Any) -> Iterator[Change]:
+    """List the modules that hold the value of a name: its own, and those of the model that import it."""
+    right = vars(module)[name]
+    for other in list(sys.modules.values()):
+        of_model = other is module or getattr(other, "__name__", "").startswith("qmodel.model.")
+        if of_model and vars(other).get(name) is right:
+            yield Change(other, name, right, wrong)
 
 
 def _in_function(mutant: Mutant) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from zlib import crc32
@@ -99,3 +100,8 @@ def by_file(mutants: Iterable[Mutant]) -> dict[str, list[Mutant]]:
     for mutant in mutants:
         found.setdefault(mutant.file, []).append(mutant)
     return found
+
+
+def digest(*parts: object) -> str:
+    """Digest what is to be told apart, by its texts."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]

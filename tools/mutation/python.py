@@ -31,6 +31,14 @@ COMPARISON: dict[type[ast.cmpop], tuple[str, ...]] = {
 ARITHMETIC: dict[type[ast.operator], tuple[str, ...]] = {
     ast.Add: ("-",), ast.Sub: ("+",), ast.Mult: ("//",), ast.FloorDiv: ("*",), ast.Div: ("*",), ast.Mod: ("*",),
 }  # fmt: skip
+SYMMETRIC: dict[str, tuple[int, ...]] = {
+    "min": tuple(range(9)), "max": tuple(range(9)),
+    "fits": (1,), "budget.fits": (1,),  # (store, units, kept): room - units >= kept
+    "_sum": (0,),  # of two claims, part by part
+    "aging.first_number": (0,),  # (rate, priority, at): their product counts
+}  # fmt: skip
+"""Arguments of functions, by name, that mean the same when they are exchanged with the next one."""
+
 FUNCTION = {"min": "max", "max": "min", "popleft": "pop", "append": "appendleft"}
 
 
@@ -179,8 +187,8 @@ class _Finder:
         arguments = [] if _is_prose(node) else node.args
         if any(isinstance(one, ast.Starred | ast.GeneratorExp) for one in arguments):
             return
-        swapped = [] if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") else arguments
-        for one, other in pairwise(swapped):
+        symmetric = SYMMETRIC.get(ast.unparse(node.func), ())
+        for one, other in [pair for at, pair in enumerate(pairwise(arguments)) if at not in symmetric]:
             start, end = self.span(one)[0], self.span(other)[1]
             between = self.raw[self.span(one)[1] : self.span(other)[0]].decode()
             self.add("argument", (start, end), self.text(other) + between + self.text(one))
@@ -206,10 +214,12 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _is_typing(node: ast.stmt) -> bool:
-    """Whether a statement is for the type checker only: an alias of types, or imports for annotations."""
+    """Whether a statement is for the type checker only: an alias or variable of types, or imports for annotations."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+        return True
+    if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("TypeVar("):
         return True
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Subscript | ast.BinOp):
         return False

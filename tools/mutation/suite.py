@@ -18,6 +18,15 @@ from tools.mutation import kept
 HISTORIES = 300
 STEPS = 60
 
+BUDGETS = (3, 8, 14, 30)
+"""Small budgets of an operation: the first is hardly enough for a job, the last one for several."""
+
+SMALL = 30
+"""How many histories are drawn for each of these budgets."""
+
+SHORT = 80
+"""Directed histories with as many steps at most are executed with them too."""
+
 SHAPE_EDGES = 10_000
 """The most edges of a search in which shapes are looked for; more edges show hardly any new ones."""
 
@@ -33,6 +42,13 @@ def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mu
 def quick() -> list[Named]:
     """Give the suite of `./dev mutate`: the generated histories, then the directed ones."""
     return [*generated(), *directed()]
+
+
+def small() -> list[tuple[int, Named]]:
+    """Give histories that are executed with a small budget: enough for one job, and for some."""
+    found = [(units, named) for units in BUDGETS for named in generated(SMALL, seed=f"budget {units}")]
+    short = [named for named in directed() if len(named.steps) <= SHORT]
+    return found + [(units, Named(f"{named.name} within {units}", named.steps)) for units in BUDGETS for named in short]
 
 
 def shapes() -> list[Named]:

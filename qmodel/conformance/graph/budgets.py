@@ -20,7 +20,7 @@ from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 
 MOST: Final = 64
-"""Budgets from this one on are not tried: the operation is too large."""
+"""Budgets from this one on are not tried in a search: the operation is too large."""
 
 
 @dataclass
@@ -49,12 +49,12 @@ def within(units: int) -> Iterator[None]:
         budget.UNITS = usual
 
 
-def worth_trying(store: Store, now: int, op: Operation, reply: Any, after: Store) -> Iterator[Tried]:
+def worth_trying(store: Store, now: int, op: Operation, reply: Any, after: Store, most: int = MOST) -> Iterator[Tried]:
     """Give what the operation does with one unit, and with the budgets where a unit makes a difference, up to the first
     that does all: `reply` and `after` are those of the usual budget.
     """
     last: Tried | None = None
-    for units in range(1, MOST):
+    for units in range(1, most):
         there = copy(store)
         with within(units):
             tried = Tried(units, engine.step(there, now, op), there)
