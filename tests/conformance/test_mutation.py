@@ -26,7 +26,6 @@ from qmodel.conformance.histories.wire_calls import SERVER_CLOCK, wire
 from qmodel.conformance.kit import vectors
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
-from qmodel.contract.operations import CATALOGUE
 from qmodel.model import engine
 from qmodel.model.snapshot import difference, of
 from qmodel.model.state import completed
@@ -374,7 +373,7 @@ def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
 
 def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: replay.Recording) -> None:
     text = read("state/budget")
-    wrong = text.replace("local units = units_of(found[i])", "local units = units_of(found[i]) + 1", 1)
+    wrong = text.replace("budget.take(units_of(found[i]), 0", "budget.take(units_of(found[i]) + 1, 0", 1)
     assert wrong != text
     kills = with_faults.judge_texts({"state/budget": wrong}, most=99).kills
     assert any(with_faults.names[with_faults.steps[kill.step].history].startswith("tight") for kill in kills)
@@ -633,8 +632,7 @@ def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> No
 
 
 def test_calls_written_by_hand_get_the_expected_replies() -> None:
-    judged = [one for one in wire() if one.args[:1] != [""] or CATALOGUE[one.operation].reads]
-    assert len(replay.Recording([], wire()).steps) == len(judged) > 80
+    assert len(replay.Recording([], wire()).steps) == len(wire()) > 80
 
 
 # ---- triage
@@ -717,7 +715,7 @@ def test_only_histories_short_enough_to_be_chosen_are_tried(short: list[Named]) 
         named.name: [step for step in named.steps if step.op.spec.name != "journal"] for named in [*short, *directed()]
     }
     tried = distil.candidates([*short, *directed()])
-    assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 18_000
+    assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 22_000
     assert all(named.steps == whole[named.name][: len(named.steps)] for named in tried)
 
 
