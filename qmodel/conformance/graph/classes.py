@@ -35,7 +35,6 @@ LEFT_OUT: Final = {
     "cancel_many.state: *": "the filter is that of search, which is tried with every state",
     "complete*.depends: *": "edges are read by one rule, which put, depends_on and release try with every policy",
     "release.depends: a request *": "edges are read by one rule, which put and depends_on try with every policy",
-    "put.at: *": "a moment is the end of a delay, which letters name; directed histories and the matrix name moments",
     "recur_update.*: 0": "the other value of an exact field, which recur sets",
     "recur_update.fair_*: given": "the other value of an exact field, which recur sets",
     "subscribe.fair_*: given": "the job of a message is put as any job; put tries them",
