@@ -111,7 +111,7 @@ MODEL = [
     Fault("M8", "a failed job that is gone stays in its group", "model/state/state_index",
           "(failures.add, failures.discard)", "(failures.add, lambda store, job: None)"),
     Fault("M9", "a job that is put again keeps when it ended", "model/ops/put",
-          "job.expires_at = job.ended_at = 0", "job.expires_at = 0"),
+          "job.expires_at = job.ended_at = job.token = 0", "job.expires_at = job.token = 0"),
     Fault("M12", "a job whose worker is gone fails at no time", "model/rules/failure", "    job.ended_at = now\n", ""),
     Fault("M14", "a retry comes at once whatever its delay", "model/ops/finish",
           "    job.ready_at = now + delay_ms\n    return begins", "    job.ready_at = now\n    return begins"),

@@ -379,6 +379,25 @@ def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: repl
     assert any(with_faults.names[with_faults.steps[kill.step].history].startswith("tight") for kill in kills)
 
 
+@pytest.mark.parametrize(
+    ("scenes", "file", "right", "wrong"),
+    [
+        ("denied", "state/writes", "  undoings = 0\n  return intent.try_all(commands)", "  undoings = 0\n  return {}"),
+        ("denied", "state/writes", "    if later[at + 1] then\n      commands", "    if false then\n      commands"),
+        ("spoiled", "state/repair", "if store.seq < top and not left[1] then", "if false then"),
+        ("live", "state/epochs", "local last = math.max(", "local last = math.min("),
+    ],
+    ids=["nothing is undone", "nothing goes on", "old counters stay", "an epoch is begun twice"],
+)
+def test_a_fault_of_repairs_is_noticed_in_the_scenes_for_it(
+    scenes: str, file: str, right: str, wrong: str, with_faults: replay.Recording
+) -> None:
+    text = read(file)
+    assert text.count(right) == 1
+    kills = with_faults.judge_texts({file: text.replace(right, wrong)}, most=99).kills
+    assert any(with_faults.names[with_faults.steps[kill.step].history].startswith(scenes) for kill in kills)
+
+
 def test_a_mutant_that_loops_for_ever_is_noticed(on_lua: replay.Recording) -> None:
     text = read("ops/read").replace("local jids = queues.order", "while true do end\n  local jids = queues.order", 1)
     assert on_lua.judge_texts({"ops/read": text}).kills[0].by == "limit"
