@@ -229,7 +229,7 @@ def a_request_ends_by_itself_for_a_reason(m: Moment) -> Iterator[str]:
 @law
 def a_due_request_is_ended_by_the_next_pop(m: Moment) -> Iterator[str]:
     """A pop of a queue that is not paused, and `fire`, close and cancel its due requests; those that have begun go on
-    after a failure.
+    after a failure. What is canceled because a job expires in this step ends with the next pop.
     """
     queue = getattr(m.op, "queue", None)
     executed = m.events or (m.name == "pop" and not m.outcome)  # a pop that finds nothing is not remembered
@@ -237,8 +237,9 @@ def a_due_request_is_ended_by_the_next_pop(m: Moment) -> Iterator[str]:
         return
     due = [id for id, moment in m.before.queues[queue]["ends"].items() if moment <= m.now]
     if m.name == "fire" or not m.before.queues[queue]["pauses"]:
+        failed = {event.named["request"] for event in m.events if event.event == "request_canceled"}
         for id in due:
-            if m.after.queues[queue]["ends"].get(id, m.now + 1) <= m.now:
+            if m.after.queues[queue]["ends"].get(id, m.now + 1) <= m.now and id not in failed:
                 yield f"{id} was due, and still is"
         for id, request in m.after.requested.items():
             if request["queue"] == queue and request["state"] == "open" and 0 < request["open_until"] <= m.now:
