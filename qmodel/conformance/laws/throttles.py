@@ -188,7 +188,7 @@ def no_claim_passes_a_closed_throttle(m: Moment, ghost: Ghost) -> Iterator[str]:
 
 def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
     """The jobs that are parked at an open throttle after a pop that gave less than was asked for; by the rules of
-    reqless, at one that may open although no job leaves it.
+    reqless, at one that may open although no job leaves it, and that the pop found open.
     """
     if m.tries == 0:
         return
@@ -205,6 +205,8 @@ def _open_gates(m: Moment, ghost: Ghost, queue: str) -> Iterator[str]:
         limits = _follow(ghost, name, m.now)
         is_left = limits is not None and limits.concurrency and not (limits.rate or limits.capacity)
         if m.tries is not None and is_left and _places(m.before.jobs, name, ""):
+            continue
+        if m.tries is not None and _was_parked_elsewhere(m, name):
             continue
         jid = gate["parked"][0][-1]
         job = m.after.jobs[jid]
@@ -223,6 +225,16 @@ def _freed_for_another_queue(m: Moment, name: str, queue: str) -> bool:
     return any(
         one.was is not None and one.was["queue"] in later and one.was["state"] in HOLDING and name in names(one.was)
         for one in m.tale
+    )
+
+
+def _was_parked_elsewhere(m: Moment, name: str) -> bool:
+    """Whether a job that had been let through at a throttle met another closed one, and so gave its turn to the next
+    pop.
+    """
+    return any(
+        one.was is not None and one.was["options"].get("gate") == name and one.facts["throttle"] != name
+        for one in m.told("throttled")
     )
 
 
