@@ -139,6 +139,17 @@ def test_the_night_of_some_families_has_their_pairs_and_no_others() -> None:
     assert [run.edges for run in plan.chosen(("lapses", "lapses+fair"), None, 0, False)] == [0, 0]
 
 
+def test_a_letter_names_all_leased_jobs_with_their_tokens() -> None:
+    family = Family("tried", "", (letter("CompleteMany(tuple(Complete(*one) for one in held))"),))
+    store = Store()
+    engine.step(store, START, ops.PutMany(tuple(ops.Put("q", jid, "k", "") for jid in "BAC")))
+    for _ in range(2):
+        engine.step(store, START, ops.Pop("q", "X"))
+    (op,) = Moves(family, Scope(0, 1)).of(store, START)
+    assert [one.jid for one in op.jobs] == ["B", "A"]
+    assert engine.step(store, START, op) == ("complete", "complete")
+
+
 def test_a_letter_with_a_cursor_goes_on_where_the_same_operation_without_one_ended() -> None:
     family = Family("tried", "", (letter("Search(queue='q', count=1, cursor=cursor)"),))
     store = Store()

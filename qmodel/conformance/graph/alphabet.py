@@ -21,8 +21,8 @@ Any other line is a letter: an operation of the catalogue. It is tried with ever
 `job` is each job of the scope and `other` each other one; `run` is each job that exists; `worker` is each worker;
 `token` is the token of the last lease of `job` or `run`, and of the lease before; `other_token` that of `other`; `last`
 is the last due time of the schedule S; `cursor` is where the same operation ends without one, in this state; `now` is
-the moment; `fresh` is a request id that no call has used yet; `tick` is a second, the unit of every duration;
-`day` is a day.
+the moment; `fresh` is a request id that no call has used yet; `held` are the ids and tokens of all leased jobs;
+`tick` is a second, the unit of every duration; `day` is a day.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from itertools import permutations
+from operator import itemgetter
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -77,6 +78,7 @@ _BUILT_IN: Final = {
     "int": int,
     "str": str,
     "range": range,
+    "tuple": tuple,
 }
 
 
@@ -264,7 +266,7 @@ class Moves:
             for values in self._values(one.names):
                 if "fresh" in one.names:
                     self._fresh.append((one, values))
-                elif one.names & {"run", "token", "other_token", "last", "cursor", "now"}:
+                elif one.names & {"run", "token", "other_token", "last", "cursor", "now", "held"}:
                     self._bound.append((one, values))
                 else:
                     self._fixed.append(one.of(values))
@@ -294,6 +296,8 @@ class Moves:
         times: dict[str, Any] = {"now": now, "last": schedule.last_at if schedule is not None else now}
         times["fresh"] = f"{FRESH}{store.seq}"
         for one, values in letters:
+            if "held" in one.names:
+                times["held"] = _held(store)
             for run in store.jobs if "run" in one.names else (values["job"],):
                 job, other = store.jobs.get(run), store.jobs.get(values["other"])
                 for token in tokens(job) if "token" in one.names else (0,):
@@ -304,6 +308,11 @@ class Moves:
                         if not found["cursor"]:
                             continue  # all is on the first page
                     yield one.of(found)
+
+
+def _held(store: Store) -> list[tuple[str, int]]:
+    """Give the ids and tokens of all leased jobs, the oldest lease first."""
+    return sorted(((job.jid, job.token) for job in store.jobs.values() if job.state == "running"), key=itemgetter(1))
 
 
 def _cursor(store: Store, now: int, op: Operation) -> str:

@@ -63,7 +63,7 @@ def named() -> set[str]:
         for letter in family.letters:
             values = {"job": JOBS[0], "other": JOBS[1], "run": JOBS[0], "worker": WORKERS[0]}
             times = {"token": 1, "other_token": 1, "now": family.start, "last": family.start, "cursor": "c"}
-            found |= set(_named(letter.of({**values, **times, "fresh": "f"})))
+            found |= set(_named(letter.of({**values, **times, "fresh": "f", "held": [(JOBS[0], 1)]})))
     return found
 
 
