@@ -135,7 +135,8 @@ class Recording:
 
     def _unusual(self, number: int) -> list[int]:
         """Give the budget of a history, if it is not the usual one."""
-        return [units for units in self.budgets[number : number + 1] if units != budget.UNITS]
+        units = self.budgets[number]
+        return [] if units == budget.UNITS else [units]
 
     def number(self, kill: Kill) -> int:
         """Give the number of the history in which a mutant was noticed."""

@@ -7,11 +7,10 @@ others. Changes of other files are not looked at: for a figure of one day, begin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from qmodel.conformance.graph.record import Lines
 from tools.mutation.mutants import Mutant, digest
 from tools.mutation.replay import Kill, Verdict
 from tools.mutation.report import Result
@@ -26,19 +25,18 @@ class Record:
     def __init__(
         self, path: str | None, histories: Sequence[str], where: Callable[[Kill], str], read: Callable[[str], str]
     ) -> None:
-        self._path = Path(path) if path else None
+        self._file = Lines(path)
         self._histories, self._where, self._read = frozenset(histories), where, read
         self._suite = digest(*histories)
         self._suites: dict[str, frozenset[str]] = {}
         self._lines: dict[str, dict[str, Any]] = {}
-        text = self._path.read_text(encoding="utf-8") if self._path is not None and self._path.exists() else ""
-        for one in map(json.loads, text.splitlines()):
+        for one in self._file:
             if "histories" in one:
                 self._suites[one["suite"]] = frozenset(one["histories"])
             else:
                 self._lines[one["digest"]] = one
         if self._suite not in self._suites:
-            self._append({"suite": self._suite, "histories": list(histories)})
+            self._file.append({"suite": self._suite, "histories": list(histories)})
 
     def result(self, mutant: Mutant) -> Result | None:
         """Give what stands there of a mutant, if it holds for this suite."""
@@ -64,7 +62,7 @@ class Record:
         history = self._where(verdict.kills[0]) if by and by not in _NO_HISTORY else ""
         told = {"given_up": verdict.given_up, "silent": verdict.silent, "steps": verdict.steps}
         line = {"digest": key, "suite": self._suite, "by": by, "history": history, **told, "seconds": result.seconds}
-        self._append({**line, "mutant": str(mutant)})
+        self._file.append({**line, "mutant": str(mutant)})
         return result
 
     def _passed(self, found: dict[str, Any]) -> frozenset[str]:
@@ -72,11 +70,6 @@ class Record:
 
     def _digest(self, mutant: Mutant) -> str:
         return digest(mutant.name, self._read(mutant.file))
-
-    def _append(self, line: dict[str, Any]) -> None:
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
 
 
 def _result(mutant: Mutant, found: dict[str, Any]) -> Result:

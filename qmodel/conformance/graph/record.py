@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,14 +48,30 @@ def digest(run: Run) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
+class Lines:
+    """A file with a JSON object on each line, or none: then nothing is read, and nothing kept."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = Path(path) if path else None
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Read the objects; a file that is not there has none."""
+        if self._path is not None and self._path.exists():
+            yield from map(json.loads, self._path.read_text(encoding="utf-8").splitlines())
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Append an object."""
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
 class Record:
     """A file of searches, or none."""
 
     def __init__(self, path: str | None) -> None:
-        self._path = Path(path) if path else None
-        text = self._path.read_text(encoding="utf-8") if self._path is not None and self._path.exists() else ""
-        lines = [json.loads(one) for one in text.splitlines()]
-        self._done = {one["code"] for one in lines if not one["findings"]}
+        self._lines = Lines(path)
+        self._done = {one["code"] for one in self._lines if not one["findings"]}
 
     def has(self, run: Run) -> bool:
         """Tell whether a search of the same code stands there, without findings."""
@@ -62,6 +79,4 @@ class Record:
 
     def add(self, run: Run, one: Explored) -> None:
         """Append a search."""
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"code": digest(run), **line(one)}) + "\n")
+        self._lines.append({"code": digest(run), **line(one)})

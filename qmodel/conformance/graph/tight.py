@@ -48,12 +48,10 @@ class Tight(NamedTuple):
         return all(self._agrees(one) for one in self.tried)
 
     def _agrees(self, tried: Tried) -> bool:
-        there = copy(self.store)
-        with budgets.within(tried.units):
-            reply = engine.step(there, *self.step)
+        reply, after = _with(tried.units, self.store, self.step)
         if reply != tried.reply:
             return False
-        return are_equal(tried.store, there) or snapshot.of(tried.store) == snapshot.of(there)
+        return are_equal(tried.store, after) or snapshot.of(tried.store) == snapshot.of(after)
 
 
 def of(histories: Iterable[Named]) -> Iterator[tuple[Named, list[Tight]]]:
@@ -83,6 +81,12 @@ def _of_history(named: Named, met: Counter[Any]) -> Iterator[Tight]:
 
 def _is_enough(units: int, before: Store, step: Step, reply: Any, after: Store) -> bool:
     """Tell whether a step with a budget does what it does with the usual one."""
+    found, there = _with(units, before, step)
+    return bool(found == reply) and are_equal(after, there)
+
+
+def _with(units: int, before: Store, step: Step) -> tuple[Any, Store]:
+    """Execute a step with a budget; give the reply and the state after it."""
     there = copy(before)
     with budgets.within(units):
-        return bool(engine.step(there, *step) == reply) and are_equal(after, there)
+        return engine.step(there, *step), there
