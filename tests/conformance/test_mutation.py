@@ -193,6 +193,14 @@ def test_the_right_code_is_not_reported(on_lua: replay.Recording, on_model: mode
     assert not on_model.judge_texts({}).kills
 
 
+def test_a_mutant_that_changes_operations_leaves_the_histories_as_they_are() -> None:
+    recorded = model.Recording([named for named in directed() if named.name == "a_hundred_that_are_behind"])
+    was = "subscriptions.assign(subscription, op)"
+    swapped = [one for one in python.mutants("model/ops/publish") if one.was == was and one.operator == "argument"]
+    assert recorded.judge(swapped[0]).kills and "(op, subscription)" in swapped[0].becomes
+    assert not recorded.judge_texts({}).kills
+
+
 def test_only_steps_that_run_the_line_are_executed(on_lua: replay.Recording) -> None:
     mutant = next(m for m in lua.mutants("ops/recover") if m.operator == "statement" and "recovered" in m.was)
     assert {on_lua.steps[index].step.op.spec.name for index in on_lua.steps_of(mutant)} == {"retry_many"}

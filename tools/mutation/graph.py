@@ -162,6 +162,7 @@ class Graph:
         """Tell whether a search of a mutant by itself notices it."""
         family = run.family
         if self.side == "model":
+            run = run._replace(family=family._replace(setup=model.own(family.setup)))
             with model.planted(mutant.file, mutant.apply(python.read(mutant.file))) as bad:
                 return bool(bad) or self._search(run, self._right(family.units))
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}

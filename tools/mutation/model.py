@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import pickle
 import signal
 import sys
 import types
@@ -30,7 +31,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from qmodel.conformance.graph import budgets
 from qmodel.conformance.graph.tight import Tight
@@ -54,6 +55,8 @@ JOBS = 50
 
 FIRST = 20
 """How many of the histories that noticed other mutants of a file are executed before the others."""
+
+T = TypeVar("T")
 
 Line = tuple[str, int]
 """A file, and a line in it from 1."""
@@ -90,6 +93,7 @@ class Recording:
         self.budgets = [budget.UNITS for _ in suite] + [units for units, _ in small]
         self.suite = suite = [*suite, *(named for _, named in small)]
         self.tight = [found for _, found in tight]
+        self._pickled = [pickle.dumps(named.steps) for named in suite]
         self.digests = [digest(*named, *self._unusual(number)) for number, named in enumerate(suite)]
         self.digests += [digest(*named, [(one.at, one.units) for one in found]) for named, found in tight]
         self.noticed: dict[str, dict[int, None]] = {}
@@ -137,6 +141,11 @@ class Recording:
         """Give the budget of a history, if it is not the usual one."""
         units = self.budgets[number]
         return [] if units == budget.UNITS else [units]
+
+    def _steps(self, number: int) -> list[Step]:
+        """Give the steps of a history as they were recorded: a mutant with swapped arguments changes the operation."""
+        found: list[Step] = pickle.loads(self._pickled[number])
+        return found
 
     def number(self, kill: Kill) -> int:
         """Give the number of the history in which a mutant was noticed."""
@@ -213,7 +222,7 @@ class Recording:
         at = 0
         try:
             with budgets.within(self.budgets[number]), _limited(self.limits[number]):
-                for seen in _execute(self.suite[number].steps, _looks_again(shown, steps)):
+                for seen in _execute(self._steps(number), _looks_again(shown, steps)):
                     at = seen.at
                     verdict.steps += 1
                     by = _differs(shown[at], seen)
@@ -232,7 +241,7 @@ class Recording:
             verdict.steps += 1
             try:
                 with _limited(SECONDS):
-                    if not one.agrees():
+                    if not one._replace(step=own(one.step)).agrees():
                         return Kill(self.first[number] + at, "budget")
             except TooLong:
                 return Kill(self.first[number], "limit")
@@ -243,13 +252,13 @@ class Recording:
     def _exactly(self, mutant: Mutant, kill: Kill) -> Kill:
         """Find the first step after which the state differs, for a difference noticed some steps later."""
         number = self.number(kill)
-        steps = self.suite[number].steps[: kill.step - self.first[number] + 1]
+        length = kill.step - self.first[number] + 1
         with budgets.within(self.budgets[number]):
-            right = [shown.snapshot for shown in _execute(steps, _always)]
+            right = [shown.snapshot for shown in _execute(self._steps(number)[:length], _always)]
         at = 0
         with planted(mutant.file, mutant.apply(self.texts[mutant.file])), budgets.within(self.budgets[number]):
             try:
-                for at, shown in enumerate(_execute(steps, _always)):
+                for at, shown in enumerate(_execute(self._steps(number)[:length], _always)):
                     if shown.snapshot != right[at]:
                         return Kill(self.first[number] + at, "state")
             except Exception:  # the state cannot be read before the step at which it was compared
@@ -298,6 +307,12 @@ def _looks_again(shown: Sequence[Shown], steps: int) -> Looks:
         return True
 
     return looks
+
+
+def own(found: T) -> T:
+    """Copy a step, or operations, for a mutant, which may change them."""
+    copied: T = pickle.loads(pickle.dumps(found))
+    return copied
 
 
 def _always(*_: Any) -> bool:

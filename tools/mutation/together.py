@@ -175,7 +175,7 @@ class ModelJudge(Judge):
         store = copy(before)
         try:
             with model.in_place(self._changes[mutant]), model._limited(STUCK):
-                found = engine.step(store, now, op)
+                found = engine.step(store, *model.own(Step(now, op)))
         except Exception:
             return True
         if type(reply) is not type(found) or reply != found or repr(reply) != repr(found):
