@@ -236,6 +236,10 @@ MORE = ops.Put("q", "v3", "k", "", throttles=("v",))
 FAIR = [ops.ConfigSet("fair", 1), ops.Put("q", "A", "k", "", fair_key="x"), ops.Put("q", "B", "k", "", fair_key="x")]
 FIRST = ops.Priority("B", 0, first=True)
 LATER = ops.Put("q", "C", "k", "", fair_key="y")
+HELD = [ops.ThrottleSet("t", concurrency=1), ops.ThrottleSet("v", rate=1, rate_ms=TICK)]
+HELD += [*(ops.Put("q", jid, "k", "", throttles=(jid,)) for jid in ("t", "v")), ops.Pop("q", "X", 2)]
+GATED = [ops.Put("q", "A", "k", "", throttles=("t", "v")), ops.Put("q", "B", "k", "d", -1, throttles=("v",))]
+WIDER = [ops.ThrottleSet("t", concurrency=2), POPPED]
 RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", "T")]
 
 
@@ -265,6 +269,18 @@ RUNS = [ops.Recur("q", jid, "k", "", TICK, retries=0, limit=1) for jid in ("S", 
             [(0, RUNS[1]), (0, RUNS[0])],
             [(TICK, ops.Pop("q", "X"))],
             id="two recurring jobs that are due together, in another order",
+        ),
+        pytest.param(
+            [(0, ops.RequestOpen("R", "q", 1, deadline_ms=2 * TICK)), (2 * TICK, POPPED)],
+            [(TICK, ops.RequestOpen("R", "q", 1, deadline_ms=TICK)), (2 * TICK, POPPED)],
+            [],
+            id="a request that has ended, and had another time to end",
+        ),
+        pytest.param(
+            [*((0, op) for op in (*HELD, GATED[0], POPPED, GATED[1], *WIDER))],
+            [*((0, op) for op in (*HELD, *GATED, *WIDER))],
+            [(0, ops.Priority("B", 0))],
+            id="two parked jobs of different priorities, with turns in another order",
         ),
     ],
 )

@@ -107,7 +107,7 @@ REQUEST: Final[dict[str, Rule | Dead]] = {
     "ended": rules.ended,
     "state_at": where("request.state_at", moment),
     "id": Dead("derived: the name under which it stands"),
-    "opened_at": SHOWN,
+    "opened_at": rules.deadline,
     "ended_at": SHOWN,
     "seq": ORDERS,
 }

@@ -113,6 +113,11 @@ def ended(value: dict[str, tuple[str, int]], request: Request, form: Form) -> li
     return [(jid, value[jid][0], jobs[jid].seq == value[jid][1]) for jid in kept]
 
 
+def deadline(value: int, request: Request, _form: Form) -> int:
+    """Write how long a request may take: a call that opens it again must give the same time."""
+    return request.deadline_at - value if request.deadline_at else 0
+
+
 def until_the_end(value: str | None, request: Request, _form: Form) -> str | None:
     """Write how far a change of a request has come; of one that has ended, nothing asks for it."""
     return None if request.ended_at else value
@@ -292,8 +297,9 @@ def level(_value: int, throttle: Throttle, form: Form) -> int:
 
 
 def claims(value: Iterable[tuple[int, int]], throttle: Throttle, form: Form) -> list[str]:
-    """Write the claims in the window."""
-    return [form.moment(at) for at, _ in value if at > form.now - _ruled(throttle, form).rate_ms]
+    """Write the claims in the window; all of them, where a longer window may count those again that are still kept."""
+    oldest = 0 if "throttle.claims" in form.live else form.now - _ruled(throttle, form).rate_ms
+    return [form.moment(at) for at, _ in value if at > oldest]
 
 
 def token(value: int, job: Job, form: Form) -> bool:
@@ -325,7 +331,7 @@ def parked(value: dict[str, ParkedJobs], queue: Queue, form: Form) -> list[Any]:
     return [
         *each(value, queue, form),
         *(sorted(ordered) if len(ordered) > 1 else ()),
-        *([jid for _, jid in turns] if len(value) > 1 else ()),
+        *([jid for _, jid in turns] if len(turns) > 1 else ()),
     ]
 
 
