@@ -54,6 +54,36 @@ local function noting(globals)
     end
   end
 end
+local others = {}
+local function is_same(one, other, depth)
+  if one == other then return true end
+  if type(one) ~= 'table' or type(other) ~= 'table' or depth == 0 then return false end
+  for field, value in pairs(one) do
+    if not is_same(value, other[field], depth - 1) then return false end
+  end
+  for field in pairs(other) do
+    if one[field] == nil then return false end
+  end
+  return true
+end
+local function differs(way, other, values, count)
+  if way == 'when' then return not values[1] ~= other() end
+  local found = {pcall(other)}
+  if not found[1] then return true end
+  if way == 'truth' then return not values[1] ~= not found[2] end
+  for i = 1, math.max(count, #found) do
+    if not is_same(values[i], found[i + 1], 3) then return true end
+  end
+  return false
+end
+local function probed(count, ...)
+  local values = {select(count + 1, ...)}
+  for i = 1, count, 3 do
+    local number, way, other = select(i, ...)
+    if not others[number] and differs(way, other, values, select('#', ...) - count) then others[number] = true end
+  end
+  return select(count + 1, ...)
+end
 local function add(at, text)
   chunks[at] = assert(loadstring(text, name))
 end
@@ -64,7 +94,7 @@ local function use(at, text)
   return message
 end
 local function begin()
-  local globals = {_G = env}
+  local globals = {_G = env, probed = probed}
   function globals.register_function(named, callback)
     if type(named) == 'table' then named, callback = named.function_name, named.callback end
     functions[named] = callback
@@ -85,7 +115,13 @@ end
 local function within(units)
   budget.UNITS = units or usual
 end
-return add, use, begin, ways, within
+local function other_numbers()
+  local found = {}
+  for number in pairs(others) do found[#found + 1] = number end
+  others = {}
+  return table.concat(found, ' ')
+end
+return add, use, begin, ways, within, other_numbers
 """
 """`functions` are those that the host calls, by their names; `env` is what a library finds in Redis."""
 
@@ -128,7 +164,7 @@ class Parts:
         state = next(iter(host._libraries.values()))
         runtime = state.table_from.__self__
         made = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
-        self._add, self._use, self._begin, self.ways, self.within = made
+        self._add, self._use, self._begin, self.ways, self.within, self._others = made
         self.firsts = first_lines(self.texts)
         """For each file, how many lines of the library come before it."""
         self._lines = source.split("\n")
@@ -150,6 +186,10 @@ class Parts:
         message = self._begin()
         if message is not None:
             raise ReplyError(f"ERR Error registering functions: {message.decode()}")
+
+    def others(self) -> list[int]:
+        """Give the numbers of the probes that met another value since this was asked (probes.py)."""
+        return [int(number) for number in self._others().split()]
 
     def _chunk(self, name: str, lines: list[str]) -> bytes:
         """Give the text of a chunk, with each line at its place in the library: coverage counts lines."""

@@ -148,6 +148,8 @@ class Verdict:
     work: int = 0
     given_up: bool = False
     """Whether the limit was met before all steps had been executed."""
+    alike: bool = False
+    """Whether what it changes has the right value in each step (probes.py)."""
     silent: str = ""
     """The first difference in bytes that the suite does not notice."""
 
@@ -500,6 +502,22 @@ class Recording:
     def _work(self, index: int) -> int:
         """Estimate the work of executing a step, with those since the library began anew."""
         return ANEW + self._done[index + 1] - self._done[self.steps[index].first]
+
+    def executed(self, loaded: Loaded, steps: Iterable[int]) -> Iterator[int]:
+        """Execute steps, and those since the library began anew before each; give each step after it was executed."""
+        for first, last in self._units(steps).items():
+            loaded.set(self.steps[first].before)
+            for index in range(first, last + 1):
+                self._prepare(loaded, index)
+                with contextlib.suppress(ReplyError):
+                    _made(loaded, self.steps[index])
+                yield index
+
+    def with_next(self, steps: Iterable[int]) -> list[int]:
+        """Add to steps the next one of each, which meets what the library keeps."""
+        found = {*steps}
+        more = {index + 1 for index in found if index + 1 < len(self.steps)}
+        return sorted(found | {index for index in more if self.steps[index].first < index})
 
     def _execute(self, loaded: Loaded, units: Mapping[int, int], most: int, limit: int, verdict: Verdict) -> None:
         over: dict[int, int] = {}  # history -> the step from which on it needs no further one
