@@ -33,6 +33,7 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
+from tools.mutation.loaded import LIMIT, PREFIX, Loaded, after
 from tools.mutation.mutants import Mutant
 from tools.mutation.record import Record
 from tools.mutation.replay import Verdict
@@ -313,7 +314,7 @@ def _seen_in_parts(recording: replay.Recording, mutant: Mutant, first: int, last
 
 
 def _seen_whole(recording: replay.Recording, texts: dict[str, str], first: int, last: int) -> Seen:
-    host = LuaHost(lambda: SERVER_CLOCK, limit=replay.LIMIT)
+    host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
     try:
         host.load(library(texts))
     except ReplyError:
@@ -329,7 +330,7 @@ def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> 
         host.keyspace.calls.clear()
         try:
             name = function_name(recorded.step.op.spec.name)
-            reply: object = host.fcall(name, [replay.PREFIX], recorded.args)
+            reply: object = host.fcall(name, [PREFIX], recorded.args)
         except ReplyError as error:
             reply = str(error)
         found.append((repr(reply), host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
@@ -547,7 +548,7 @@ def test_a_history_that_reaches_half_of_a_bound_is_noticed() -> None:
 
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:
     told = [one for one in on_lua.steps if replay.EVENTS in one.written and replay.EVENTS in one.before]
-    loaded = replay.Loaded(on_lua.texts)
+    loaded = Loaded(on_lua.texts)
     loaded.set({replay.EVENTS: deepcopy(told[0].written[replay.EVENTS])})
     stream = loaded.content(replay.EVENTS)
     del stream.entries[0]
@@ -647,7 +648,7 @@ def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> No
         if recorded is not None:
             assert codec.decode(step.op, recorded.reply) == outcome
     last = recording.steps[-1]
-    assert difference(of(store), replay.snapshot(replay._after(last.before, last.written))) == []
+    assert difference(of(store), replay.snapshot(after(last.before, last.written))) == []
 
 
 def test_calls_written_by_hand_get_the_expected_replies() -> None:

@@ -15,8 +15,12 @@ from typing import Any, Final
 from qmodel.backends.bundle import DIALECTS, FILES, compiled, library, qualified, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace, frozen
+from qmodel.conformance.graph.compare import WAYS
 
 NAMES: Final = FILES + DIALECTS
+
+LETTERS: Final = {"bare": "b", "plain": "p", "bare-plain": "B", "group": "g"}
+"""The shorter ways, as the record of commands has them."""
 
 _LUA: Final = """
 local fcall, run_script, name = ...
@@ -27,32 +31,9 @@ local function kept(by, wanted)
   end
 end
 local functions, env = kept(fcall, 'functions'), getfenv(kept(run_script, 'script'))
-local chunks, other, place, took, budget, usual = {}, nil, 0, '', {}, 0
-local function note(way)
-  took = took .. way
-end
-local function noting(globals)
-  local bare, plain = globals.bare.ways, globals.plain
-  for name, way in pairs(bare) do
-    bare[name] = function(...)
-      local done = way(...)
-      if done then note(globals.plain_answer and 'B' or 'b') end
-      return done
-    end
-  end
-  for name, way in pairs(plain.ways) do
-    plain.ways[name] = function(...)
-      way(...)
-      if globals.plain_answer then note('p') end
-    end
-  end
-  for name, way in pairs(plain.groups) do
-    plain.groups[name] = function(...)
-      local count = way(...)
-      if count > 0 then note(('g'):rep(count)) end
-      return count
-    end
-  end
+local chunks, other, place, took, budget, usual = {}, nil, 0, {}, {}, 0
+local function note(way, count)
+  for _ = 1, count do took[#took + 1] = way end
 end
 local others = {}
 local function is_same(one, other, depth)
@@ -103,13 +84,13 @@ local function begin()
     local fine, message = pcall(setfenv(i == place and other or chunks[i], globals))
     if not fine then return tostring(message) end
   end
-  local fine, message = pcall(noting, globals)
+  local fine, message = pcall(watch, globals.bare, globals.plain, function() return globals.plain_answer end, note)
   if not fine then return tostring(message) end
   budget, usual = globals.budget, globals.budget.UNITS
 end
 local function ways()
-  local found = took
-  took = ''
+  local found = table.concat(took, ' ')
+  took = {}
   return found
 end
 local function within(units)
@@ -163,8 +144,8 @@ class Parts:
         host.load(source)
         state = next(iter(host._libraries.values()))
         runtime = state.table_from.__self__
-        made = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
-        self._add, self._use, self._begin, self.ways, self.within, self._others = made
+        made = runtime.execute(f"{WAYS} {_LUA}", state.fcall, state.run_script, b"@user_function")
+        self._add, self._use, self._begin, self._ways, self.within, self._others = made
         self.firsts = first_lines(self.texts)
         """For each file, how many lines of the library come before it."""
         self._lines = source.split("\n")
@@ -186,6 +167,10 @@ class Parts:
         message = self._begin()
         if message is not None:
             raise ReplyError(f"ERR Error registering functions: {message.decode()}")
+
+    def ways(self) -> str:
+        """Give the ways that operations took since this was asked, a letter for each."""
+        return "".join(LETTERS[way] for way in self._ways().decode().split())
 
     def others(self) -> list[int]:
         """Give the numbers of the probes that met another value since this was asked (probes.py)."""

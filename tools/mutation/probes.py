@@ -6,8 +6,8 @@ probes: beside an expression they evaluate what mutants make of it, and note the
 
 A probe stands at the largest expression around a change that calls nothing but pure functions: to evaluate it twice
 does no harm. An assignment that is removed differs where the target has another value before it; arguments that are
-exchanged differ where their values do. Of `a and f()` and `a or f()` it counts whether f is called. Changes that have no
-such expression, as a call that is removed, have no probe.
+exchanged differ where their values do; `a and f()` where f is called or not. Changes that have no such expression, as a
+call that is removed, have no probe.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from tools.mutation.loaded import Loaded
 from tools.mutation.lua import tree
 from tools.mutation.mutants import Mutant, by_file
-from tools.mutation.replay import Loaded, Recording
+from tools.mutation.replay import Recording
 from tools.mutation.uses import in_function
 
 NAME: Final = "probed"
