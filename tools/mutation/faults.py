@@ -7,7 +7,8 @@ or `qmodel doctor` examines and mends first. A command is denied
 - by its name, as long as several calls: what has failed is kept, and is in the way of calls that touch its keys.
 
 Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
-plain jobs, in which the library does not begin anew.
+plain jobs, in which the library does not begin anew. Between two calls of a row another server changes the keys, as after
+a failover and back: what the library knows of them no longer holds.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MOST_DENIED: Final = 12
 SIZES: Final = (2, 3, 5, 13, 1, 8)
 """How many operations a call of several has."""
 
-ROWS: Final = ("a_short_row", "a_short_row_with_a_journal")
+ROWS: Final = ("a_short_row", "a_short_row_with_a_journal", "a_bare_row")
 """The directed histories in which each step fails while the library keeps what it knows."""
 
 TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
@@ -50,6 +51,20 @@ AGAIN: Final = 8
 
 BEHIND: Final = 12
 """So many steps the counters are older than the other keys, after a file of the server was damaged."""
+
+ELSEWHERE: Final = (
+    ops.Put("q", "elsewhere", "k", "d"),
+    ops.Pop("q", "v"),
+    ops.Pause(("q",)),
+    ops.ConfigSet("heartbeat", 30),
+    ops.ConfigSet("journal", 1),
+    ops.ThrottleSet("queue/q", 1),
+    ops.Deregister(("w",)),
+)
+"""What another server executes between two calls of a row."""
+
+AFTER: Final = 4
+"""So many calls of the row come after it."""
 
 RUN_ID: Final = b"0" * 40
 """The id of the server's process, from which the digits of its epochs are made."""
@@ -90,6 +105,8 @@ class Call(NamedTuple):
     denied: Denied = NONE_FAILS
     units: int | None = None
     """The budget of the operation, if it is not the usual one."""
+    elsewhere: bool = False
+    """Whether the right library executes it, in another server's memory: this one keeps what it knew before."""
 
 
 class Scene(NamedTuple):
@@ -186,6 +203,17 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     for denied in faulty:
         scene = [now[0]._replace(denied=denied), *doctor(0), now[1], now[0], call(0, NEXT)]
         yield Scene(f"live {name} {denied}", keys, scene, len(scene))
+
+
+def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let another server execute a call before each call of a row, which goes on for a few calls."""
+    calls = [one.call for one in row]
+    for at in range(1, len(calls)):
+        now = calls[at].step.now
+        others = [calls[at], *(call(now, op) for op in ELSEWHERE)]
+        for nth, other in enumerate(others):
+            scene = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True), *calls[at : at + AFTER]]
+            yield Scene(f"elsewhere {row[0].history} {at} {nth}", row[0].before, scene, len(scene))
 
 
 def _live(one: Call) -> Call:

@@ -55,17 +55,20 @@ class Recorded(NamedTuple):
     """What fails in it (faults.py); an error is its reply."""
     units: int | None = None
     """Its budget, if that is not the usual one."""
+    elsewhere: bool = False
+    """Whether another library executes it, on the same keys."""
 
 
 class Loaded:
     """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self.keyspace = Shared(lambda: SERVER_CLOCK)
+    def __init__(self, texts: Mapping[str, str], keyspace: Shared | None = None) -> None:
+        self.keyspace = keyspace or Shared(lambda: SERVER_CLOCK)
         self.keyspace.run_id = faults.RUN_ID
         self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
         self.parts = Parts(texts, self.host)
         self._state = next(iter(self.host._libraries.values()))
+        self._other: Loaded | None = None
 
     def set(self, keys: Keys) -> None:
         """Replace the content of the keyspace by these keys."""
@@ -113,6 +116,13 @@ class Loaded:
         finally:
             self.keyspace.failing = None
 
+    def elsewhere(self, step: Step, args: list[str]) -> Any:
+        """Let another library, which is right and begins anew, execute a step on the same keys."""
+        if self._other is None:
+            self._other = Loaded({}, self.keyspace)
+        self._other.parts.begin()
+        return self._other.call(step, args, NONE_FAILS)
+
     def writes(self) -> Counter[str]:
         """Count the writes of the last step, by their names."""
         return Counter({name: times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes})
@@ -126,6 +136,8 @@ def made(loaded: Loaded, call: Call | Recorded) -> Any:
     """Execute a call, and give its reply."""
     if call.units is not None:
         return loaded.within(call.units, call.step, call.args)
+    if call.elsewhere:
+        return loaded.elsewhere(call.step, call.args)
     return loaded.call(call.step, call.args, call.denied)
 
 

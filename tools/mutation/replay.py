@@ -209,8 +209,8 @@ class Recording:
         reply = made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
         cost, written = loaded.cost(), loaded.keyspace.changed()
-        step, args, denied, units = call
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units))
+        step, args, denied, units, other = call
+        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units, other))
         lines = loaded.lines()
         if denied == 0:
             self._choice.note(index, self.steps[-1], self.names[number], lines, loaded)

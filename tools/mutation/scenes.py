@@ -79,6 +79,7 @@ def scenes(
             row = [written(index) for index in of(number)]
             yield from faults.failing_in_row(row)
             yield from faults.live(row)
+            yield from faults.changed_elsewhere(row)
     for number in range(1, min(DENIED, len(names))):
         yield from faults.wrong([written(index) for index in of(number)])
 
