@@ -7,8 +7,8 @@ or `qmodel doctor` examines and mends first. A command is denied
 - by its name, as long as several calls: what has failed is kept, and is in the way of calls that touch its keys.
 
 Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
-plain jobs, in which the library does not begin anew. Between two calls of a row another server changes the keys, as after
-a failover and back: what the library knows of them no longer holds.
+plain jobs, in which the library does not begin anew. Between two calls of a row another server changes the keys, as
+after a failover and back: what the library knows of them no longer holds.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 
 from tools.mutation.loaded import Loaded
 from tools.mutation.lua import tree
-from tools.mutation.mutants import Mutant, by_file
+from tools.mutation.mutants import Mutant
 from tools.mutation.replay import Recording
-from tools.mutation.uses import in_function
+from tools.mutation.uses import declares, in_function, name_of, named, top_of
 
 NAME: Final = "probed"
 """The name of the function in the library that evaluates what mutants make of an expression."""
@@ -146,13 +146,50 @@ def _text(node: Any) -> str:
     return str(node.text.decode())
 
 
-def probe(pure: Pure, mutant: Mutant, text: str) -> Probe | None:
-    """Give the probe of a mutant, if it can have one."""
-    node = tree(text).named_descendant_for_byte_range(mutant.start, mutant.end)
-    if not in_function(node):
-        return None
-    found = _probe(pure, mutant, node)
-    return None if found is None or "--" in found.other or "..." in found.other else found
+def probes_of(pure: Pure, mutant: Mutant, texts: Mapping[str, str]) -> dict[str, list[Probe]]:
+    """Give the probes of a mutant by file, if it can have any: one, or one for each use of a constant."""
+    node = tree(texts[mutant.file]).named_descendant_for_byte_range(mutant.start, mutant.end)
+    if in_function(node):
+        one = _probe(pure, mutant, node)
+        found = {} if one is None else {mutant.file: [one]}
+    else:
+        found = _uses(pure, mutant, texts, node)
+    wrong = any("--" in one.other or "..." in one.other for of in found.values() for one in of)
+    return {} if wrong else found
+
+
+def _uses(pure: Pure, mutant: Mutant, texts: Mapping[str, str], node: Any) -> dict[str, list[Probe]]:
+    """Give a probe for each use of a constant, a name that is assigned once; none if one use cannot have one."""
+    name = name_of(node)
+    value = top_of(node).children[-1]
+    value = value.children[-1] if value.type == "assignment_statement" else value
+    if name is None or value.type != "expression_list" or not pure.is_pure(mutant.file, value):
+        return {}
+    if not value.start_byte <= mutant.start <= mutant.end <= value.end_byte:
+        return {}
+    is_local = "." not in name
+    if not is_local and any(one.type == "identifier" for one in _walk(value)):
+        return {}
+    other, found = f"({_changed(mutant, value)})", dict[str, list[Probe]]()
+    for file in [mutant.file] if is_local else texts:
+        for use in named(tree(texts[file]), name):
+            if declares(use) or (not is_local and _text(use) != name and _is_of_module(use, texts)):
+                continue
+            around = _largest(pure, file, use) if in_function(use) and _text(use) == name else None
+            if around is None:
+                return {}
+            start = around.start_byte
+            text = around.text[: use.start_byte - start] + other.encode() + around.text[use.end_byte - start :]
+            way = "truth" if _is_test(around) else "values"
+            span = around.start_byte, around.end_byte
+            found.setdefault(file, []).append(Probe(span, " ".join(text.decode().split("\n")), way))
+    return found
+
+
+def _is_of_module(use: Any, texts: Mapping[str, str]) -> bool:
+    """Tell whether a field is one of a file's table: each has one name."""
+    base = _text(use).rpartition(".")[0]
+    return any(file.endswith(f"/{base}") for file in texts)
 
 
 def _probe(pure: Pure, mutant: Mutant, node: Any) -> Probe | None:
@@ -265,16 +302,16 @@ def _reached(pure: Pure, mutant: Mutant, node: Any) -> Probe | None:
     return Probe((left.start_byte, left.end_byte), when, "when")
 
 
-def with_probes(text: str, probes: Mapping[int, Probe]) -> str:
-    """Give the text of a file with probes; lines stay where they are."""
-    spans: dict[tuple[int, int], list[int]] = {}
-    for number, one in probes.items():
-        spans.setdefault(one.span, []).append(number)
+def with_probes(text: str, probes: Iterable[tuple[int, Probe]]) -> str:
+    """Give the text of a file with probes, which have the numbers of mutants; lines stay where they are."""
+    spans: dict[tuple[int, int], list[tuple[int, Probe]]] = {}
+    for number, one in probes:
+        spans.setdefault(one.span, []).append((number, one))
     before: dict[int, list[tuple[int, str]]] = {}
     behind: dict[int, int] = {}
-    for (start, end), numbers in spans.items():
-        others = ", ".join(f"{n}, '{probes[n].way}', function() return {probes[n].other} end" for n in numbers)
-        before.setdefault(start, []).append((-end, f"{NAME}({3 * len(numbers)}, {others}, "))
+    for (start, end), of in spans.items():
+        others = ", ".join(f"{number}, '{one.way}', function() return {one.other} end" for number, one in of)
+        before.setdefault(start, []).append((-end, f"{NAME}({3 * len(of)}, {others}, "))
         behind[end] = behind.get(end, 0) + 1
     raw, parts, last = text.encode(), list[str](), 0
     for at in sorted({*before, *behind}):
@@ -285,16 +322,12 @@ def with_probes(text: str, probes: Mapping[int, Probe]) -> str:
 
 def probed(texts: Mapping[str, str], mutants: Iterable[Mutant]) -> tuple[dict[str, str], dict[int, Mutant]]:
     """Give the changed texts of files with probes, and the mutants by the numbers that the probes note."""
-    pure, numbered, changed = Pure(texts), dict[int, Mutant](), dict[str, str]()
-    for file, of in by_file(mutants).items():
-        found: dict[int, Probe] = {}
-        for mutant in of:
-            one = probe(pure, mutant, texts[file])
-            if one is not None:
-                number = len(numbered) + 1
-                numbered[number], found[number] = mutant, one
-        changed[file] = with_probes(texts[file], found)
-    return changed, numbered
+    pure, numbered, by_file = Pure(texts), dict[int, Mutant](), dict[str, list[tuple[int, Probe]]]()
+    for number, mutant in enumerate(mutants, 1):
+        for file, of in probes_of(pure, mutant, texts).items():
+            numbered[number] = mutant
+            by_file.setdefault(file, []).extend((number, one) for one in of)
+    return {file: with_probes(texts[file], of) for file, of in by_file.items()}, numbered
 
 
 def differing(recorded: Recording, mutants: Iterable[Mutant]) -> dict[Mutant, list[int]]:
