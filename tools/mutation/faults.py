@@ -8,7 +8,7 @@ or `qmodel doctor` examines and mends first. A command is denied
 
 Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
 plain jobs, in which the library does not begin anew. Between two calls of a row another server changes the keys, as
-after a failover and back: what the library knows of them no longer holds.
+after a failover and back, or a key is lost: what the library knows of them no longer holds.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ ELSEWHERE: Final = (
 )
 """What another server executes between two calls of a row."""
 
+LOSSES: Final = 3
+"""Before every third call of a row each key is lost in turn."""
+
 AFTER: Final = 4
 """So many calls of the row come after it."""
 
@@ -95,6 +98,12 @@ class Mend:
     """Stands for what it calls to mend that."""
 
     spec = SimpleNamespace(name="mend", reads=False, reply="")
+
+
+class Lost:
+    """Stands for the loss of a key, by a hand or by a server that is short of memory."""
+
+    spec = SimpleNamespace(name="lost", reads=False, reply="")
 
 
 class Call(NamedTuple):
@@ -214,6 +223,13 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
         for nth, other in enumerate(others):
             scene = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True), *calls[at : at + AFTER]]
             yield Scene(f"elsewhere {row[0].history} {at} {nth}", row[0].before, scene, len(scene))
+    lost: Any = Lost  # nothing but its spec is asked for
+    for at in range(2, len(calls), LOSSES):
+        step = Step(calls[at].step.now, lost)
+        for key in sorted(row[at].before):
+            gone = Call(step, [key.decode()], elsewhere=True)
+            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(step.now), *calls[at : at + 1]]
+            yield Scene(f"lost {row[0].history} {at} {key.decode()}", row[0].before, scene, len(scene))
 
 
 def _live(one: Call) -> Call:

@@ -117,7 +117,11 @@ class Loaded:
             self.keyspace.failing = None
 
     def elsewhere(self, step: Step, args: list[str]) -> Any:
-        """Let another library, which is right and begins anew, execute a step on the same keys."""
+        """Let another library, which is right and begins anew, execute a step on the same keys; or lose a key."""
+        self.keyspace.calls.clear()
+        if step.op.spec.name == "lost":
+            self.keyspace.lose(args[0].encode())
+            return b""
         if self._other is None:
             self._other = Loaded({}, self.keyspace)
         self._other.parts.begin()

@@ -116,6 +116,11 @@ class Shared(Keyspace):
         self._own: set[bytes] = set()
         self.touched.clear()
 
+    def lose(self, key: bytes) -> None:
+        """Delete a key without a command."""
+        self._data.pop(key, None)
+        self.touched.add(key)
+
     def _read(self, key: bytes, kind: Any) -> Any:
         self._take(key)
         return super()._read(key, kind)
