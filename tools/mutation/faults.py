@@ -266,10 +266,12 @@ def gathered(steps: Sequence[Step], sizes: Sequence[int] = SIZES) -> Iterator[Ca
 
 
 def spoiled(keys: dict[bytes, Any]) -> Iterator[dict[bytes, Any]]:
-    """Give keys without each one in turn, and with a value of another type there."""
+    """Give keys without each one in turn, with a value of another type there, and with a text that says nothing."""
     for key in sorted(keys):
         yield {other: value for other, value in keys.items() if other != key}
         yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
+        if type(keys[key]) is bytes:
+            yield {**keys, key: b"x"}
 
 
 def denials(writes: int) -> Iterator[int]:
