@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import cycle, pairwise
+from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -51,6 +51,17 @@ AGAIN: Final = 8
 
 BEHIND: Final = 12
 """So many steps the counters are older than the other keys, after a file of the server was damaged."""
+
+BARE_ROW: Final = "a_bare_row"
+"""The row whose calls are also misspelt."""
+
+WORDS: Final = (
+    ("wait", "1"), ("wait", "0"), ("wait", "x"), ("wait",), ("x",), ("x", "1"), ("wait", "1", "x"), ("count", "1"),
+    ("count", "2"), ("wait", "1", "count", "1"), ("wait", "1", "wait", "0"), ("result", "r"), ("next", "q"),
+    ("data", "d"), ("priority", "1"), ("priority", "1", "priority", "2"), ("tags", "t"), ("throttles", "t"),
+    ("jobs", "4"),
+)  # fmt: skip
+"""What stands behind the arguments of a call that is misspelt."""
 
 ELSEWHERE: Final = (
     ops.Put("q", "elsewhere", "k", "d"),
@@ -101,7 +112,7 @@ class Mend:
 
 
 class Lost:
-    """Stands for the loss of a key, by a hand or by a server that is short of memory."""
+    """Stands for the loss of a key, or for one of another type, by a hand or by a server that is short of memory."""
 
     spec = SimpleNamespace(name="lost", reads=False, reply="")
 
@@ -226,10 +237,37 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
     lost: Any = Lost  # nothing but its spec is asked for
     for at in range(2, len(calls), LOSSES):
         step = Step(calls[at].step.now, lost)
-        for key in sorted(row[at].before):
-            gone = Call(step, [key.decode()], elsewhere=True)
+        for key, as_ in product(sorted(row[at].before), ((), ("x",))):
+            gone = Call(step, [key.decode(), *as_], elsewhere=True)
             scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(step.now), *calls[at : at + 1]]
-            yield Scene(f"lost {row[0].history} {at} {key.decode()}", row[0].before, scene, len(scene))
+            name = f"lost {row[0].history} {at} {key.decode()} {''.join(as_)}"
+            yield Scene(name, row[0].before, scene, len(scene))
+
+
+def misspelt(row: Sequence[Written]) -> Iterator[Scene]:
+    """Misspell a late call of each operation of a row, alone and between two others of its kind in one call."""
+    calls = [one.call for one in row]
+    places: dict[str, list[int]] = {}
+    for at, one in enumerate(calls):
+        places.setdefault(one.step.op.spec.name, []).append(at)
+    for name, of in places.items():
+        for at in {of[-1], of[len(of) // 2]}:
+            for nth, args in enumerate(_other_words(calls[at].args)):
+                other = calls[at]._replace(args=args)
+                before, behind = calls[at - 1], calls[min(at + 1, len(calls) - 1)]
+                scene = [*calls[:at], other, *calls[at : at + 2]]
+                yield Scene(f"misspelt {name} {at} {nth}", row[0].before, scene, len(scene))
+                together = _together([before, other, behind])
+                scene = [*calls[: at - 1], together, *calls[at : at + 2]]
+                yield Scene(f"misspelt {name} {at} {nth} together", row[0].before, scene, len(scene))
+
+
+def _other_words(args: list[str]) -> Iterator[list[str]]:
+    for at in range(len(args)):
+        yield [*args[:at], *args[at + 1 :]]
+        for other in ("", "x", "7"):
+            yield [*args[:at], other, *args[at + 1 :]]
+    yield from ([*args, *words] for words in WORDS)
 
 
 def _live(one: Call) -> Call:

@@ -117,10 +117,10 @@ class Loaded:
             self.keyspace.failing = None
 
     def elsewhere(self, step: Step, args: list[str]) -> Any:
-        """Let another library, which is right and begins anew, execute a step on the same keys; or lose a key."""
+        """Let another library, which is right and begins anew, execute a step on the same keys; or spoil a key."""
         self.keyspace.calls.clear()
         if step.op.spec.name == "lost":
-            self.keyspace.lose(args[0].encode())
+            self.keyspace.lose(args[0].encode(), *args[1:])
             return b""
         if self._other is None:
             self._other = Loaded({}, self.keyspace)

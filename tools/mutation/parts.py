@@ -116,9 +116,11 @@ class Shared(Keyspace):
         self._own: set[bytes] = set()
         self.touched.clear()
 
-    def lose(self, key: bytes) -> None:
-        """Delete a key without a command."""
-        self._data.pop(key, None)
+    def lose(self, key: bytes, other: str = "") -> None:
+        """Delete a key without a command, or give it another type."""
+        value = self._data.pop(key, None)
+        if other:
+            self._data[key] = [other.encode()] if type(value) is bytes else other.encode()
         self.touched.add(key)
 
     def _read(self, key: bytes, kind: Any) -> Any:

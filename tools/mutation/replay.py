@@ -389,7 +389,15 @@ class Recording:
             if not equal and (recorded.denied or not _reads_same(recorded, reply)):
                 return "reply"
             seen = "" if recorded.denied not in (0, NONE_FAILS) else self._seen(loaded, recorded)
-        return seen or recorded.cost.difference(cost) or seen
+        return seen or recorded.cost.difference(cost) or self._kept_differs(loaded, recorded) or seen
+
+    def _kept_differs(self, loaded: Loaded, recorded: Recorded) -> str:
+        """Tell whether a step of a history whose commands are on record left another number of old events."""
+        after = recorded.written.get(EVENTS)
+        if recorded.history not in self.pinned or after is None:
+            return ""
+        found = loaded.content(EVENTS)
+        return "" if found is not None and len(found.entries) == len(after.entries) else "old events"
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
         """Tell whether the suite notices that a step left other events or another state."""
