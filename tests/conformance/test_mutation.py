@@ -33,7 +33,8 @@ from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import bounds, distil, graph, kept, lua, model, probes, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
-from tools.mutation.loaded import LIMIT, PREFIX, Loaded, after
+from tools.mutation.faults import PREFIX
+from tools.mutation.loaded import LIMIT, Loaded, after
 from tools.mutation.mutants import Mutant
 from tools.mutation.record import Record
 from tools.mutation.replay import Verdict

@@ -77,6 +77,9 @@ ELSEWHERE: Final = (
 LOSSES: Final = 3
 """Before every third call of a row each key is lost in turn."""
 
+IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", ""), ops.Track("one"))
+"""How the other of two namespaces differs, whose calls take turns."""
+
 AFTER: Final = 4
 """So many calls of the row come after it."""
 
@@ -85,6 +88,9 @@ RUN_ID: Final = b"0" * 40
 
 EPOCH: Final = int(SERVER_CLOCK) * 1_000_000
 """The first epoch that this server begins."""
+
+PREFIX: Final = "ql:"
+"""The namespace of all calls but those of `in_turns`."""
 
 NEXT: Final = ops.Deregister(("nobody",))
 """A call that writes, and changes nothing: it repairs what the step before it has left."""
@@ -127,6 +133,8 @@ class Call(NamedTuple):
     """The budget of the operation, if it is not the usual one."""
     elsewhere: bool = False
     """Whether the right library executes it, in another server's memory: this one keeps what it knew before."""
+    prefix: str = PREFIX
+    """The namespace of the call."""
 
 
 class Scene(NamedTuple):
@@ -184,7 +192,8 @@ def _kept(one: Call, word: str) -> list[Call]:
 def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
     """Let writes of the calls of a row fail, each after the calls before it."""
     calls = [one.call for one in row]
-    for at, one in enumerate(row):
+    of_kinds = _late(calls) if row[0].history == BARE_ROW else range(len(calls))
+    for at, one in ((at, row[at]) for at in of_kinds):
         now = one.call.step.now
         failed: dict[Denied, list[Call]] = {
             nth: [calls[at]._replace(denied=nth), *(doctor(now) if nth % 2 == 0 else ()), *calls[at : at + 2]]
@@ -244,22 +253,35 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
             yield Scene(name, row[0].before, scene, len(scene))
 
 
+def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let the calls of a row in two namespaces take turns; what the library keeps of one is not of the other."""
+    calls, now = [one.call for one in row], row[0].call.step.now
+    other = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
+    there = [one._replace(prefix="other:") for one in other]
+    for size in (1, 2, 5):
+        starts = range(0, len(there), size)
+        scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
+        yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+
+
 def misspelt(row: Sequence[Written]) -> Iterator[Scene]:
     """Misspell a late call of each operation of a row, alone and between two others of its kind in one call."""
     calls = [one.call for one in row]
+    for at in _late(calls):
+        for nth, args in enumerate(_other_words(calls[at].args)):
+            other, name = calls[at]._replace(args=args), f"misspelt {at} {nth}"
+            scene = [*calls[:at], other, calls[at]]
+            yield Scene(name, row[0].before, scene, len(scene))
+            together = _together([calls[at - 1], other, calls[at + 1]])
+            yield Scene(f"{name} together", row[at - 1].before, [together, calls[at]])
+
+
+def _late(calls: Sequence[Call]) -> list[int]:
+    """Choose a call of each operation, from the midst of a row: there it is bare, if any is."""
     places: dict[str, list[int]] = {}
     for at, one in enumerate(calls):
         places.setdefault(one.step.op.spec.name, []).append(at)
-    for name, of in places.items():
-        for at in {of[-1], of[len(of) // 2]}:
-            for nth, args in enumerate(_other_words(calls[at].args)):
-                other = calls[at]._replace(args=args)
-                before, behind = calls[at - 1], calls[min(at + 1, len(calls) - 1)]
-                scene = [*calls[:at], other, *calls[at : at + 2]]
-                yield Scene(f"misspelt {name} {at} {nth}", row[0].before, scene, len(scene))
-                together = _together([before, other, behind])
-                scene = [*calls[: at - 1], together, *calls[at : at + 2]]
-                yield Scene(f"misspelt {name} {at} {nth} together", row[0].before, scene, len(scene))
+    return [of[len(of) // 2] for of in places.values()]
 
 
 def _other_words(args: list[str]) -> Iterator[list[str]]:
@@ -272,10 +294,16 @@ def _other_words(args: list[str]) -> Iterator[list[str]]:
 
 def _live(one: Call) -> Call:
     """Give a call at the moment of the server; its tokens are those of the epoch that begins before the first one."""
-    op: Any = one.step.op  # of some of them there is a token
-    if hasattr(op, "token"):
-        op = replace(op, token=EPOCH * TOKEN_EPOCH + op.token + 1)
-    return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]]) if one.step.op.spec.name != CALLS else one
+    if one.step.op.spec.name == CALLS:
+        return one
+    op = _later(one, EPOCH * TOKEN_EPOCH + 1).step.op
+    return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]])
+
+
+def _later(one: Call, by: int) -> Call:
+    """Give a call whose token, if it has one, is that of a later lease."""
+    op: Any = one.step.op
+    return call(one.step.now, replace(op, token=op.token + by)) if hasattr(op, "token") else one
 
 
 def _together(calls: Sequence[Call]) -> Call:

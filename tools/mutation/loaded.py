@@ -12,10 +12,8 @@ from qmodel.backends.embedded.keyspace import COMMANDS
 from qmodel.conformance.histories.wire_calls import SERVER_CLOCK
 from qmodel.conformance.subjects.base import Step
 from tools.mutation import faults
-from tools.mutation.faults import NONE_FAILS, Call, Denied
+from tools.mutation.faults import NONE_FAILS, PREFIX, Call, Denied
 from tools.mutation.parts import Parts, Shared
-
-PREFIX = "ql:"
 
 LIMIT = 10_000_000
 """The limit of Lua instructions in one step, which stops endless loops: a few times the suite's longest step."""
@@ -57,6 +55,8 @@ class Recorded(NamedTuple):
     """Its budget, if that is not the usual one."""
     elsewhere: bool = False
     """Whether another library executes it, on the same keys."""
+    prefix: str = PREFIX
+    """Its namespace."""
 
 
 class Loaded:
@@ -97,15 +97,15 @@ class Loaded:
         finally:
             self.parts.within()
 
-    def call(self, step: Step, args: list[str], denied: Denied = 0) -> Any:
+    def call(self, step: Step, args: list[str], denied: Denied = 0, prefix: str = PREFIX) -> Any:
         """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
         self.keyspace.calls.clear()
         self.parts.ways()
         if not denied:
-            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
+            return self.host.fcall(function_name(step.op.spec.name), [prefix], args)
         self.keyspace.failing = None if denied == NONE_FAILS else faults.denying(denied)
         try:
-            reply = self.call(step, args)
+            reply = self.call(step, args, 0, prefix)
             if type(reply) is list:  # a call of several operations has an error for each that fails
                 return [faults.said(one) if isinstance(one, ReplyError) else one for one in reply]
             return reply
@@ -142,7 +142,7 @@ def made(loaded: Loaded, call: Call | Recorded) -> Any:
         return loaded.within(call.units, call.step, call.args)
     if call.elsewhere:
         return loaded.elsewhere(call.step, call.args)
-    return loaded.call(call.step, call.args, call.denied)
+    return loaded.call(call.step, call.args, call.denied, call.prefix)
 
 
 def after(keys: Keys, written: Keys) -> Keys:

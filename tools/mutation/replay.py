@@ -41,8 +41,8 @@ from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import faults, lua
-from tools.mutation.faults import NONE_FAILS, Call, Scene, Together
-from tools.mutation.loaded import PREFIX, Keys, Loaded, Recorded, after, made
+from tools.mutation.faults import NONE_FAILS, PREFIX, Call, Scene, Together
+from tools.mutation.loaded import Keys, Loaded, Recorded, after, made
 from tools.mutation.mutants import Mutant
 from tools.mutation.novelty import Novelty
 from tools.mutation.scenes import Choice, scenes
@@ -209,12 +209,13 @@ class Recording:
         reply = made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
         cost, written = loaded.cost(), loaded.keyspace.changed()
-        step, args, denied, units, other = call
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units, other))
+        step, args, denied, units, other, prefix = call
+        found = Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units, other, prefix)
+        self.steps.append(found)
         lines = loaded.lines()
-        if denied == 0:
+        if call.denied == 0:
             self._choice.note(index, self.steps[-1], self.names[number], lines, loaded)
-        self.novelty.note(index, lines, _word(step, reply))
+        self.novelty.note(index, lines, _word(call.step, reply))
         for line in lines:
             self.running.setdefault(line, array("I")).append(index)
         return after(keys, written)

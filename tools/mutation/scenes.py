@@ -80,6 +80,7 @@ def scenes(
             yield from faults.failing_in_row(row)
             yield from faults.live(row)
             yield from faults.changed_elsewhere(row)
+            yield from faults.in_turns(row)
             yield from faults.misspelt(row) if name == faults.BARE_ROW else ()
     for number in range(1, min(DENIED, len(names))):
         yield from faults.wrong([written(index) for index in of(number)])
