@@ -7,7 +7,9 @@
     becomes = ["local FOLD = 65"]       # if left out: every change of this line by the operator
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is identified by its text, so that it may move; `nth = [2]` is the second of several equal lines.
+A line is identified by its text, so that it may move; `nth = [2]` is the second of several equal lines, and "*" stands
+for any operator. Instead of a line, `within = "store.list"` covers every change of the arguments of calls of a function
+of the library, one whose arguments never matter.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from qmodel.backends.bundle import read
+from tools.mutation import lua
 from tools.mutation.mutants import Mutant
+from tools.mutation.uses import FUNCTIONS
 
 FILE = Path(__file__).resolve().parents[2] / "mutants.toml"
 
@@ -33,6 +38,7 @@ class Entry:
     becomes: tuple[str, ...]
     nth: tuple[int, ...]
     reason: str
+    within: str = ""
     met: list[Mutant] = field(default_factory=list)
 
     def covers(self, mutant: Mutant) -> bool:
@@ -40,10 +46,21 @@ class Entry:
         return (
             self.file == path(mutant)
             and self.operator in ("*", mutant.operator)
-            and self.line == mutant.was
+            and (is_within(mutant, self.within) if self.within else self.line == mutant.was)
             and (not self.becomes or mutant.becomes in self.becomes)
             and (not self.nth or mutant.nth in self.nth)
         )
+
+
+def is_within(mutant: Mutant, function: str) -> bool:
+    """Tell whether a mutant of the library changes the arguments of a call of this function."""
+    node = lua.tree(read(mutant.file)).descendant_for_byte_range(mutant.start, mutant.end)
+    while node is not None and node.type not in FUNCTIONS:
+        if node.type == "function_call" and node.children[0].text.decode() == function:
+            arguments = node.children[-1]
+            return bool(arguments.start_byte < mutant.start and mutant.end < arguments.end_byte)
+        node = node.parent
+    return False
 
 
 def path(mutant: Mutant) -> str:
@@ -60,10 +77,11 @@ class Triage:
             Entry(
                 one["file"],
                 one["operator"],
-                one["line"],
+                one.get("line", ""),
                 tuple(one.get("becomes", ())),
                 tuple(one.get("nth", ())),
                 one["reason"],
+                one.get("within", ""),
             )
             for one in found.get("equivalent", [])
         ]
@@ -73,7 +91,9 @@ class Triage:
 
     def entry(self, mutant: Mutant) -> Entry | None:
         """Find the entry for an equivalent mutant, if there is one."""
-        for entry in self._by_line.get((path(mutant), mutant.was), ()):
+        file = path(mutant)
+        of_line, within = (self._by_line.get((file, line), []) for line in (mutant.was, ""))
+        for entry in [*of_line, *within]:
             if entry.covers(mutant):
                 entry.met.append(mutant)
                 return entry
