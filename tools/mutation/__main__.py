@@ -52,7 +52,7 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
     if side == "lua":
-        return replay.Recording(named, wire(), commands.read(), more=True)
+        return replay.Recording([*named, *suite.plain_rows()], wire(), commands.read(), more=True)
     return model.Recording(named, list(tight.of(named)), suite.small())
 
 
