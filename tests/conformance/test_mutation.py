@@ -743,14 +743,6 @@ def test_an_entry_that_matches_no_mutant_is_stale() -> None:
     assert len(triage.stale({"lua/state/keys.lua"})) == 1
 
 
-def test_an_entry_of_a_function_covers_the_arguments_of_its_calls_alone() -> None:
-    entry = '[[equivalent]]\nfile = "lua/ops/plain_pop.lua"\noperator = "*"\nwithin = "store.list"\nreason = "None."\n'
-    triage = Triage(entry)
-    covered = [one for one in lua.mutants("ops/plain_pop") if triage.entry(one)]
-    assert covered and all("store.list(" in one.was for one in covered)
-    assert len(covered) < sum("store.list(" in one.was for one in lua.mutants("ops/plain_pop"))
-
-
 def test_the_report_names_survivors_by_line() -> None:
     mutant = lua.mutants("state/keys")[0]
     summary = Summary("lua")

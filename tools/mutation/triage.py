@@ -7,9 +7,7 @@
     becomes = ["local FOLD = 65"]       # if left out: every change of this line by the operator
     reason = "When durations are folded shows nowhere: readers fold what is pending."
 
-A line is identified by its text, so that it may move; `nth = [2]` is the second of several equal lines, and "*" stands
-for any operator. Instead of a line, `within = "store.list"` covers every change of the arguments of calls of a function
-of the library, one whose arguments never matter.
+A line is identified by its text, so that it may move; `nth = [2]` is the second of several equal lines.
 """
 
 from __future__ import annotations
@@ -20,10 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qmodel.backends.bundle import read
-from tools.mutation import lua
 from tools.mutation.mutants import Mutant
-from tools.mutation.uses import FUNCTIONS
 
 FILE = Path(__file__).resolve().parents[2] / "mutants.toml"
 
@@ -38,7 +33,6 @@ class Entry:
     becomes: tuple[str, ...]
     nth: tuple[int, ...]
     reason: str
-    within: str = ""
     met: list[Mutant] = field(default_factory=list)
 
     def covers(self, mutant: Mutant) -> bool:
@@ -46,21 +40,10 @@ class Entry:
         return (
             self.file == path(mutant)
             and self.operator in ("*", mutant.operator)
-            and (is_within(mutant, self.within) if self.within else self.line == mutant.was)
+            and self.line == mutant.was
             and (not self.becomes or mutant.becomes in self.becomes)
             and (not self.nth or mutant.nth in self.nth)
         )
-
-
-def is_within(mutant: Mutant, function: str) -> bool:
-    """Tell whether a mutant of the library changes the arguments of a call of this function."""
-    node = lua.tree(read(mutant.file)).descendant_for_byte_range(mutant.start, mutant.end)
-    while node is not None and node.type not in FUNCTIONS:
-        if node.type == "function_call" and node.children[0].text.decode() == function:
-            arguments = node.children[-1]
-            return bool(arguments.start_byte < mutant.start and mutant.end < arguments.end_byte)
-        node = node.parent
-    return False
 
 
 def path(mutant: Mutant) -> str:
@@ -77,11 +60,10 @@ class Triage:
             Entry(
                 one["file"],
                 one["operator"],
-                one.get("line", ""),
+                one["line"],
                 tuple(one.get("becomes", ())),
                 tuple(one.get("nth", ())),
                 one["reason"],
-                one.get("within", ""),
             )
             for one in found.get("equivalent", [])
         ]
@@ -91,9 +73,7 @@ class Triage:
 
     def entry(self, mutant: Mutant) -> Entry | None:
         """Find the entry for an equivalent mutant, if there is one."""
-        file = path(mutant)
-        of_line, within = (self._by_line.get((file, line), []) for line in (mutant.was, ""))
-        for entry in [*of_line, *within]:
+        for entry in self._by_line.get((path(mutant), mutant.was), ()):
             if entry.covers(mutant):
                 entry.met.append(mutant)
                 return entry

@@ -1,4 +1,4 @@
-"""Histories in which most calls are plain (lua/ops/plain.lua), and some are nearly so.
+"""Histories of mostly plain calls (lua/ops/plain.lua), and some that are nearly plain.
 
 The generator draws few plain calls in a row, because it draws all operations. Here they are puts with options that
 leave a job plain, pops, completions and additions to requests, of few queues, workers and keys, with other operations
@@ -61,7 +61,7 @@ class Drawer:
         return ops.Put(queue, jid, klass, data, request=self.request(), **more)
 
     def several(self) -> dict[str, Any]:
-        """What puts with options say, of which most leave a job plain."""
+        """Draw options of a put; most leave a job plain."""
         held = self.chance.choice(({}, {}, {"throttles": ("t",)}, {"unique": f"u{self.chance.randrange(30)}"}))
         all_ = {
             "priority": 2, "retries": 9, "lifo": True, "dead_queue": "q", "keep_failed_ms": 9, "max_lapses": 1,
@@ -72,7 +72,7 @@ class Drawer:
         return dict(self.chance.sample(sorted(all_.items()), self.chance.randrange(1, 5)))
 
     def unique(self) -> list[dict[str, Any]]:
-        """What puts with a deduplication key say; most of the keys are free."""
+        """Draw deduplication keys of a put; most of the keys are free."""
         key = f"u{self.chance.randrange(30)}"
         others: list[dict[str, Any]] = [{}, {}, {"unique_mode": "again"}, {"unique_mode": "window", "unique_ms": 50}, {"unique_ms": 40},
                   {"unique_mode": "debounce", "delay_ms": 30}, {"tags": ("a", "b", "a")}, {"tags": ()}]  # fmt: skip
