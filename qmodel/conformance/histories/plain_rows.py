@@ -74,8 +74,10 @@ class Drawer:
     def unique(self) -> list[dict[str, Any]]:
         """Draw deduplication keys of a put; most of the keys are free."""
         key = f"u{self.chance.randrange(30)}"
-        others: list[dict[str, Any]] = [{}, {}, {"unique_mode": "again"}, {"unique_mode": "window", "unique_ms": 50}, {"unique_ms": 40},
-                  {"unique_mode": "debounce", "delay_ms": 30}, {"tags": ("a", "b", "a")}, {"tags": ()}]  # fmt: skip
+        others: list[dict[str, Any]] = [
+            {}, {}, {"unique_mode": "again"}, {"unique_mode": "window", "unique_ms": 50}, {"unique_ms": 40},
+            {"unique_mode": "debounce", "delay_ms": 30}, {"tags": ("a", "b", "a")}, {"tags": ()},
+        ]  # fmt: skip
         return [{"unique": key, "tags": ("b", "a")}, *({"unique": key, **self.chance.choice(others)} for _ in range(3))]
 
     def put_many(self) -> ops.PutMany:
