@@ -395,7 +395,6 @@ def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: repl
             "if found[1] ~= store.known_counters or found[2] ~= store.config or not text then",
             "if not text then",
         ),
-        ("lost", "ops/bare", "found[2] ~= store.config or not text then", "not text then"),
     ],
     ids=[
         "nothing is undone",
@@ -404,7 +403,6 @@ def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: repl
         "an epoch is begun twice",
         "an event of a bare pop is lost",
         "counters of another server are not met",
-        "lost options are not met",
     ],
 )
 def test_a_fault_of_repairs_is_noticed_in_the_scenes_for_it(

@@ -29,7 +29,7 @@ JOURNALED = ops.ConfigSet("journal", 1), ops.ConfigSet("max-journal", 30), ops.B
 
 
 class Drawer:
-    """Draws calls, of which most are plain; it knows from the replies what is leased."""
+    """Draws mostly plain calls; it knows from the replies what is leased."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"plain.{seed}")
