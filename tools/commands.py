@@ -23,7 +23,8 @@ from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
 from tools.mutation.faults import Call, gathered
-from tools.mutation.replay import PAIR, Cost, Loaded, is_gathered, rhythm
+from tools.mutation.loaded import Cost, Loaded
+from tools.mutation.replay import PAIR, is_gathered, rhythm
 
 FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
 

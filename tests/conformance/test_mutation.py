@@ -31,8 +31,10 @@ from qmodel.model.snapshot import difference, of
 from qmodel.model.state import completed
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
-from tools.mutation import bounds, distil, graph, kept, lua, model, python, readers, replay, suite
+from tools.mutation import bounds, distil, graph, kept, lua, model, probes, python, readers, replay, suite
 from tools.mutation.__main__ import sampled
+from tools.mutation.faults import PREFIX
+from tools.mutation.loaded import LIMIT, Loaded, after
 from tools.mutation.mutants import Mutant
 from tools.mutation.record import Record
 from tools.mutation.replay import Verdict
@@ -55,8 +57,8 @@ def on_lua(short: list[Named]) -> replay.Recording:
 
 @pytest.fixture(scope="module")
 def with_faults() -> replay.Recording:
-    row = [named for named in directed() if named.name == "a_short_row"]
-    return replay.Recording([*suite.generated(4), *row], more=True)
+    rows = [named for named in directed() if named.name in ("a_short_row", "a_bare_row")]
+    return replay.Recording([*suite.generated(4), *rows], more=True)
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +323,7 @@ def _seen_in_parts(recording: replay.Recording, mutant: Mutant, first: int, last
 
 
 def _seen_whole(recording: replay.Recording, texts: dict[str, str], first: int, last: int) -> Seen:
-    host = LuaHost(lambda: SERVER_CLOCK, limit=replay.LIMIT)
+    host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT)
     try:
         host.load(library(texts))
     except ReplyError:
@@ -337,7 +339,7 @@ def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> 
         host.keyspace.calls.clear()
         try:
             name = function_name(recorded.step.op.spec.name)
-            reply: object = host.fcall(name, [replay.PREFIX], recorded.args)
+            reply: object = host.fcall(name, [PREFIX], recorded.args)
         except ReplyError as error:
             reply = str(error)
         found.append((repr(reply), host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
@@ -394,8 +396,22 @@ def test_a_budget_that_is_one_off_is_noticed_where_it_is_small(with_faults: repl
         ("denied", "state/writes", "    if later[at + 1] then\n      commands", "    if false then\n      commands"),
         ("spoiled", "state/repair", "if store.seq < top and not left[1] then", "if false then"),
         ("live", "state/epochs", "local last = math.max(", "local last = math.min("),
+        ("denied a_bare_row", "ops/bare", "if one ~= event or two ~= waits or", "if two ~= waits or"),
+        (
+            "elsewhere",
+            "ops/bare",
+            "if found[1] ~= store.known_counters or found[2] ~= store.config or not text then",
+            "if not text then",
+        ),
     ],
-    ids=["nothing is undone", "nothing goes on", "old counters stay", "an epoch is begun twice"],
+    ids=[
+        "nothing is undone",
+        "nothing goes on",
+        "old counters stay",
+        "an epoch is begun twice",
+        "an event of a bare pop is lost",
+        "counters of another server are not met",
+    ],
 )
 def test_a_fault_of_repairs_is_noticed_in_the_scenes_for_it(
     scenes: str, file: str, right: str, wrong: str, with_faults: replay.Recording
@@ -555,7 +571,7 @@ def test_a_history_that_reaches_half_of_a_bound_is_noticed() -> None:
 
 def test_events_are_compared_as_clients_see_them_and_not_how_many_old_ones_are_left(on_lua: replay.Recording) -> None:
     told = [one for one in on_lua.steps if replay.EVENTS in one.written and replay.EVENTS in one.before]
-    loaded = replay.Loaded(on_lua.texts)
+    loaded = Loaded(on_lua.texts)
     loaded.set({replay.EVENTS: deepcopy(told[0].written[replay.EVENTS])})
     stream = loaded.content(replay.EVENTS)
     del stream.entries[0]
@@ -655,11 +671,63 @@ def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> No
         if recorded is not None:
             assert codec.decode(step.op, recorded.reply) == outcome
     last = recording.steps[-1]
-    assert difference(of(store), replay.snapshot(replay._after(last.before, last.written))) == []
+    assert difference(of(store), replay.snapshot(after(last.before, last.written))) == []
 
 
 def test_calls_written_by_hand_get_the_expected_replies() -> None:
     assert len(replay.Recording([], wire()).steps) == len(wire()) > 80
+
+
+# ---- probes
+
+
+def test_a_mutant_that_any_step_notices_is_noticed_where_its_values_differ(on_lua: replay.Recording) -> None:
+    made = [one for file in ("rules/backoff", "state/tags", "ops/bare") for one in lua.mutants(file)][::7]
+    found = probes.differing(on_lua, made)
+    assert len(found) > 0.7 * len(made)
+    steps = {one: on_lua.with_next(of) for one, of in found.items()}
+    noticed = {one for one in found if on_lua.judge(one).kills}
+    assert noticed == {one for one, of in steps.items() if of and on_lua.judge(one, steps=of).kills}
+    assert sum(map(len, steps.values())) < 0.7 * sum(len(on_lua.steps_of(one)) for one in found)
+
+
+TEXT = """local m = {}
+local MOST = 7
+local some = 1
+function m.f(a, b)
+  some = a
+  local c = a > MOST and g(b)
+  m.x, m.y = a, some
+  return string.sub(b, a, MOST), m.g(a, b)
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("becomes", "span", "other", "way"),
+    [
+        ("local MOST = 8", "a > MOST", "a > (8)", "values"),
+        ("local MOST = 8", "string.sub(b, a, MOST)", "string.sub(b, a, (8))", "values"),
+        ("local c = a >= MOST and g(b)", "a > MOST", "a >= MOST", "values"),
+        ("local c = g(b)", "a > MOST", "false", "when"),
+        ("local c = a > MOST", "a > MOST", "true", "when"),
+        ("return string.sub(a, b, MOST), m.g(a, b)", "string.sub(b, a, MOST)", "string.sub(a, b, MOST)", "values"),
+        ("return string.sub(b, a, MOST), m.g(b, a)", "a, b", "b, a", "values"),
+        ("", "a, some", "m.x, m.y", "values"),
+    ],
+)
+def test_a_probe_stands_at_the_largest_expression_without_effect(becomes: str, span: str, other: str, way: str) -> None:
+    texts = {"m": TEXT}
+    made = [one for one in lua.mutants("m", TEXT) if one.becomes == becomes and one.was != "some = a"]
+    found = [one for mutant in made for one in probes.probes_of(probes.Pure(texts), mutant, texts).get("m", ())]
+    assert (span, other, way) in [(TEXT[slice(*one.span)], one.other, one.way) for one in found]
+
+
+@pytest.mark.parametrize("becomes", ["local some = 2", "local c = a > MOST or g(b)"])
+def test_names_that_are_assigned_again_and_calls_with_effects_have_no_probe(becomes: str) -> None:
+    texts = {"m": TEXT}
+    (mutant,) = [one for one in lua.mutants("m", TEXT) if one.becomes == becomes]
+    assert not probes.probes_of(probes.Pure(texts), mutant, texts)
 
 
 # ---- triage

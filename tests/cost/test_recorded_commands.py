@@ -12,7 +12,7 @@ from qmodel.conformance.histories.directed.load import THEMES, directed, theme
 from qmodel.conformance.histories.script import Named
 from tools import commands
 from tools.commands import Count
-from tools.mutation.replay import Cost, Loaded
+from tools.mutation.loaded import Cost, Loaded
 
 
 @pytest.fixture(scope="module")

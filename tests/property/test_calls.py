@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from qmodel.backends import bundle
+from qmodel.conformance.histories.plain_rows import JOURNALED, Drawer, drawn
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract import operations as ops
@@ -29,7 +30,6 @@ from qmodel.serve.functions import calls_of
 from qmodel.wire import codec
 from tests.property.support import bulk, state_of
 from tests.property.test_inner_errors import NEXT, Denying
-from tests.property.test_plain import JOURNALED, Drawer, drawn
 from tests.tester import share
 
 REFUSED = [b"BAD_ARGUMENT", b"calls", b"operations"]

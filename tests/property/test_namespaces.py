@@ -15,6 +15,7 @@ import pytest
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.redis import raw_keys
+from qmodel.conformance.histories.plain_rows import drawn
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import LuaSubject
 from qmodel.contract import operations as ops
@@ -23,7 +24,6 @@ from qmodel.wire import codec
 from tests.property.support import bulk
 from tests.property.test_calls import encodable, words_of
 from tests.property.test_inner_errors import NEXT
-from tests.property.test_plain import drawn
 
 NAMES = ("{shop:0}:", "{shop:1}:", "ql:", "ql:ql:")
 

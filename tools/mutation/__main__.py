@@ -24,7 +24,7 @@ from qmodel.conformance.histories.script import Named
 from qmodel.conformance.histories.wire_calls import wire
 from qmodel.conformance.kit import vectors
 from tools import commands
-from tools.mutation import distil, lua, model, python, replay, suite
+from tools.mutation import distil, lua, model, probes, python, replay, suite
 from tools.mutation.mutants import Mutant, digest
 from tools.mutation.record import Record
 from tools.mutation.replay import Verdict
@@ -32,6 +32,9 @@ from tools.mutation.report import Result, Summary, show
 from tools.mutation.triage import Triage, path
 
 AIMS = {"lua": 98.0, "model": 95.0}
+
+FIRST = 1_000
+"""The work on a mutant of the library before its steps are chosen by its values."""
 
 SEED = "fixed sample"
 """What a sample is drawn by, unless another seed is given."""
@@ -49,15 +52,47 @@ def all_mutants(side: str, only: str = "") -> list[Mutant]:
 def recording(side: str, named: Sequence[Named]) -> replay.Recording | model.Recording:
     """Record the suite on the right code."""
     if side == "lua":
-        return replay.Recording(named, wire(), commands.read(), more=True)
+        return replay.Recording([*named, *suite.plain_rows()], wire(), commands.read(), more=True)
     return model.Recording(named, list(tight.of(named)), suite.small())
 
 
-def _judge(recorded: replay.Recording | model.Recording, record: Record, limit: int) -> Callable[[Mutant], Verdict]:
-    """Give the function that judges a mutant on what it has not survived before, by the record."""
+def _judged(
+    recorded: replay.Recording | model.Recording,
+    record: Record,
+    mutants: Sequence[Mutant],
+    limit: int,
+    jobs: int,
+    seconds: float,
+) -> Iterator[Result]:
+    """Judge mutants: of the model, on what they have not survived before, by the record."""
     if isinstance(recorded, replay.Recording):
-        return partial(recorded.judge, limit=limit)
-    return lambda mutant: recorded.judge(mutant, steps=recorded.steps_of(mutant, record.passed(mutant)))
+        return judged_twice(recorded, mutants, limit, jobs, seconds)
+    judge = recorded.judge
+    return hunt(mutants, lambda one: judge(one, steps=recorded.steps_of(one, record.passed(one))), jobs, seconds)
+
+
+def judged_twice(
+    recorded: replay.Recording, mutants: Sequence[Mutant], limit: int, jobs: int, seconds: float = 1e9
+) -> Iterator[Result]:
+    """Judge mutants of the library with little work; then those left, in the steps in which their values differ."""
+    end, left = time.monotonic() + seconds, list[Result]()
+    for result in hunt(mutants, partial(recorded.judge, limit=min(limit, FIRST)), jobs, seconds):
+        if result.verdict.kills or not result.verdict.steps:
+            yield result
+        else:
+            left.append(result)
+    found = probes.differing(recorded, [result.mutant for result in left])
+    for result in left:
+        result.verdict.alike = found.get(result.mutant) == []
+        if result.verdict.alike or not result.verdict.given_up:
+            yield result
+    again = [one.mutant for one in left if one.verdict.given_up and not one.verdict.alike]
+    yield from hunt(again, partial(_judged_again, recorded, found, limit), jobs, end - time.monotonic())
+
+
+def _judged_again(recorded: replay.Recording, found: dict[Mutant, list[int]], limit: int, mutant: Mutant) -> Verdict:
+    steps = found.get(mutant)
+    return recorded.judge(mutant, steps=None if steps is None else recorded.with_next(steps), limit=limit)
 
 
 def _record(file: str | None, recorded: replay.Recording | model.Recording, limit: int) -> Record:
@@ -126,7 +161,7 @@ def run(
     record = _record(file, recorded, limit)
     there = [result for mutant in chosen if (result := record.result(mutant)) is not None]
     left = set(chosen) - {result.mutant for result in there}
-    judged = hunt([one for one in chosen if one in left], _judge(recorded, record, limit), jobs, seconds)
+    judged = _judged(recorded, record, [one for one in chosen if one in left], limit, jobs, seconds)
     for result in chain(there, map(record.add, judged)):
         summary.add(result, result.mutant.name in known)
     return summary

@@ -7,7 +7,8 @@ or `qmodel doctor` examines and mends first. A command is denied
 - by its name, as long as several calls: what has failed is kept, and is in the way of calls that touch its keys.
 
 Steps of the first histories are tried, one step for each way through `state/writes.lua`, and calls of a short row of
-plain jobs, in which the library does not begin anew.
+plain jobs, in which the library does not begin anew. Between two calls of a row another server changes the keys, as
+after a failover and back, or a key is lost: what the library knows of them no longer holds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import cycle, pairwise
+from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +40,7 @@ MOST_DENIED: Final = 12
 SIZES: Final = (2, 3, 5, 13, 1, 8)
 """How many operations a call of several has."""
 
-ROWS: Final = ("a_short_row", "a_short_row_with_a_journal")
+ROWS: Final = ("a_short_row", "a_short_row_with_a_journal", "a_bare_row")
 """The directed histories in which each step fails while the library keeps what it knows."""
 
 TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
@@ -51,11 +52,45 @@ AGAIN: Final = 8
 BEHIND: Final = 12
 """So many steps the counters are older than the other keys, after a file of the server was damaged."""
 
+BARE_ROW: Final = "a_bare_row"
+"""The row whose calls are also misspelt."""
+
+WORDS: Final = (
+    ("wait", "1"), ("wait", "0"), ("wait", "x"), ("wait",), ("x",), ("x", "1"), ("wait", "1", "x"), ("count", "1"),
+    ("count", "2"), ("wait", "1", "count", "1"), ("wait", "1", "wait", "0"), ("result", "r"), ("next", "q"),
+    ("data", "d"), ("priority", "1"), ("priority", "1", "priority", "2"), ("tags", "t"), ("throttles", "t"),
+    ("jobs", "4"),
+)  # fmt: skip
+"""What stands behind the arguments of a call that is misspelt."""
+
+ELSEWHERE: Final = (
+    ops.Put("q", "elsewhere", "k", "d"),
+    ops.Pop("q", "v"),
+    ops.Pause(("q",)),
+    ops.ConfigSet("heartbeat", 30),
+    ops.ConfigSet("journal", 1),
+    ops.ThrottleSet("queue/q", 1),
+    ops.Deregister(("w",)),
+)
+"""What another server executes between two calls of a row."""
+
+LOSSES: Final = 3
+"""Before every third call of a row each key is lost in turn."""
+
+IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", ""), ops.Track("one"))
+"""How the other of two namespaces differs, whose calls take turns."""
+
+AFTER: Final = 4
+"""So many calls of the row come after it."""
+
 RUN_ID: Final = b"0" * 40
 """The id of the server's process, from which the digits of its epochs are made."""
 
 EPOCH: Final = int(SERVER_CLOCK) * 1_000_000
 """The first epoch that this server begins."""
+
+PREFIX: Final = "ql:"
+"""The namespace of all calls but those of `in_turns`."""
 
 NEXT: Final = ops.Deregister(("nobody",))
 """A call that writes, and changes nothing: it repairs what the step before it has left."""
@@ -82,6 +117,12 @@ class Mend:
     spec = SimpleNamespace(name="mend", reads=False, reply="")
 
 
+class Lost:
+    """Stands for the loss of a key, or for one of another type, by a hand or by a server that is short of memory."""
+
+    spec = SimpleNamespace(name="lost", reads=False, reply="")
+
+
 class Call(NamedTuple):
     """One call of a scene."""
 
@@ -90,6 +131,10 @@ class Call(NamedTuple):
     denied: Denied = NONE_FAILS
     units: int | None = None
     """The budget of the operation, if it is not the usual one."""
+    elsewhere: bool = False
+    """Whether the right library executes it, in another server's memory: this one keeps what it knew before."""
+    prefix: str = PREFIX
+    """The namespace of the call."""
 
 
 class Scene(NamedTuple):
@@ -147,7 +192,8 @@ def _kept(one: Call, word: str) -> list[Call]:
 def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
     """Let writes of the calls of a row fail, each after the calls before it."""
     calls = [one.call for one in row]
-    for at, one in enumerate(row):
+    of_kinds = _late(calls) if row[0].history == BARE_ROW else range(len(calls))
+    for at, one in ((at, row[at]) for at in of_kinds):
         now = one.call.step.now
         failed: dict[Denied, list[Call]] = {
             nth: [calls[at]._replace(denied=nth), *(doctor(now) if nth % 2 == 0 else ()), *calls[at : at + 2]]
@@ -188,12 +234,76 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
         yield Scene(f"live {name} {denied}", keys, scene, len(scene))
 
 
+def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let another server execute a call before each call of a row, which goes on for a few calls."""
+    calls = [one.call for one in row]
+    for at in range(1, len(calls)):
+        now = calls[at].step.now
+        others = [calls[at], *(call(now, op) for op in ELSEWHERE)]
+        for nth, other in enumerate(others):
+            scene = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True), *calls[at : at + AFTER]]
+            yield Scene(f"elsewhere {row[0].history} {at} {nth}", row[0].before, scene, len(scene))
+    lost: Any = Lost  # nothing but its spec is asked for
+    for at in range(2, len(calls), LOSSES):
+        step = Step(calls[at].step.now, lost)
+        for key, as_ in product(sorted(row[at].before), ((), ("x",))):
+            gone = Call(step, [key.decode(), *as_], elsewhere=True)
+            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(step.now), *calls[at : at + 1]]
+            name = f"lost {row[0].history} {at} {key.decode()} {''.join(as_)}"
+            yield Scene(name, row[0].before, scene, len(scene))
+
+
+def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
+    """Let the calls of a row in two namespaces take turns; what the library keeps of one is not of the other."""
+    calls, now = [one.call for one in row], row[0].call.step.now
+    other = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
+    there = [one._replace(prefix="other:") for one in other]
+    for size in (1, 2, 5):
+        starts = range(0, len(there), size)
+        scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
+        yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+
+
+def misspelt(row: Sequence[Written]) -> Iterator[Scene]:
+    """Misspell a late call of each operation of a row, alone and between two others of its kind in one call."""
+    calls = [one.call for one in row]
+    for at in _late(calls):
+        for nth, args in enumerate(_other_words(calls[at].args)):
+            other, name = calls[at]._replace(args=args), f"misspelt {at} {nth}"
+            scene = [*calls[:at], other, calls[at]]
+            yield Scene(name, row[0].before, scene, len(scene))
+            together = _together([calls[at - 1], other, calls[at + 1]])
+            yield Scene(f"{name} together", row[at - 1].before, [together, calls[at]])
+
+
+def _late(calls: Sequence[Call]) -> list[int]:
+    """Choose a call of each operation, from the midst of a row: there it is bare, if any is."""
+    places: dict[str, list[int]] = {}
+    for at, one in enumerate(calls):
+        places.setdefault(one.step.op.spec.name, []).append(at)
+    return [of[len(of) // 2] for of in places.values()]
+
+
+def _other_words(args: list[str]) -> Iterator[list[str]]:
+    for at in range(len(args)):
+        yield [*args[:at], *args[at + 1 :]]
+        for other in ("", "x", "7"):
+            yield [*args[:at], other, *args[at + 1 :]]
+    yield from ([*args, *words] for words in WORDS)
+
+
 def _live(one: Call) -> Call:
     """Give a call at the moment of the server; its tokens are those of the epoch that begins before the first one."""
-    op: Any = one.step.op  # of some of them there is a token
-    if hasattr(op, "token"):
-        op = replace(op, token=EPOCH * TOKEN_EPOCH + op.token + 1)
-    return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]]) if one.step.op.spec.name != CALLS else one
+    if one.step.op.spec.name == CALLS:
+        return one
+    op = _later(one, EPOCH * TOKEN_EPOCH + 1).step.op
+    return Call(Step(0, op), ["", *codec.encode(op, 0)[1:]])
+
+
+def _later(one: Call, by: int) -> Call:
+    """Give a call whose token, if it has one, is that of a later lease."""
+    op: Any = one.step.op
+    return call(one.step.now, replace(op, token=op.token + by)) if hasattr(op, "token") else one
 
 
 def _together(calls: Sequence[Call]) -> Call:
@@ -222,10 +332,12 @@ def gathered(steps: Sequence[Step], sizes: Sequence[int] = SIZES) -> Iterator[Ca
 
 
 def spoiled(keys: dict[bytes, Any]) -> Iterator[dict[bytes, Any]]:
-    """Give keys without each one in turn, and with a value of another type there."""
+    """Give keys without each one in turn, with a value of another type there, and with a text that says nothing."""
     for key in sorted(keys):
         yield {other: value for other, value in keys.items() if other != key}
         yield {**keys, key: [b"x"] if type(keys[key]) is bytes else b"x"}
+        if type(keys[key]) is bytes:
+            yield {**keys, key: b"x"}
 
 
 def denials(writes: int) -> Iterator[int]:

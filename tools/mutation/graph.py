@@ -35,6 +35,7 @@ from qmodel.conformance.graph.plan import ONE, PAIR_EDGES, TWO, Run
 from qmodel.conformance.histories.script import Named
 from tools.mutation import bounds, model, python, replay, suite
 from tools.mutation.__main__ import all_mutants, sampled
+from tools.mutation.loaded import LIMIT
 from tools.mutation.mutants import Mutant
 from tools.mutation.together import STUCK, Judge, Loaded, LuaJudge, ModelJudge
 from tools.mutation.triage import Triage, path
@@ -167,7 +168,7 @@ class Graph:
                 return bool(bad) or self._search(run, self._right(family.units))
         texts = {mutant.file: mutant.apply(self.recorded.texts[mutant.file])}
         corner = LuaCorner(with_units(texts, family.units))
-        corner.limit(replay.LIMIT)
+        corner.limit(LIMIT)
         return self._search(run, corner)
 
     def _whole(self, mutant: Mutant) -> Mutant:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -56,6 +56,7 @@ def _parser() -> Any:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_lua.language()))
 
 
+@lru_cache(maxsize=256)
 def tree(text: str) -> Any:
     """Give the root of a file's syntax tree."""
     return _parser().parse(text.encode()).root_node

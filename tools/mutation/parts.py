@@ -15,8 +15,12 @@ from typing import Any, Final
 from qmodel.backends.bundle import DIALECTS, FILES, compiled, library, qualified, read
 from qmodel.backends.embedded.host import LuaHost, ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace, frozen
+from qmodel.conformance.graph.compare import WAYS
 
 NAMES: Final = FILES + DIALECTS
+
+LETTERS: Final = {"bare": "b", "plain": "p", "bare-plain": "B", "group": "g"}
+"""The shorter ways, as the record of commands has them."""
 
 _LUA: Final = """
 local fcall, run_script, name = ...
@@ -27,32 +31,39 @@ local function kept(by, wanted)
   end
 end
 local functions, env = kept(fcall, 'functions'), getfenv(kept(run_script, 'script'))
-local chunks, other, place, took, budget, usual = {}, nil, 0, '', {}, 0
-local function note(way)
-  took = took .. way
+local chunks, other, place, took, budget, usual = {}, nil, 0, {}, {}, 0
+local function note(way, count)
+  for _ = 1, count do took[#took + 1] = way end
 end
-local function noting(globals)
-  local bare, plain = globals.bare.ways, globals.plain
-  for name, way in pairs(bare) do
-    bare[name] = function(...)
-      local done = way(...)
-      if done then note(globals.plain_answer and 'B' or 'b') end
-      return done
-    end
+local others = {}
+local function is_same(one, other, depth)
+  if one == other then return true end
+  if type(one) ~= 'table' or type(other) ~= 'table' or depth == 0 then return false end
+  for field, value in pairs(one) do
+    if not is_same(value, other[field], depth - 1) then return false end
   end
-  for name, way in pairs(plain.ways) do
-    plain.ways[name] = function(...)
-      way(...)
-      if globals.plain_answer then note('p') end
-    end
+  for field in pairs(other) do
+    if one[field] == nil then return false end
   end
-  for name, way in pairs(plain.groups) do
-    plain.groups[name] = function(...)
-      local count = way(...)
-      if count > 0 then note(('g'):rep(count)) end
-      return count
-    end
+  return true
+end
+local function differs(way, other, values, count)
+  if way == 'when' then return not values[1] ~= other() end
+  local found = {pcall(other)}
+  if not found[1] then return true end
+  if way == 'truth' then return not values[1] ~= not found[2] end
+  for i = 1, math.max(count, #found) do
+    if not is_same(values[i], found[i + 1], 3) then return true end
   end
+  return false
+end
+local function probed(count, ...)
+  local values = {select(count + 1, ...)}
+  for i = 1, count, 3 do
+    local number, way, other = select(i, ...)
+    if not others[number] and differs(way, other, values, select('#', ...) - count) then others[number] = true end
+  end
+  return select(count + 1, ...)
 end
 local function add(at, text)
   chunks[at] = assert(loadstring(text, name))
@@ -64,7 +75,7 @@ local function use(at, text)
   return message
 end
 local function begin()
-  local globals = {_G = env}
+  local globals = {_G = env, probed = probed}
   function globals.register_function(named, callback)
     if type(named) == 'table' then named, callback = named.function_name, named.callback end
     functions[named] = callback
@@ -73,19 +84,25 @@ local function begin()
     local fine, message = pcall(setfenv(i == place and other or chunks[i], globals))
     if not fine then return tostring(message) end
   end
-  local fine, message = pcall(noting, globals)
+  local fine, message = pcall(watch, globals.bare, globals.plain, function() return globals.plain_answer end, note)
   if not fine then return tostring(message) end
   budget, usual = globals.budget, globals.budget.UNITS
 end
 local function ways()
-  local found = took
-  took = ''
+  local found = table.concat(took, ' ')
+  took = {}
   return found
 end
 local function within(units)
   budget.UNITS = units or usual
 end
-return add, use, begin, ways, within
+local function other_numbers()
+  local found = {}
+  for number in pairs(others) do found[#found + 1] = number end
+  others = {}
+  return table.concat(found, ' ')
+end
+return add, use, begin, ways, within, other_numbers
 """
 """`functions` are those that the host calls, by their names; `env` is what a library finds in Redis."""
 
@@ -98,6 +115,13 @@ class Shared(Keyspace):
         self._data = dict(keys)
         self._own: set[bytes] = set()
         self.touched.clear()
+
+    def lose(self, key: bytes, other: str = "") -> None:
+        """Delete a key without a command, or give it another type."""
+        value = self._data.pop(key, None)
+        if other:
+            self._data[key] = [other.encode()] if type(value) is bytes else other.encode()
+        self.touched.add(key)
 
     def _read(self, key: bytes, kind: Any) -> Any:
         self._take(key)
@@ -127,8 +151,8 @@ class Parts:
         host.load(source)
         state = next(iter(host._libraries.values()))
         runtime = state.table_from.__self__
-        made = runtime.execute(_LUA, state.fcall, state.run_script, b"@user_function")
-        self._add, self._use, self._begin, self.ways, self.within = made
+        made = runtime.execute(f"{WAYS} {_LUA}", state.fcall, state.run_script, b"@user_function")
+        self._add, self._use, self._begin, self._ways, self.within, self._others = made
         self.firsts = first_lines(self.texts)
         """For each file, how many lines of the library come before it."""
         self._lines = source.split("\n")
@@ -150,6 +174,14 @@ class Parts:
         message = self._begin()
         if message is not None:
             raise ReplyError(f"ERR Error registering functions: {message.decode()}")
+
+    def ways(self) -> str:
+        """Give the ways that operations took since this was asked, a letter for each."""
+        return "".join(LETTERS[way] for way in self._ways().decode().split())
+
+    def others(self) -> list[int]:
+        """Give the numbers of the probes that met another value since this was asked (probes.py)."""
+        return [int(number) for number in self._others().split()]
 
     def _chunk(self, name: str, lines: list[str]) -> bytes:
         """Give the text of a chunk, with each line at its place in the library: coverage counts lines."""

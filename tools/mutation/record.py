@@ -18,6 +18,9 @@ from tools.mutation.report import Result
 _NO_HISTORY = ("compile", "load")
 """How mutants are detected that no history can execute."""
 
+_TOLD = ("steps", "given_up", "alike", "silent")
+"""What else of a verdict is recorded."""
+
 
 class Record:
     """A file of verdicts, or none; `histories` are digests of what the suite has, and `where` gives that of a kill."""
@@ -60,7 +63,7 @@ class Record:
             verdict.steps += before["steps"]
             result.seconds += before["seconds"]
         history = self._where(verdict.kills[0]) if by and by not in _NO_HISTORY else ""
-        told = {"given_up": verdict.given_up, "silent": verdict.silent, "steps": verdict.steps}
+        told = {name: getattr(verdict, name) for name in _TOLD}
         line = {"digest": key, "suite": self._suite, "by": by, "history": history, **told, "seconds": result.seconds}
         self._file.append({**line, "mutant": str(mutant)})
         return result
@@ -74,5 +77,4 @@ class Record:
 
 def _result(mutant: Mutant, found: dict[str, Any]) -> Result:
     kills = [Kill(0, found["by"])] if found["by"] else []
-    told = {name: found[name] for name in ("steps", "given_up", "silent")}
-    return Result(mutant, Verdict(kills, **told), found["seconds"])
+    return Result(mutant, Verdict(kills, **{name: found[name] for name in _TOLD}), found["seconds"])

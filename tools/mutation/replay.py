@@ -19,22 +19,20 @@ only save work, and a wrong one may cause a difference later or never. In histor
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from array import array
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from qmodel.backends.bundle import FILES, function_name, read
-from qmodel.backends.embedded.host import LuaHost, LuaTimeout, ReplyError
-from qmodel.backends.embedded.keyspace import COMMANDS, Keyspace, same
+from qmodel.backends.bundle import FILES, read
+from qmodel.backends.embedded.host import ReplyError
+from qmodel.backends.embedded.keyspace import Keyspace, same
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.histories.script import Named
-from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK, Wire
+from qmodel.conformance.histories.wire_calls import CALLS, Wire
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import CATALOGUE
 from qmodel.contract.refusals import Refusal
@@ -43,15 +41,12 @@ from qmodel.model.snapshot import Snapshot
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 from tools.mutation import faults, lua
-from tools.mutation.faults import NONE_FAILS, Call, Denied, Scene, Together, Written
+from tools.mutation.faults import NONE_FAILS, PREFIX, Call, Scene, Together
+from tools.mutation.loaded import Keys, Loaded, Recorded, after, made
 from tools.mutation.mutants import Mutant
 from tools.mutation.novelty import Novelty
-from tools.mutation.parts import Parts, Shared
+from tools.mutation.scenes import Choice, scenes
 from tools.mutation.uses import in_function, uses
-
-PREFIX = "ql:"
-LIMIT = 10_000_000
-"""The limit of Lua instructions in one step, which stops endless loops: a few times the suite's longest step."""
 
 SILENCES = 25
 """After a mutant has differed only in bytes in this many histories, it is tried on the directed histories alone."""
@@ -62,8 +57,12 @@ GENERATED = "mutation "
 PLAIN = frozenset(("put", "pop", "complete", "complete_and_pop"))
 """The operations that lua/ops/plain.lua does."""
 
-PAIR, ROW = 2, 750
-"""Before every second step the library begins anew; in a row of plain calls, up to this length, only at its start."""
+PAIR, ROW, SHORT_ROW = 2, 750, 15
+"""Before every second step the library begins anew; in a row of plain calls, up to this length, only at its start; and
+before every 15th step where most calls are plain."""
+
+PLAIN_ROW = "plain row "
+"""The prefix of the names of drawn rows in which most calls are plain."""
 
 UNIT = 0.0001
 """Work is counted in units of so many seconds of the processor on the right library, with its coverage."""
@@ -73,15 +72,6 @@ ANEW, STEP, SEEING = 15, 3, 3
 
 WORK = 10_000
 """The work after which `./dev mutate` gives up on a mutant of the library."""
-
-DENIED, NAMED = 5, 2
-"""In so many of the first histories each write of a step fails in turn, and in so many each of its commands."""
-
-BUDGETS = 32
-"""Budgets from this one on are not tried."""
-
-FEW = 100
-"""Only steps with no more keys and arguments are tried with faults and with smaller budgets."""
 
 GATHERED = 12
 """So many of the first histories, and rows of plain calls, are recorded with several operations in a call, too."""
@@ -93,42 +83,6 @@ NO_LIMIT = 1 << 60
 
 SMALL = 300
 """The number of keys up to which decoding a state is fast."""
-
-Keys = dict[bytes, Any]
-
-
-class Cost(NamedTuple):
-    """What a call costs the server."""
-
-    commands: int
-    """How many commands the library called."""
-    ways: str
-    """The shorter ways that did its operations: b, p, both (B), or g for each of a group; verbs have no letter."""
-
-    def difference(self, other: Cost) -> str | None:
-        """Name what is different, if anything is."""
-        if self.commands != other.commands:
-            return "commands"
-        return "ways" if self.ways != other.ways else None
-
-
-class Recorded(NamedTuple):
-    """One step on the right library: the step, its reply, the keys before it, and the keys that it wrote."""
-
-    history: int
-    at: int
-    step: Step
-    args: list[str]
-    reply: Any
-    before: Keys
-    written: Keys
-    cost: Cost
-    first: int
-    """The step before which the library began anew."""
-    denied: Denied = 0
-    """What fails in it (faults.py); an error is its reply."""
-    units: int | None = None
-    """Its budget, if that is not the usual one."""
 
 
 class Kill(NamedTuple):
@@ -148,73 +102,10 @@ class Verdict:
     work: int = 0
     given_up: bool = False
     """Whether the limit was met before all steps had been executed."""
+    alike: bool = False
+    """Whether what it changes has the right value in each step (probes.py)."""
     silent: str = ""
     """The first difference in bytes that the suite does not notice."""
-
-
-class Loaded:
-    """A loaded library, right or mutated, with a keyspace that can be set to any recorded state."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self.keyspace = Shared(lambda: SERVER_CLOCK)
-        self.keyspace.run_id = faults.RUN_ID
-        self.host = LuaHost(lambda: SERVER_CLOCK, limit=LIMIT, keyspace=self.keyspace)
-        self.parts = Parts(texts, self.host)
-        self._state = next(iter(self.host._libraries.values()))
-
-    def set(self, keys: Keys) -> None:
-        """Replace the content of the keyspace by these keys."""
-        self.keyspace.load(keys)
-
-    def prepare(self, anew: bool, apart: bool) -> None:
-        """Before a step: let the library begin anew, or else turn to another namespace if a history is `apart`."""
-        if anew:
-            self.parts.begin()
-        elif apart:
-            self.host.fcall(function_name("length"), ["other:"], ["0", "", "q"])
-
-    def cost(self) -> Cost:
-        """Give what the last call cost."""
-        return Cost(self.keyspace.calls.total(), self.parts.ways().decode())
-
-    def lines(self) -> frozenset[int]:
-        """Give the lines that ran since coverage was turned on."""
-        return frozenset(self._state.lines())
-
-    def within(self, units: int, step: Step, args: list[str]) -> Any:
-        """Execute one step with another budget."""
-        self.parts.within(units)
-        try:
-            return self.call(step, args)
-        finally:
-            self.parts.within()
-
-    def call(self, step: Step, args: list[str], denied: Denied = 0) -> Any:
-        """Execute one step; `keyspace.calls` counts its commands. If one of its writes fails, give the error."""
-        self.keyspace.calls.clear()
-        self.parts.ways()
-        if not denied:
-            return self.host.fcall(function_name(step.op.spec.name), [PREFIX], args)
-        self.keyspace.failing = None if denied == NONE_FAILS else faults.denying(denied)
-        try:
-            reply = self.call(step, args)
-            if type(reply) is list:  # a call of several operations has an error for each that fails
-                return [faults.said(one) if isinstance(one, ReplyError) else one for one in reply]
-            return reply
-        except LuaTimeout:
-            raise
-        except ReplyError as error:
-            return faults.said(error)
-        finally:
-            self.keyspace.failing = None
-
-    def writes(self) -> Counter[str]:
-        """Count the writes of the last step, by their names."""
-        return Counter({name: times for name, times in self.keyspace.calls.items() if COMMANDS[name].writes})
-
-    def content(self, key: bytes) -> Any:
-        """Give the content of a key, or None."""
-        return self.keyspace._data.get(key)
 
 
 class Recording:
@@ -244,13 +135,7 @@ class Recording:
         self.novelty = Novelty(self.texts, self.firsts)
         self._works: list[int] = []
         """How much work each step is: a step that runs many lines is tried late."""
-        self._writes: dict[int, Counter[str]] = {}
-        """What some of the steps write."""
-        self._tight: list[int] = []
-        """The steps that are tried with smaller budgets."""
-        self._met: set[object] = set()
-        """The lines of state/writes.lua, and those in which each operation counts what it does, that were met."""
-        self._writing, self._counting = self._file_lines("state/writes"), self._lines_of(r"\bbudget\.")
+        self._choice = Choice(self.texts, self.firsts)
         self._apart: set[int] = set()
         """The histories in which the library turns to another namespace instead of beginning anew."""
         for number, named in enumerate(suite):
@@ -264,7 +149,7 @@ class Recording:
             for number, named in enumerate(suite):
                 if number < GATHERED or is_gathered(named):
                     self._record_gathered(named)
-            for scene in list(self._scenes()):
+            for scene in list(scenes(self._choice, self.steps, self.names, self._recorded, self.loaded)):
                 self._record_scene(scene)
         self.loaded.host.coverage(False)
         self.first.append(len(self.steps))
@@ -302,26 +187,6 @@ class Recording:
         """Record a history with several operations in a call, where they write."""
         self._record_scene(Scene(f"gathered {named.name}", {}, list(faults.gathered(named.steps)), PAIR))
 
-    def _scenes(self) -> Iterator[Scene]:
-        """Give the scenes of faults."""
-        yield from self._tightened()
-        written = {index: self._written(index) for index in self._writes}
-        yield from faults.failing(list(written.values()))
-        named = [index for index in written if not NAMED <= self.steps[index].history < DENIED]
-        yield from faults.failing_by_name([written[index] for index in named])
-        for name in faults.ROWS:
-            for number in (number for number, other in enumerate(self.names) if other.endswith(name)):
-                row = [self._written(index) for index in self._recorded(number)]
-                yield from faults.failing_in_row(row)
-                yield from faults.live(row)
-        for number in range(1, min(DENIED, len(self.names))):
-            yield from faults.wrong([self._written(index) for index in self._recorded(number)])
-
-    def _written(self, index: int) -> Written:
-        _, at, step, args, _, before, written, *_ = recorded = self.steps[index]
-        name, writes = self.names[recorded.history], self._writes.get(index, Counter())
-        return Written(name, at, Call(step, args), before, _after(before, written), writes)
-
     def _recorded(self, number: int) -> range:
         return range(self.first[number], [*self.first, len(self.steps)][number + 1])
 
@@ -345,62 +210,19 @@ class Recording:
         loaded.host.coverage(True)
         loaded.keyspace.touched.clear()
         began = time.process_time()
-        reply = _made(loaded, call)
+        reply = made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
         cost, written = loaded.cost(), loaded.keyspace.changed()
-        step, args, denied, units = call
-        self.steps.append(Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units))
+        step, args, denied, units, other, prefix = call
+        found = Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units, other, prefix)
+        self.steps.append(found)
         lines = loaded.lines()
-        if denied == 0:
-            self._choose(index, step, lines)
-        self.novelty.note(index, lines, _word(step, reply))
+        if call.denied == 0:
+            self._choice.note(index, self.steps[-1], self.names[number], lines, loaded)
+        self.novelty.note(index, lines, _word(call.step, reply))
         for line in lines:
             self.running.setdefault(line, array("I")).append(index)
-        return _after(keys, written)
-
-    def _choose(self, index: int, step: Step, lines: frozenset[int]) -> None:
-        """Choose a step for scenes of faults if it is of a first history or a row, or does what no other has done."""
-        number = self.steps[index].history
-        if max(len(self.steps[index].before), len(self.steps[index].args)) > FEW:
-            return
-        name = step.op.spec.name
-        writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
-        if not self._met.issuperset(writing) or number < DENIED or self.names[number].endswith(faults.ROWS):
-            self._writes[index] = self.loaded.writes()
-        if not self._met.issuperset(counting):
-            self._tight.append(index)
-        self._met |= writing | counting
-
-    def _file_lines(self, file: str) -> frozenset[int]:
-        first = self.firsts[file]
-        return frozenset(range(first + 1, first + self.texts[file].count("\n") + 1))
-
-    def _lines_of(self, pattern: str) -> frozenset[int]:
-        """List the lines of the library in which something stands."""
-        texts = ((name, text.split("\n")) for name, text in self.texts.items())
-        return frozenset(
-            self.firsts[name] + at for name, of in texts for at, line in enumerate(of, 1) if re.search(pattern, line)
-        )
-
-    def _tightened(self) -> Iterator[Scene]:
-        """Give the steps with the budgets with which they do more, or less, than with one unit more."""
-        loaded = self.loaded
-        loaded.host.coverage(False)
-        for index in self._tight:
-            recorded, last = self.steps[index], None
-            given = set[int]()
-            for units in range(1, BUDGETS):
-                loaded.set(recorded.before)
-                loaded.parts.begin()
-                found = loaded.within(units, recorded.step, recorded.args), loaded.keyspace.changed()
-                if last is not None and not _is_like(found, last):
-                    given |= {units - 1, units}
-                if _is_like(found, (recorded.reply, recorded.written)):
-                    break
-                last = found
-            calls = [Call(recorded.step, recorded.args, 0, units) for units in sorted(given)]
-            name = f"tight {self.names[recorded.history]} {recorded.at}"
-            yield from (Scene(f"{name} {call.units}", recorded.before, [call]) for call in calls)
+        return after(keys, written)
 
     def _prepare(self, loaded: Loaded, index: int) -> None:
         """Bring the library to where it was before a step was recorded."""
@@ -501,6 +323,22 @@ class Recording:
         """Estimate the work of executing a step, with those since the library began anew."""
         return ANEW + self._done[index + 1] - self._done[self.steps[index].first]
 
+    def executed(self, loaded: Loaded, steps: Iterable[int]) -> Iterator[int]:
+        """Execute steps, and those since the library began anew before each; give each step after it was executed."""
+        for first, last in self._units(steps).items():
+            loaded.set(self.steps[first].before)
+            for index in range(first, last + 1):
+                self._prepare(loaded, index)
+                with contextlib.suppress(ReplyError):
+                    made(loaded, self.steps[index])
+                yield index
+
+    def with_next(self, steps: Iterable[int]) -> list[int]:
+        """Add to steps the next one of each, which meets what the library keeps."""
+        found = {*steps}
+        more = {index + 1 for index in found if index + 1 < len(self.steps)}
+        return sorted(found | {index for index in more if self.steps[index].first < index})
+
     def _execute(self, loaded: Loaded, units: Mapping[int, int], most: int, limit: int, verdict: Verdict) -> None:
         over: dict[int, int] = {}  # history -> the step from which on it needs no further one
         silences = 0
@@ -544,7 +382,7 @@ class Recording:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         loaded.keyspace.touched.clear()
         try:
-            reply = _made(loaded, recorded)
+            reply = made(loaded, recorded)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
@@ -556,7 +394,17 @@ class Recording:
             if not equal and (recorded.denied or not _reads_same(recorded, reply)):
                 return "reply"
             seen = "" if recorded.denied not in (0, NONE_FAILS) else self._seen(loaded, recorded)
-        return seen or recorded.cost.difference(cost) or seen
+        if seen == "" and recorded.cost.ways and recorded.denied == 0:
+            seen = "bytes"  # a shorter way leaves what the verb leaves, byte for byte (tests/property/test_plain.py)
+        return seen or recorded.cost.difference(cost) or self._kept_differs(loaded, recorded) or seen
+
+    def _kept_differs(self, loaded: Loaded, recorded: Recorded) -> str:
+        """Tell whether a step of a history whose commands are on record left another number of old events."""
+        after = recorded.written.get(EVENTS)
+        if recorded.history not in self.pinned or after is None:
+            return ""
+        found = loaded.content(EVENTS)
+        return "" if found is not None and len(found.entries) == len(after.entries) else "old events"
 
     def _seen(self, loaded: Loaded, recorded: Recorded) -> str:
         """Tell whether the suite notices that a step left other events or another state."""
@@ -574,7 +422,7 @@ class Recording:
             with contextlib.suppress(Exception):
                 self._prepare(loaded, later)
             try:
-                reply = _made(loaded, recorded)
+                reply = made(loaded, recorded)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
@@ -595,7 +443,7 @@ class Recording:
         if key in self._states:
             expected = self._states[key]
         else:
-            expected = snapshot_or_none(_after(recorded.before, recorded.written))
+            expected = snapshot_or_none(after(recorded.before, recorded.written))
             if len(recorded.before) < SMALL and len(self._states) < 5000:
                 self._states[key] = expected
         return snapshot_or_none(loaded.keyspace._data) != expected
@@ -608,12 +456,18 @@ def rhythm(named: Named) -> tuple[int, bool]:
     """
     if is_row(named.steps):
         return ROW, False
+    if named.name.startswith(PLAIN_ROW):
+        return SHORT_ROW, False
     return PAIR, crc32(named.name.encode()) % 2 == 1
 
 
 def is_gathered(named: Named) -> bool:
     """Tell whether a history is recorded with several operations in a call, too."""
-    return named.name in faults.TOGETHER or (len(named.steps) < MANY and is_row(named.steps))
+    return (
+        named.name in faults.TOGETHER
+        or named.name.startswith(PLAIN_ROW)
+        or (len(named.steps) < MANY and is_row(named.steps))
+    )
 
 
 def is_row(steps: Sequence[Step]) -> bool:
@@ -621,21 +475,6 @@ def is_row(steps: Sequence[Step]) -> bool:
     plain = sum(step.op.spec.name in PLAIN for step in steps)
     reads = sum(step.op.spec.reads for step in steps)
     return len(steps) <= ROW and plain >= 0.3 * len(steps) and plain + reads >= 0.95 * len(steps)
-
-
-def _is_like(one: tuple[Any, Keys], other: tuple[Any, Keys]) -> bool:
-    """Tell whether two executions replied and wrote the same."""
-    keys, others = one[1], other[1]
-    return (
-        bool(one[0] == other[0]) and keys.keys() == others.keys() and all(same(keys[key], others[key]) for key in keys)
-    )
-
-
-def _made(loaded: Loaded, call: Call | Recorded) -> Any:
-    """Execute a call, and give its reply."""
-    if call.units is not None:
-        return loaded.within(call.units, call.step, call.args)
-    return loaded.call(call.step, call.args, call.denied)
 
 
 def _word(step: Step, reply: Any) -> str:
@@ -657,14 +496,6 @@ def snapshot(keys: Keys) -> Snapshot:
     keyspace = Keyspace()
     keyspace._data = keys
     return raw_keys.decode(keyspace.dump(), PREFIX)
-
-
-def _after(keys: Keys, written: Keys) -> Keys:
-    keys = {**keys, **written}
-    for key, value in written.items():
-        if value is None:
-            del keys[key]
-    return keys
 
 
 def _same_keys(loaded: Loaded, recorded: Recorded) -> bool:

@@ -104,6 +104,8 @@ def kind(result: Result) -> str:
         return "only servers call it"
     if not verdict.steps:
         return "not reached"
+    if verdict.alike:
+        return "never another value"
     if verdict.silent:
         return "only bytes differ"
     return "given up" if verdict.given_up else "nothing differs"

@@ -10,10 +10,12 @@ from qmodel.conformance.graph.alphabet import explored
 from qmodel.conformance.graph.compare import LuaCorner
 from qmodel.conformance.graph.explore import Search
 from qmodel.conformance.graph.shapes import Shapes
+from qmodel.conformance.histories import plain_rows as plain_rows_
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from tools.mutation import kept
+from tools.mutation.replay import PLAIN_ROW
 
 HISTORIES = 300
 STEPS = 60
@@ -27,6 +29,9 @@ SMALL = 30
 SHORT = 80
 """Directed histories with as many steps at most are executed with them too."""
 
+ROWS = 80
+"""How many rows of plain calls are drawn."""
+
 SHAPE_EDGES = 10_000
 """The most edges of a search in which shapes are looked for; more edges show hardly any new ones."""
 
@@ -39,8 +44,16 @@ def generated(histories: int = HISTORIES, steps: int = STEPS, *, seed: str = "mu
     ]
 
 
+def plain_rows(histories: int = ROWS) -> list[Named]:
+    """Draw rows of calls of which most are plain, every second one with the journal."""
+    return [
+        Named(f"{PLAIN_ROW}{seed}", plain_rows_.drawn(seed, STEPS, plain_rows_.JOURNALED if seed % 2 else ()))
+        for seed in range(histories)
+    ]
+
+
 def quick() -> list[Named]:
-    """Give the suite of `./dev mutate`: the generated histories, then the directed ones."""
+    """Give the suite of `./dev mutate`: the generated histories, then the directed ones; of the Lua, plain rows too."""
     return [*generated(), *directed()]
 
 

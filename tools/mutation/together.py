@@ -30,6 +30,7 @@ from qmodel.model.state import budget
 from qmodel.model.state.store import Store, events_after
 from qmodel.wire import codec
 from tools.mutation import model, python, replay
+from tools.mutation.loaded import LIMIT
 from tools.mutation.mutants import Mutant
 
 STUCK: Final = 20.0
@@ -378,7 +379,7 @@ class LuaJudge(Judge):
         if corner is None:
             texts = {mutant.file: mutant.apply(self._recorded.texts[mutant.file])} if mutant is not None else None
             corner = self._mutated[mutant] = LuaCorner(with_units(texts, self._units))
-            corner.limit(replay.LIMIT)
+            corner.limit(LIMIT)
         if mutant not in self._at:
             corner.begin()
         keys, units = self._at.get(mutant, (None, 0))

@@ -34,16 +34,16 @@ def uses(texts: Mapping[str, str], file: str, start: int, end: int) -> Lines | N
 
 
 def _of(texts: Mapping[str, str], file: str, node: Any, met: tuple[str, ...]) -> Lines | None:
-    name = _name(node)
+    name = name_of(node)
     if name is None or name in met:
         return None
     found: Lines = set()
     for other in texts if "." in name else (file,):
-        for one in _named(tree(texts[other]), name):
+        for one in named(tree(texts[other]), name):
             if in_function(one):
                 around = statement(one)
                 found.update((other, line) for line in range(around.start_point[0] + 1, around.end_point[0] + 2))
-            elif not _declares(one):
+            elif not declares(one):
                 further = _of(texts, other, one, (*met, name))
                 if further is None:
                     return None
@@ -51,26 +51,26 @@ def _of(texts: Mapping[str, str], file: str, node: Any, met: tuple[str, ...]) ->
     return found
 
 
-def _top(node: Any) -> Any:
+def top_of(node: Any) -> Any:
     """Find the top-level statement that a node belongs to."""
     while node.parent is not None and node.parent.type != "chunk":
         node = node.parent
     return node
 
 
-def _name(node: Any) -> str | None:
+def name_of(node: Any) -> str | None:
     """Give the name that a top-level statement assigns, such as `SWEEP` or `queues.NO_TIME`, or None."""
-    top = _top(node)
+    top = top_of(node)
     found = re.match(r"(?:local\s+)?(\w+(?:\.\w+)?)\s*=(?!=)", top.text.decode())
     return found[1] if found and top.type in ("variable_declaration", "assignment_statement") else None
 
 
-def _declares(node: Any) -> bool:
+def declares(node: Any) -> bool:
     """Whether a node is the assigned name of its top-level statement."""
-    return bool(node.start_byte - _top(node).start_byte <= len("local "))
+    return bool(node.start_byte - top_of(node).start_byte <= len("local "))
 
 
-def _named(root: Any, name: str) -> Iterator[Any]:
+def named(root: Any, name: str) -> Iterator[Any]:
     """Find the uses of a name in a file; a field matches behind any variable, because tables have several names."""
     last = name.rpartition(".")[2]
     kind = ("dot_index_expression",) if "." in name else ("identifier",)

@@ -28,10 +28,18 @@ MOST_EVENTS: Final = 1000
 """The most events of an edge."""
 
 _COUNTERS: Final = f"{PREFIX}counters".encode()
-_SETTING: Final = resources.files(__package__).joinpath("setting.lua").read_text(encoding="utf-8")
+
+
+def _on_one_line(name: str) -> str:
+    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"(?m)^--.*$", "", text).replace("\n", " ")
+
+
+WAYS: Final = f"local watch = (function() {_on_one_line('ways.lua')} end)()"
+"""A function of Lua that has the ways noted which operations take."""
 
 _MORE: Final = {
-    "state/budget": re.sub(r"(?m)^--.*$", "", _SETTING).replace("\n", " "),
+    "state/budget": f"{WAYS} {_on_one_line('setting.lua')}",
     "state/store": "store.meet = function() store.unknown() calm_config = nil end",
     "state/plain_records": "plain_records.meet = function() leased, count = {}, 0 end",
     "ops/plain_pop": "plain_pop.meet = function() shy_key, shy = false, 0 end",

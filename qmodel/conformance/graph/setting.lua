@@ -1,6 +1,6 @@
 -- What the graph adds to the library: functions that set a budget, and that tell which way an operation took.
--- compare.py appends it to the last line of state/budget.lua. It removes comment lines and joins the rest to one line, so
--- a comment needs a line of its own.
+-- compare.py appends it to the last line of state/budget.lua, behind `watch`, which is ways.lua. It removes comment lines
+-- and joins the rest to one line, so a comment needs a line of its own.
 local took = {}
 local function note(way) took[#took + 1] = way end
 
@@ -28,31 +28,12 @@ register_function('forget', function()
   arguments.names.x = nil
 end)
 
--- Note the shorter ways that operations take from now on; give the operations that have any.
+-- Note the shorter ways that operations take from now on (ways.lua); give the operations that have any.
 register_function('watch', function()
   if not redis then bound() end
+  watch(bare, plain, function() return plain.answer end, note)
   local found = {}
-  for name, way in pairs(bare.ways) do
-    bare.ways[name] = function(...)
-      local done = way(...)
-      if done then note(plain.answer and 'bare-plain' or 'bare') end
-      return done
-    end
-  end
-  for name, way in pairs(plain.ways) do
-    found[#found + 1] = name
-    plain.ways[name] = function(...)
-      way(...)
-      if plain.answer then note('plain') end
-    end
-  end
-  for name, way in pairs(plain.groups) do
-    plain.groups[name] = function(...)
-      local count = way(...)
-      if count > 0 then note('group') end
-      return count
-    end
-  end
+  for name in pairs(plain.ways) do found[#found + 1] = name end
   return found
 end)
 
