@@ -79,7 +79,7 @@ def serving(*options: str) -> Iterator[Serving]:
             yield server
         finally:
             server.kill()
-        assert server.errors == ""
+        assert not server.errors, server.errors
 
 
 def run_to_its_end(*options: str) -> tuple[int, str]:
