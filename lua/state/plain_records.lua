@@ -137,15 +137,18 @@ function plain_records.complete_bare(id, of, moment)
     .. '\ncompleted\t' .. moment .. '\t' .. token .. '\tcomplete\n'
 end
 
--- What the records of leased jobs say that have no rare part, and end with the stage of the lease, by their text: the member
--- of the lease, the number of stages after one more, the queue, when the job was ready with its retries, the worker, the
--- token, the field of the grant in the hash of the worker, when the job was popped, the rest of the record before that
--- stage, the retries, the field of the lease in that hash, and the key of the job: two namespaces may have one text.
+-- What the records of leased jobs say that have no rare part and a history that is still short when the job ends, and end
+-- with the stage of the lease, by their text: the member of the lease, the number of stages after one more, the queue, when
+-- the job was ready with its retries, the worker, the token, the field of the grant in the hash of the worker, when the job
+-- was popped, the rest of the record before that stage, the retries, the field of the lease in that hash, and the key of the
+-- job: two namespaces may have one text.
 local leased, count = {}, 0
 
--- Keep what the record of a leased job says.
+-- Keep what the record of a leased job says, if its history is short.
 function plain_records.keep(record, of)
-  if count == KEPT then
+  if not of[2] then
+    return
+  elseif count == KEPT then
     leased, count = {}, 0
   end
   leased[record], count = of, count + 1
@@ -227,7 +230,7 @@ end
 
 -- The keys and records of waiting jobs after they were leased, when each was ready, the stages of each, and whether there are
 -- others: a record is false that has a rare part or a long history. What the records say is kept, with the leases and the
--- fields of the worker. The requests are a list, or one for all.
+-- fields of the worker, where the history is short. The requests are a list, or one for all.
 function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, moment, ends, locks, fields)
   local written, ready, stages_of = store.list(2 * #ids), store.list(#ids), store.list(#ids)
   local kept = plain_records.keep_all(#ids)
@@ -252,8 +255,9 @@ function plain_records.lease_all(texts, job_keys, ids, name, worker, requests, m
       local token, rest = before .. id, string.sub(text, at)
       record = 'running\t' .. id .. '\t' .. stages .. first .. tries .. by .. token .. '\t' .. request .. times
         .. rest .. last .. token .. '\n'
-      kept[record] = {
-        locks[to], NEXT[stages], name, two, worker, token, grant, moment, rest, retries, fields[to - 1], job_keys[i],
+      local at_end = NEXT[stages]
+      kept[record] = at_end and {
+        locks[to], at_end, name, two, worker, token, grant, moment, rest, retries, fields[to - 1], job_keys[i],
       }
     else
       others = true

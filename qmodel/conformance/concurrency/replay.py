@@ -11,10 +11,9 @@ The clients (`histories/blind.py`) use few names, so they compete all the time. 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from redis import Redis
@@ -96,16 +95,10 @@ class _Client:
 
 
 def _process(url: str, name: str, threads: int, count: int) -> list[Answered]:
-    found: list[list[Answered]] = []
     clients = [_Client(url, f"{name}.{n}") for n in range(threads)]
-    running = [threading.Thread(target=lambda c=one: found.append(c.run(count))) for one in clients]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if len(found) < threads:
-        raise RuntimeError(f"{threads - len(found)} clients of process {name} failed")
-    return [answered for answers in found for answered in answers]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = pool.map(lambda client: client.run(count), clients)
+        return [answered for part in parts for answered in part]
 
 
 def run(url: str, processes: int = 2, threads: int = 4, count: int = 500) -> list[Answered]:

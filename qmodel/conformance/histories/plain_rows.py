@@ -2,7 +2,7 @@
 
 The generator draws few plain calls in a row, because it draws all operations. Here they are puts with options that
 leave a job plain, pops, completions and additions to requests, of few queues, workers and keys, with other operations
-between.
+between. Half of the histories have one queue, one worker and few other operations, so that plain calls go on for long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Drawer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"plain.{seed}")
         self.now = 10**12
+        self.alike = seed % 2 == 0
+        self.queues, self.workers = (QUEUES[:1], WORKERS[:1]) if self.alike else (QUEUES, WORKERS)
         self.leases: list[tuple[str, int]] = []
+        self.popped: list[list[tuple[str, int]]] = []
         self.jids = 0
         self.last: Operation | None = None
 
@@ -47,7 +50,7 @@ class Drawer:
     def put(self) -> ops.Put:
         self.jids += not self.rarely(20)
         more: dict[str, Any] = {}
-        if self.rarely(5):
+        if self.rarely(12 if self.alike else 5):
             more = self.chance.choice(
                 [{"tags": ("a", "b")}, {"priority": 3}, {"delay_ms": 40}, {"retries": 1}, {"ttl_ms": 50},
                  {"throttles": ("t",)}, {"throttles": ("t",)},
@@ -57,7 +60,9 @@ class Drawer:
             )  # fmt: skip
         data = "x" * self.chance.choice((0, 2, 2, 2, 1024, 1025)) if self.rarely(6) else "{}"
         jid = f"j{self.jids}" if not self.rarely(30) else f"{self.jids}-data"
-        queue, klass = self.chance.choice(QUEUES), self.chance.choice(KLASSES)
+        if self.leases and self.rarely(6):
+            jid = self.chance.choice(self.leases)[0]
+        queue, klass = self.chance.choice(self.queues), self.chance.choice(KLASSES)
         return ops.Put(queue, jid, klass, data, request=self.request(), **more)
 
     def several(self) -> dict[str, Any]:
@@ -94,7 +99,7 @@ class Drawer:
 
     def pop(self) -> ops.Pop:
         count = 1 if self.chance.randrange(3) else self.chance.choice((2, 5, 150))
-        return ops.Pop(self.chance.choice(QUEUES), self.chance.choice(WORKERS), count, wait=self.rarely(4),
+        return ops.Pop(self.chance.choice(self.queues), self.chance.choice(self.workers), count, wait=self.rarely(4),
                        request=self.request())  # fmt: skip
 
     def request_add(self) -> ops.RequestAdd:
@@ -122,18 +127,26 @@ class Drawer:
         more: dict[str, Any] = {"result": self.result()} if self.rarely(3) else {}
         if self.rarely(12):
             more |= self.chance.choice([{"next": "r"}, {"data": "new"}, {"count": 2}, {"result": "x" * 1000}])
-        return ops.CompleteAndPop(*self.lease(), self.chance.choice(QUEUES), self.chance.choice(WORKERS),
+        return ops.CompleteAndPop(*self.lease(), self.chance.choice(self.queues), self.chance.choice(self.workers),
                                   wait=self.rarely(4), request=self.request(), **more)  # fmt: skip
 
     def complete_many(self) -> ops.CompleteMany:
         count = self.chance.randrange(1, 12)
-        return ops.CompleteMany(tuple(ops.Complete(*self.lease(), result=self.result()) for _ in range(count)))
+        if self.popped and not self.rarely(3):
+            together = self.popped.pop(self.chance.randrange(len(self.popped)))[:count]
+            self.leases = [lease for lease in self.leases if lease not in together]
+        else:
+            together = [self.lease() for _ in range(count)]
+        with_results = self.rarely(2)
+        return ops.CompleteMany(
+            tuple(ops.Complete(*lease, result=self.result() if with_results else "") for lease in together)
+        )
 
     def result(self) -> str:
         return "" if self.rarely(2) else "r" * self.chance.choice((1, 9, 10, 120, 999))
 
     def other(self) -> Operation:
-        queue, worker = self.chance.choice(QUEUES), self.chance.choice(WORKERS)
+        queue, worker = self.chance.choice(self.queues), self.chance.choice(self.workers)
         option, value = self.chance.choice(OPTIONS)
         jid, token = self.lease()
         return self.chance.choice([
@@ -165,13 +178,15 @@ class Drawer:
             return self.now, self.last
         ways = [self.put, self.pop, self.complete, self.complete_and_pop, self.put_many, self.complete_many,
                 self.request_add]  # fmt: skip
-        way = self.other if self.rarely(12) else self.chance.choices(ways, (6, 6, 5, 7, 2, 2, 2))[0]
+        way = self.other if self.rarely(60 if self.alike else 12) else self.chance.choices(ways, (6, 6, 5, 7, 2, 2, 2))[0]
         self.last = way()
         return self.now, self.last
 
     def hear(self, reply: Any) -> None:
         if isinstance(self.last, ops.Pop) and isinstance(reply, tuple):
             self.leases += [(job.jid, job.token) for job in reply]
+            if len(reply) > 1:
+                self.popped.append([(job.jid, job.token) for job in reply])
         elif isinstance(self.last, ops.CompleteAndPop) and isinstance(reply, CompletedAndPopped):
             self.leases += [(job.jid, job.token) for job in reply.jobs]
 
