@@ -34,8 +34,9 @@ class Drawer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"plain.{seed}")
         self.now = 10**12
-        self.alike = seed % 2 == 0
-        self.queues, self.workers = (QUEUES[:1], WORKERS[:1]) if self.alike else (QUEUES, WORKERS)
+        alike = seed % 2 == 0
+        self.queues, self.workers = (QUEUES[:1], WORKERS[:1]) if alike else (QUEUES, WORKERS)
+        self.options, self.others = (12, 60) if alike else (5, 12)
         self.leases: list[tuple[str, int]] = []
         self.popped: list[list[tuple[str, int]]] = []
         self.jids = 0
@@ -50,7 +51,7 @@ class Drawer:
     def put(self) -> ops.Put:
         self.jids += not self.rarely(20)
         more: dict[str, Any] = {}
-        if self.rarely(12 if self.alike else 5):
+        if self.rarely(self.options):
             more = self.chance.choice(
                 [{"tags": ("a", "b")}, {"priority": 3}, {"delay_ms": 40}, {"retries": 1}, {"ttl_ms": 50},
                  {"throttles": ("t",)}, {"throttles": ("t",)},
@@ -178,7 +179,7 @@ class Drawer:
             return self.now, self.last
         ways = [self.put, self.pop, self.complete, self.complete_and_pop, self.put_many, self.complete_many,
                 self.request_add]  # fmt: skip
-        way = self.other if self.rarely(60 if self.alike else 12) else self.chance.choices(ways, (6, 6, 5, 7, 2, 2, 2))[0]
+        way = self.other if self.rarely(self.others) else self.chance.choices(ways, (6, 6, 5, 7, 2, 2, 2))[0]
         self.last = way()
         return self.now, self.last
 
