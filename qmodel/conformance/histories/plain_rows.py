@@ -35,7 +35,8 @@ class Drawer:
         self.chance = random.Random(f"plain.{seed}")
         self.now = 10**12
         alike = seed % 2 == 0
-        self.queues, self.workers = (QUEUES[:1], WORKERS[:1]) if alike else (QUEUES, WORKERS)
+        self.queues: tuple[str, ...] = QUEUES[:1] if alike else QUEUES
+        self.workers: tuple[str, ...] = WORKERS[:1] if alike else WORKERS
         self.options, self.others = (12, 60) if alike else (5, 12)
         self.leases: list[tuple[str, int]] = []
         self.popped: list[list[tuple[str, int]]] = []
