@@ -5,6 +5,9 @@ its load. No reply shows it, and a longer way gives the same replies as a shorte
 tests/cost/commands.txt: a test compares them, and `./dev mutate` counts a mutant of the library as noticed if a step
 calls another number of commands, or takes another way.
 
+Beside the record stands a digest of it and of the code that it comes from: as long as that is the same, to count again
+would give the same.
+
 The library keeps texts and rows of plain calls from call to call. What it has kept is the same for each count: it
 begins anew before every second step, and in rows of plain calls only at their start (`replay.rhythm`).
 """
@@ -19,6 +22,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final, NamedTuple
 
+from qmodel.conformance.code_digest import digest_of
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
@@ -26,7 +30,17 @@ from tools.mutation.faults import Call, gathered
 from tools.mutation.loaded import Cost, Loaded
 from tools.mutation.replay import PAIR, is_gathered, rhythm
 
-FILE: Final = Path(__file__).parents[1] / "tests" / "cost" / "commands.txt"
+ROOT: Final = Path(__file__).parents[1]
+FILE: Final = ROOT / "tests" / "cost" / "commands.txt"
+DIGEST: Final = FILE.with_suffix(".sha256")
+
+CODE: Final = (
+    "lua/**/*.lua", "qmodel/backends/bundle.py", "qmodel/backends/embedded/**/*.py",
+    "qmodel/conformance/histories/**/*.py", "qmodel/conformance/histories/**/*.txt",
+    "qmodel/contract/**/*.py", "qmodel/model/**/*.py", "qmodel/wire/*.py",
+    "tests/cost/commands.txt", "tools/commands.py", "tools/mutation/*.py",
+)  # fmt: skip
+"""What decides what the record says, and the record."""
 
 HEAD: Final = """\
 Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
@@ -112,6 +126,16 @@ def _said(one: Count | None) -> str:
     return f"{one.operation} for {_text(one.cost)}" if one else "nothing"
 
 
+def digest() -> str:
+    """Digest the record and the code that it comes from."""
+    return digest_of(ROOT, CODE)
+
+
+def is_current() -> bool:
+    """Whether the record was written by the code as it is."""
+    return DIGEST.exists() and DIGEST.read_text(encoding="utf-8").strip() == digest()
+
+
 def main() -> None:
     """Write the record, and say what has changed."""
     before = read() if FILE.exists() else {}
@@ -121,6 +145,7 @@ def main() -> None:
         for line in differences(name, before.get(name, of), of):
             print(line)
     FILE.write_text(show(found), encoding="utf-8")
+    DIGEST.write_text(digest() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
