@@ -205,7 +205,7 @@ def test_a_mutant_that_changes_operations_leaves_the_histories_as_they_are() -> 
 
 def test_only_steps_that_run_the_line_are_executed(on_lua: replay.Recording) -> None:
     mutant = next(m for m in lua.mutants("ops/recover") if m.operator == "statement" and "recovered" in m.was)
-    assert {on_lua.steps[index].step.op.spec.name for index in on_lua.steps_of(mutant)} == {"retry_many"}
+    assert {on_lua.steps[index].call.step.op.spec.name for index in on_lua.steps_of(mutant)} == {"retry_many"}
 
 
 def test_a_mutant_is_noticed_at_the_same_step_whether_all_steps_are_executed_or_few(on_lua: replay.Recording) -> None:
@@ -338,8 +338,8 @@ def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> 
         host.keyspace.touched.clear()
         host.keyspace.calls.clear()
         try:
-            name = function_name(recorded.step.op.spec.name)
-            reply: object = host.fcall(name, [PREFIX], recorded.args)
+            name = function_name(recorded.call.step.op.spec.name)
+            reply: object = host.fcall(name, [PREFIX], recorded.call.args)
         except ReplyError as error:
             reply = str(error)
         found.append((repr(reply), host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
@@ -665,7 +665,7 @@ def test_planting_in_the_model_is_undone() -> None:
 def test_the_lua_agrees_with_the_model_on_a_directed_history(named: Named) -> None:
     recording = replay.Recording([named])
     store = Store()
-    executed = {id(recorded.step): recorded for recorded in recording.steps}
+    executed = {id(recorded.call.step): recorded for recorded in recording.steps}
     for step in named.steps:
         outcome = engine.step(store, *step)
         recorded = executed.get(id(step))
@@ -794,7 +794,7 @@ def test_the_lua_does_what_the_vectors_say() -> None:
     outcomes = [outcome for step, outcome in told if _has_a_form(step)]
     assert len(recording.steps) == len(outcomes)
     for recorded, expected in zip(recording.steps, outcomes, strict=True):
-        found = vectors.outcome(codec.decode(recorded.step.op, recorded.reply))
+        found = vectors.outcome(codec.decode(recorded.call.step.op, recorded.reply))
         assert json.loads(json.dumps(found)) == expected
 
 
@@ -832,11 +832,11 @@ def test_what_vectors_notice_already_counts_less() -> None:
 def test_lines_count_for_each_operation_that_runs_them(short: list[Named]) -> None:
     recording = replay.Recording(short[:3])
     found = distil.lines(recording)
-    assert {name.split()[2] for name in found} == {one.step.op.spec.name for one in recording.steps}
+    assert {name.split()[2] for name in found} == {one.call.step.op.spec.name for one in recording.steps}
     for name, places in list(found.items())[:50]:
         history, at = places[0]
         first = recording.first[history] + at
-        assert recording.steps[first].step.op.spec.name == name.split()[2]
+        assert recording.steps[first].call.step.op.spec.name == name.split()[2]
         assert first in recording.running[int(name.split()[1])]
 
 

@@ -99,7 +99,7 @@ def _record(file: str | None, recorded: replay.Recording | model.Recording, limi
     """Open a record of verdicts. What a mutant of the library does depends on the suite as a whole."""
     if isinstance(recorded, model.Recording):
         return Record(file, recorded.digests, lambda kill: recorded.digests[recorded.number(kill)], python.read)
-    suite_of = digest(limit, *((one.step, one.args, one.cost, one.denied, one.units) for one in recorded.steps))
+    suite_of = digest(limit, *((one.call, one.cost) for one in recorded.steps))
     return Record(file, [suite_of], lambda _: suite_of, bundle.read)
 
 

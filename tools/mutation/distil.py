@@ -77,7 +77,7 @@ def lines(recording: Recording) -> Kills:
     for line, indexes in recording.running.items():
         for index in indexes:
             recorded = recording.steps[index]
-            places = found.setdefault(f"{LINE}{line} {recorded.step.op.spec.name}", [])
+            places = found.setdefault(f"{LINE}{line} {recorded.call.step.op.spec.name}", [])
             if len(places) < PLACES and (not places or places[-1][0] != recorded.history):
                 places.append((recorded.history, recorded.at))
     return found
@@ -145,9 +145,10 @@ def choose(
         if best > heap[0]:  # others have taken what it counted on; gains only become smaller
             heapreplace(heap, best)
             continue
-        gain, history, length = (-part for part in heappop(heap))
-        if gain <= 0:
+        loss, history, length = heappop(heap)
+        if loss >= 0:
             break
+        history, length = -history, -length
         have = taken.get(history, 0)
         spent += prices[history][length] - (prices[history][have] if have else -READS)
         taken[history] = length

@@ -37,26 +37,18 @@ class Cost(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """One step on the right library: the step, its reply, the keys before it, and the keys that it wrote."""
+    """One call on the right library: its reply, the keys before it, and the keys that it wrote."""
 
     history: int
     at: int
-    step: Step
-    args: list[str]
+    call: Call
+    """Commands that fail in it have their error as its reply."""
     reply: Any
     before: Keys
     written: Keys
     cost: Cost
     first: int
     """The step before which the library began anew."""
-    denied: Denied = 0
-    """What fails in it (faults.py); an error is its reply."""
-    units: int | None = None
-    """Its budget, if that is not the usual one."""
-    elsewhere: bool = False
-    """Whether another library executes it, on the same keys."""
-    prefix: str = PREFIX
-    """Its namespace."""
 
 
 class Loaded:
@@ -136,7 +128,7 @@ class Loaded:
         return self.keyspace._data.get(key)
 
 
-def made(loaded: Loaded, call: Call | Recorded) -> Any:
+def made(loaded: Loaded, call: Call) -> Any:
     """Execute a call, and give its reply."""
     if call.units is not None:
         return loaded.within(call.units, call.step, call.args)

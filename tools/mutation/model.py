@@ -93,7 +93,6 @@ class Recording:
         self.budgets = [budget.UNITS for _ in suite] + [units for units, _ in small]
         self.suite = suite = [*suite, *(named for _, named in small)]
         self.tight = [found for _, found in tight]
-        self._pickled = [pickle.dumps(named.steps) for named in suite]
         self.digests = [digest(*named, *self._unusual(number)) for number, named in enumerate(suite)]
         self.digests += [digest(*named, [(one.at, one.units) for one in found]) for named, found in tight]
         self.noticed: dict[str, dict[int, None]] = {}
@@ -144,8 +143,7 @@ class Recording:
 
     def _steps(self, number: int) -> list[Step]:
         """Give the steps of a history as they were recorded: a mutant with swapped arguments changes the operation."""
-        found: list[Step] = pickle.loads(self._pickled[number])
-        return found
+        return own(self.suite[number].steps)
 
     def number(self, kill: Kill) -> int:
         """Give the number of the history in which a mutant was noticed."""

@@ -13,7 +13,6 @@ call that is removed, have no probe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tools.mutation.loaded import Loaded
@@ -54,6 +53,7 @@ class Pure:
     """Tells expressions that can be evaluated twice."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
+        self._files = {file.rpartition("/")[2]: file for file in texts}
         self._declared: dict[str, Any] = {}
         for file, text in texts.items():
             for node in _functions(tree(text)):
@@ -80,20 +80,8 @@ class Pure:
         self.functions |= found
 
     def _calls(self, name: str, called: Any, found: set[str]) -> bool:
-        file = name.split(" ", maxsplit=1)[0] if " " in name else self._file(name)
+        file = name.split(" ", maxsplit=1)[0] if " " in name else self._files.get(name.partition(".")[0], "")
         return called in PURE or called in found or f"{file} {called}" in found
-
-    @cache  # noqa: B019  it lives as long as a hunt
-    def _file(self, name: str) -> str:
-        module = name.partition(".")[0]
-        return next(
-            (
-                other.split(" ")[0]
-                for other in self._declared
-                if " " in other and other.split(" ")[0].endswith(f"/{module}")
-            ),
-            "",
-        )
 
     def is_pure(self, file: str, node: Any) -> bool:
         """Tell whether an expression, a list of them or their arguments have no effect."""

@@ -213,9 +213,7 @@ class Recording:
         reply = made(loaded, call)
         self._works.append(STEP + round((time.process_time() - began) / UNIT))
         cost, written = loaded.cost(), loaded.keyspace.changed()
-        step, args, denied, units, other, prefix = call
-        found = Recorded(number, at, step, args, reply, keys, written, cost, first, denied, units, other, prefix)
-        self.steps.append(found)
+        self.steps.append(Recorded(number, at, call, reply, keys, written, cost, first))
         lines = loaded.lines()
         if call.denied == 0:
             self._choice.note(index, self.steps[-1], self.names[number], lines, loaded)
@@ -296,7 +294,7 @@ class Recording:
                 verdict.steps += 1
                 try:
                     self._prepare(loaded, index)
-                    reply = loaded.call(recorded.step, recorded.args)
+                    reply = loaded.call(recorded.call.step, recorded.call.args)
                     if reply == recorded.reply or _reads_same(recorded, reply):
                         continue
                 except Exception:
@@ -330,7 +328,7 @@ class Recording:
             for index in range(first, last + 1):
                 self._prepare(loaded, index)
                 with contextlib.suppress(ReplyError):
-                    made(loaded, self.steps[index])
+                    made(loaded, self.steps[index].call)
                 yield index
 
     def with_next(self, steps: Iterable[int]) -> list[int]:
@@ -382,7 +380,7 @@ class Recording:
         """Name the kind of difference of a step: `""` if only bytes differ, None if nothing does."""
         loaded.keyspace.touched.clear()
         try:
-            reply = made(loaded, recorded)
+            reply = made(loaded, recorded.call)
         except ReplyError as error:
             return "limit" if "instruction limit" in str(error) else "error"
         except Exception:
@@ -391,10 +389,10 @@ class Recording:
         equal = reply == recorded.reply
         seen: str | None = None
         if not equal or not _same_keys(loaded, recorded):
-            if not equal and (recorded.denied or not _reads_same(recorded, reply)):
+            if not equal and (recorded.call.denied or not _reads_same(recorded, reply)):
                 return "reply"
-            seen = "" if recorded.denied not in (0, NONE_FAILS) else self._seen(loaded, recorded)
-        if seen == "" and recorded.cost.ways and recorded.denied == 0:
+            seen = "" if recorded.call.denied not in (0, NONE_FAILS) else self._seen(loaded, recorded)
+        if seen == "" and recorded.cost.ways and recorded.call.denied == 0:
             seen = "bytes"  # a shorter way leaves what the verb leaves, byte for byte (tests/property/test_plain.py)
         return seen or recorded.cost.difference(cost) or self._kept_differs(loaded, recorded) or seen
 
@@ -422,12 +420,12 @@ class Recording:
             with contextlib.suppress(Exception):
                 self._prepare(loaded, later)
             try:
-                reply = made(loaded, recorded)
+                reply = made(loaded, recorded.call)
             except ReplyError as error:
                 return later, "limit" if "instruction limit" in str(error) else "error"
             except Exception:
                 return later, "error"
-            if reply != recorded.reply and (recorded.denied or not _reads_same(recorded, reply)):
+            if reply != recorded.reply and (recorded.call.denied or not _reads_same(recorded, reply)):
                 return later, "reply"
             dearer = history in self.pinned and recorded.cost.difference(loaded.cost())
             if dearer:
@@ -510,7 +508,7 @@ def _same_keys(loaded: Loaded, recorded: Recorded) -> bool:
 
 
 def _reads_same(recorded: Recorded, reply: Any) -> bool:
-    op = recorded.step.op
+    op = recorded.call.step.op
     try:
         one, other = codec.decode(op, recorded.reply), codec.decode(op, reply)
         return bool(one == other and repr(one) == repr(other))
@@ -549,7 +547,7 @@ def _silence(loaded: Loaded, recorded: Recorded) -> str:
         for key in keys
         if not same(data.get(key), recorded.written.get(key, recorded.before.get(key)))
     ]
-    return f"{recorded.step.op.spec.name}: {sorted(differ)[:3] or 'reply'}"
+    return f"{recorded.call.step.op.spec.name}: {sorted(differ)[:3] or 'reply'}"
 
 
 def histories(recording: Recording) -> Iterator[tuple[str, list[Recorded]]]:

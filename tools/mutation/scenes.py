@@ -41,9 +41,9 @@ class Choice:
 
     def note(self, index: int, step: Recorded, history: str, lines: frozenset[int], loaded: Loaded) -> None:
         """Note a step of a history, which was executed just now."""
-        if max(len(step.before), len(step.args)) > FEW:
+        if max(len(step.before), len(step.call.args)) > FEW:
             return
-        name = step.step.op.spec.name
+        name = step.call.step.op.spec.name
         writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
         if not self._met.issuperset(writing) or step.history < DENIED or history.endswith(faults.ROWS):
             self.writes[index] = loaded.writes()
@@ -67,7 +67,7 @@ def scenes(
     def written(index: int) -> Written:
         one = steps[index]
         writes = choice.writes.get(index, Counter())
-        call = Call(one.step, one.args)
+        call = Call(one.call.step, one.call.args)
         return Written(names[one.history], one.at, call, one.before, after(one.before, one.written), writes)
 
     chosen = {index: written(index) for index in choice.writes}
@@ -95,13 +95,13 @@ def _tightened(choice: Choice, steps: Sequence[Recorded], names: Sequence[str], 
         for units in range(1, BUDGETS):
             loaded.set(recorded.before)
             loaded.parts.begin()
-            found = loaded.within(units, recorded.step, recorded.args), loaded.keyspace.changed()
+            found = loaded.within(units, recorded.call.step, recorded.call.args), loaded.keyspace.changed()
             if last is not None and not _is_like(found, last):
                 given |= {units - 1, units}
             if _is_like(found, (recorded.reply, recorded.written)):
                 break
             last = found
-        calls = [Call(recorded.step, recorded.args, 0, units) for units in sorted(given)]
+        calls = [Call(recorded.call.step, recorded.call.args, 0, units) for units in sorted(given)]
         name = f"tight {names[recorded.history]} {recorded.at}"
         yield from (Scene(f"{name} {call.units}", recorded.before, [call]) for call in calls)
 
