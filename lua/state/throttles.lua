@@ -267,9 +267,12 @@ end
 
 -- ---- opening
 
--- How many claims are in the window.
+-- How many claims are in the window; without a rate there is none.
 function throttles.used(name, throttle, now)
-  return throttle.fresh and 0 or writes.fetch('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
+  if throttle.fresh or throttle.rate == 0 then
+    return 0
+  end
+  return writes.fetch('ZCOUNT', key(name, '-claims'), '(' .. now - throttle.rate_ms, '+inf')
 end
 
 -- When the window has room for one more claim.

@@ -56,7 +56,7 @@ end
 -- Whether a throttle is in use now.
 function throttles_in_use.has(now, name)
   local throttle = throttles.of(name)
-  return throttles.running(name) > 0 or parked_in(name) > 0 or throttle.rate > 0 and throttles.used(name, throttle, now) > 0
+  return throttles.running(name) > 0 or parked_in(name) > 0 or throttles.used(name, throttle, now) > 0
     or not throttles.is_full(throttle, now)
 end
 

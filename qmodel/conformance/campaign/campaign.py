@@ -17,11 +17,18 @@ from qmodel.conformance.campaign.reached import Reached, count_outcomes
 from qmodel.conformance.compare import runner
 from qmodel.conformance.compare.report import Failure
 from qmodel.conformance.compare.shrink import MOST_TRIES, shrink
+from qmodel.conformance.histories import plain_rows
 from qmodel.conformance.histories.choose import RandomChooser
 from qmodel.conformance.subjects.base import Step, Subject
 from qmodel.present.numbers import counted
 
 STEPS = 60
+
+QLESS = (0, 5)
+"""The kinds of histories, of ten, that have calls by the rules of qless."""
+
+PLAIN = {3: (), 8: plain_rows.JOURNALED}
+"""The kinds that consist mostly of plain calls, with what comes before."""
 
 
 @dataclass(slots=True)
@@ -95,10 +102,13 @@ def run(
 def drawn(name: str, steps: int, typed: bool = True) -> list[Step]:
     """Draw the history with this name: a campaign's seed and the history's number, `seed.number`.
 
-    One in five has calls by the rules of qless.
+    One in five has calls by the rules of qless, and one in five consists mostly of plain calls; half of these are
+    recorded in a journal.
     """
-    qless = zlib.crc32(name.encode()) % 5 == 0
-    return runner.draw(RandomChooser(name), steps, typed=typed, qless=qless)
+    kind = zlib.crc32(name.encode()) % 10
+    if typed and kind in PLAIN:
+        return plain_rows.drawn(name, steps, PLAIN[kind])[:steps]
+    return runner.draw(RandomChooser(name), steps, typed=typed, qless=kind in QLESS)
 
 
 def failure(

@@ -31,10 +31,10 @@ JOURNALED = ops.ConfigSet("journal", 1), ops.ConfigSet("max-journal", 30), ops.B
 class Drawer:
     """Draws mostly plain calls; it knows from the replies what is leased."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self.chance = random.Random(f"plain.{seed}")
         self.now = 10**12
-        alike = seed % 2 == 0
+        alike = self.chance.randrange(2) == 0
         self.queues: tuple[str, ...] = QUEUES[:1] if alike else QUEUES
         self.workers: tuple[str, ...] = WORKERS[:1] if alike else WORKERS
         self.options, self.others = (12, 60) if alike else (5, 12)
@@ -193,7 +193,7 @@ class Drawer:
             self.leases += [(job.jid, job.token) for job in reply.jobs]
 
 
-def drawn(seed: int, steps: int = 40, before: tuple[Operation, ...] = ()) -> list[Step]:
+def drawn(seed: int | str, steps: int = 40, before: tuple[Operation, ...] = ()) -> list[Step]:
     """Draw a history in which most calls are plain, after some operations."""
     drawer, store = Drawer(seed), Store()
     history = [Step(drawer.now, op) for op in before]

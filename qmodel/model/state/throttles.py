@@ -233,7 +233,9 @@ def holders(store: Store, name: str, most: int) -> tuple[str, ...]:
 
 
 def used(throttle: Throttle, now: int) -> int:
-    """How many claims are in the window."""
+    """How many claims are in the window; without a rate there is none."""
+    if not throttle.rate:
+        return 0
     return len(throttle.claims) - throttle.claims.count_until(now - throttle.rate_ms)
 
 
