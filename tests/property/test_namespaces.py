@@ -59,7 +59,7 @@ def keys_of(host: LuaHost, prefix: str) -> dict[bytes, Any]:
 
 
 def with_lines(keys: dict[bytes, Any]) -> dict[bytes, Any]:
-    """The keys, with the lines of the event stream: what is known of a namespace decides which of them share an entry."""
+    """The keys, with the lines of the event stream: what is known of a namespace decides which share an entry."""
     if b"events" not in keys:
         return keys
     kind, (entries, *rest) = keys[b"events"]
