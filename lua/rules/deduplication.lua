@@ -16,7 +16,6 @@ function deduplication.resume(now, job, holder)
   dependencies.unlink(job, {holder})
   if job.state == 'depends' and job.waits == '0' then
     stages.unblock(now, job)
-    store.write_sorted()
   end
 end
 
@@ -179,7 +178,6 @@ end
 
 -- Restart the delay of the holder.
 local function delay(now, op, job, unique)
-  store.write_sorted()
   jobs.lift(job)
   concurrency.release_unused_slot(now, job)
   local ready_at = stages.due(now, op)

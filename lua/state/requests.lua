@@ -30,11 +30,7 @@ local function list_of(state)
   return keys.requests_in(state)
 end
 
--- Prepare to remove a member from a list: write first what was entered in this very step.
 local function strike(request)
-  if request.seq > store.began then
-    store.write_sorted()
-  end
   store.remove(keys.requests_in(request.state), keys.member(request.seq, request.id))
 end
 

@@ -92,9 +92,6 @@ end
 
 -- Take a job out of the lists of its state.
 function state_index.leave(job)
-  if store.many and tonumber(job.seq) > store.began then
-    store.write_sorted()
-  end
   local ways = job.options == '' and PLAIN[job.state] or PLACES[job.state]
   ways[2](job)
 end

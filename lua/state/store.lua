@@ -75,6 +75,7 @@ function store.begin(now, text, many)
   store.gone = false -- keys to delete
   store.added, store.removed = false, false -- key of a sorted set -> scores and members; members
   store.set, store.dropped = false, false -- key of a hash -> fields and values; fields
+  store.buffered = false -- key -> the members or fields that were entered
   store.durations, store.counts, store.parts, store.by_tags = false, false, false, false -- the buffers of state/stats.lua
   store.firsts = false -- key -> its first parked job (state/concurrency_keys.lua)
   store.replies = false -- the buffer of state/idempotency.lua
@@ -446,12 +447,31 @@ local function without_deleted()
   return gone
 end
 
+-- ---- what is buffered: removals are written before entries
+
+local function note_buffered(key, member)
+  local buffered = store.buffered or {}
+  buffered[key] = buffered[key] or {}
+  buffered[key][member] = true
+  store.buffered = buffered
+end
+
+-- Put off what is buffered for a key, if it has this member or field: it was entered in this very step, and is removed now.
+local function put_off_entered(key, member)
+  local of = store.buffered and store.buffered[key]
+  if of and of[member] then
+    writes.put_off_gathered_of(key)
+    store.buffered[key] = nil
+  end
+end
+
 -- ---- sorted sets
 
 function store.add(key, score, member)
   score = store.numbers[score] or score
   if store.many then
     store.added = with_pair(store.added, key, score, member)
+    note_buffered(key, member)
   else
     writes.put_off('ZADD', key, score, member)
   end
@@ -459,21 +479,10 @@ end
 
 function store.remove(key, member)
   if store.many then
+    put_off_entered(key, member)
     store.removed = with(store.removed, key, member)
   else
     writes.put_off('ZREM', key, member)
-  end
-end
-
--- Put off the buffered members of sorted sets, before any that was entered in this very step is removed again.
-function store.write_sorted()
-  if store.removed then
-    writes.put_off_all(store.removed, 'ZREM')
-    store.removed = false
-  end
-  if store.added then
-    writes.put_off_all(store.added, 'ZADD')
-    store.added = false
   end
 end
 
@@ -483,6 +492,7 @@ function store.set_field(key, field, value)
   value = store.numbers[value] or value
   if store.many then
     store.set = with_pair(store.set, key, field, value)
+    note_buffered(key, field)
   else
     writes.put_off('HSET', key, field, value)
   end
@@ -507,6 +517,8 @@ function store.drop_fields(key, one, two)
     end
     return
   end
+  put_off_entered(key, one)
+  put_off_entered(key, two)
   local of = store.dropped and store.dropped[key]
   if of and of[#of] == two then
     of[#of] = one
@@ -517,7 +529,14 @@ function store.drop_fields(key, one, two)
 end
 
 local function put_off_gathered()
-  store.write_sorted()
+  if store.removed then
+    writes.put_off_all(store.removed, 'ZREM')
+    store.removed = false
+  end
+  if store.added then
+    writes.put_off_all(store.added, 'ZADD')
+    store.added = false
+  end
   if store.dropped then
     writes.put_off_all(store.dropped, 'HDEL')
   end

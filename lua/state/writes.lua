@@ -85,7 +85,7 @@ local function put_off_gathered(all, command, key)
 end
 
 -- Put off what is buffered for a key, before another write to it.
-local function gathered_first(key)
+function writes.put_off_gathered_of(key)
   local removed, added, dropped, set = store.removed, store.added, store.dropped, store.set
   if removed and removed[key] or added and added[key] then
     put_off_gathered(removed, 'ZREM', key)
@@ -100,7 +100,7 @@ end
 -- Put a write off until the end of the step.
 function writes.put_off(command, key, one, two, three)
   if store.many and key then
-    gathered_first(key)
+    writes.put_off_gathered_of(key)
   end
   local at = count
   later[at + 1], later[at + 2], later[at + 3], later[at + 4], later[at + 5] = command, key, one or false, two or false, three or false
