@@ -205,6 +205,7 @@ local function complete_both(now, moment, args, queue, key, text, result, waits,
   end
   plain.answer = 'complete\n' .. given
   store.write_plain(key, text)
+  rests = rests and not (next_jid and plain_pop.takes_place(of))
   let_go(moment, id, jid)
   if next_jid then
     plain_pop.enter(queue, taker, request, next_jid, last)

@@ -148,7 +148,7 @@ local leased, count = {}, 0
 function plain_records.keep(record, of)
   if not of[2] then
     return
-  elseif count == KEPT then
+  elseif count >= KEPT then
     leased, count = {}, 0
   end
   leased[record], count = of, count + 1
