@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections import Counter
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ import pytest
 from qmodel.backends import bundle
 from qmodel.backends.embedded.host import ReplyError
 from qmodel.conformance.compare import runner
+from qmodel.conformance.histories import directed
+from qmodel.conformance.histories.directed import notation
 from qmodel.conformance.histories.plain_rows import JOURNALED, drawn
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
@@ -28,7 +31,7 @@ from tests.property.support import NOT_BARE, VERBS_ALONE, bulk, state_of
 from tests.property.test_inner_errors import Denying, Trial, trials_of
 from tests.tester import share
 
-HISTORIES, STEPS = 100, 120
+HISTORIES, STEPS = 84, 120
 
 
 SOON = {"ops/plain_pop": bundle.read("ops/plain_pop").replace("SHY = 16", "SHY = 1")}
@@ -110,6 +113,17 @@ def test_the_histories_of_the_suite_leave_the_same_keys(both: tuple[LuaSubject, 
             alike(both, now, op)
 
 
+def test_directed_rows_leave_the_same_keys(both: tuple[LuaSubject, LuaSubject]) -> None:
+    text = resources.files(directed).joinpath("rows.txt").read_text(encoding="utf-8")
+    for written in notation.read("rows", text):
+        for subject in both:
+            subject.reset()
+        *steps, last = notation.steps(written)
+        for step in steps:
+            assert both[0].step(*step) == both[1].step(*step), (written.name, step)
+        alike(both, *last)
+
+
 def test_a_server_that_takes_over_knows_nothing_of_what_another_one_wrote(both: tuple[LuaSubject, LuaSubject]) -> None:
     """But for when a worker was seen, if the other one told no event: a pop of nothing writes only that."""
     verbs, servers = both[1], (both[0], LuaSubject())
@@ -119,7 +133,7 @@ def test_a_server_that_takes_over_knows_nothing_of_what_another_one_wrote(both: 
         servers[1].host.keyspace = servers[0].host.keyspace
         chance, left, at = random.Random(f"turns.{seed}"), [b"", b""], 0
         for step in drawn(seed, STEPS, JOURNALED if seed % 2 else ()):
-            left[at] = verbs.host.keyspace.dump().get(b"ql:counters")
+            left[at] = verbs.host.keyspace._data.get(b"ql:counters")
             other = chance.randrange(4) // 3
             at = other if left[other] != left[at] else at
             alike((servers[at], verbs), *step)

@@ -2,8 +2,8 @@
 
 The generator draws few plain calls in a row, because it draws all operations. Here they are puts with options that
 leave a job plain, pops, completions and additions to requests, of few queues, workers and keys, with other operations
-between. A history is of one of four kinds. In all but the first it has one queue, one worker and few other operations, so that
-plain calls go on for long.
+between. A history is of one of four kinds. In all but the first it has one queue, one worker and few other operations,
+so that plain calls go on for long.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Drawer:
         self.chance = random.Random(f"plain.{seed}")
         self.now = 10**12
         self.kind = self.chance.choice(KINDS)
-        self.queues, self.workers = (QUEUES[:1], WORKERS[:1]) if self.kind.alike else (QUEUES, WORKERS)
+        some = slice(1) if self.kind.alike else slice(None)
+        self.queues, self.workers = QUEUES[some], WORKERS[some]
         self.ways = (self.put, self.pop, self.complete, self.complete_and_pop, self.put_many, self.complete_many,
                      self.request_add)  # fmt: skip
         self.leases: list[tuple[str, int]] = []
@@ -249,9 +250,12 @@ def drawn(seed: int, steps: int = 40, before: tuple[Operation, ...] = ()) -> lis
     """Draw a history in which most calls are plain, after some operations."""
     drawer, store = Drawer(seed), Store()
     history = [Step(drawer.now, op) for op in before]
+    options = [drawer.chance.choice(OPTIONS) for _ in range(drawer.chance.randrange(2))]
+    history += [Step(drawer.now, ops.ConfigSet(*option)) for option in options]
     history += [Step(drawer.now, ops.ThrottleSet(one, 30)) for one in drawer.kind.usual.get("throttles", ())]
     history += [Step(drawer.now, ops.Put(queue, f"first-{queue}", "K", "{}")) for queue in QUEUES]
-    history += [Step(drawer.now, ops.RequestOpen(one, "q", 30 if drawer.kind.alike else 3, i)) for i, one in enumerate(REQUESTS)]
+    limit = 30 if drawer.kind.alike else 3
+    history += [Step(drawer.now, ops.RequestOpen(one, "q", limit, i)) for i, one in enumerate(REQUESTS)]
     for step in history:
         drawer.hear(engine.step(store, *step))
     for _ in range(steps):
