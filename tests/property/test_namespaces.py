@@ -29,8 +29,9 @@ NAMES = ("{shop:0}:", "{shop:1}:", "ql:", "ql:ql:")
 
 
 def library(**numbers: int) -> dict[str, str]:
-    """The library with other limits: `NAMESPACES` of state/keys.lua, `MOST` of state/queues.lua, or `SHY` of ops/plain_pop.lua
-    (of which queue pops are left to the verb is kept for one namespace: then the events of a call share other entries).
+    """The library with other limits: `NAMESPACES` of state/keys, `MOST` of state/queues, or `SHY` of ops/plain_pop.
+
+    Which queue is left to the verb is kept for one namespace alone. It tells which events of a call share an entry.
     """
     files = {"NAMESPACES": "state/keys", "MOST": "state/queues", "SHY": "ops/plain_pop"}
     texts = {}
