@@ -205,6 +205,7 @@ local function complete_both(now, moment, args, queue, key, text, result, waits,
   end
   plain.answer = 'complete\n' .. given
   store.write_plain(key, text)
+  rests = rests and not (next_jid and plain_pop.takes_place(of))
   let_go(moment, id, jid)
   if next_jid then
     plain_pop.enter(queue, taker, request, next_jid, last)
@@ -235,6 +236,11 @@ function plain_complete.go_on_both(now, moment, args, queue, expires, key, text,
   return plain.answer or nil
 end
 
+-- Whether the list of workers may lose the worker itself, which the verb sweeps when its lease has ended.
+local function may_unlist_itself()
+  return store.config and config.value('max-worker-age') == 0
+end
+
 -- Complete a job, and lease the first job of a queue to its worker.
 function plain_complete.complete_and_pop(now, moment, args, simulated)
   local request, jid, wanted, taker, result, waits = args[2], args[3], args[5], args[6], result_of(args, 7, true)
@@ -245,7 +251,7 @@ function plain_complete.complete_and_pop(now, moment, args, simulated)
   local quiet, text, state = store.open_plain(simulated, key, queues.state_key(wanted))
   local queue, expires = queues.begin(wanted, state), now + config.heartbeat(wanted)
   if not quiet or not plain_pop.is_plain(now, queue, wanted, expires) or not is_plain(now, jid, args[4], text)
-    or worker ~= taker or not workers.is_new(taker, request) then
+    or worker ~= taker or not workers.is_new(taker, request) or may_unlist_itself() then
     return nil
   end
   fetch_next(

@@ -65,6 +65,11 @@ function plain_pop.take(now, queue, popped, expires, text)
   return jid, key, text
 end
 
+-- Whether the job that was taken holds a place at this throttle.
+function plain_pop.takes_place(throttle)
+  return held == 'throttles' and of == throttle
+end
+
 -- The units of the job that was taken, in an entry of the journal.
 function plain_pop.units(text)
   return plain_journal.units(stages, more, text)

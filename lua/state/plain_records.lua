@@ -148,7 +148,7 @@ local leased, count = {}, 0
 function plain_records.keep(record, of)
   if not of[2] then
     return
-  elseif count == KEPT then
+  elseif count >= KEPT then
     leased, count = {}, 0
   end
   leased[record], count = of, count + 1
@@ -314,13 +314,13 @@ function plain_records.read_waiting(text)
   end
 end
 
--- The units for moving a job with a short history, whose rare part has this length; nil, if it has tags.
+-- The units for moving a job with a short history, whose rare part has this length; false, if it has tags.
 function plain_records.units(text, more)
   if more == '0' then
     return plain_records.MOVING
   end
   local tags_, options_ = string.match(text, FEW, -more)
-  return tags_ == '' and plain_records.MOVING + plain_options.count(options_) or nil
+  return tags_ == '' and plain_records.MOVING + plain_options.count(options_)
 end
 
 -- Read the record of a job that is leased, likewise.

@@ -124,6 +124,14 @@ function queues.know_pending(name, kind, day, key, size)
   end
 end
 
+-- Forget how many durations are pending in the lists of a queue.
+function queues.forget_pending(name)
+  local queue = queues.known[name]
+  if queue then
+    queue.pending_waits, queue.pending_runs = UNKNOWN, UNKNOWN
+  end
+end
+
 -- Forget which states the previous operation has read; know one, if its text was read already, and give it.
 function queues.begin(name, text)
   step = step + 1

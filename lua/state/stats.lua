@@ -79,6 +79,7 @@ local function delete(kind, day, queue)
 end
 
 local function drop(day, queue)
+  queues.forget_pending(queue)
   for _, kind in ipairs({'wait', 'run', 'wait-new', 'run-new', 'stats', 'minutes', 'tags', 'tags-new', 'workers'}) do
     delete(kind, day, queue)
   end

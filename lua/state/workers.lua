@@ -65,6 +65,9 @@ end
 
 -- Take a worker off the list; say whether it was listed.
 function workers.deregister(name)
+  if workers.known[name] then
+    workers.known[name].seen_at = NEVER
+  end
   writes.put_off('HDEL', keys.worker(name), '')
   local listed = writes.fetch('ZSCORE', keys.workers, name)
   writes.put_off('ZREM', keys.workers, name)

@@ -154,6 +154,7 @@ def rows(seed: int, count: int, before: Sequence[Operation] = ()) -> list[list[S
     play([*before, ops.ConfigSet("jobs-history-count", drawer.chance.choice((3, 33, 1000)))])
     play([ops.Put(queue, f"first-{queue}", "K", "{}") for queue in ("q", "r")])
     for _ in range(count):
+        drawer.steps += 1
         drawer.now += drawer.chance.choice((0, 1, 7, 300, 1500))
         if drawer.rarely(8):
             other = drawer.other()

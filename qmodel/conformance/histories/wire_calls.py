@@ -68,6 +68,7 @@ def wire() -> list[Wire]:
         Wire("put", ["5", "x" * 65, *one], _bad("put", "request")),
         Wire("put", ["5", "x" * 64, *one], Step(5, ops.Put("q", "j", "k", "d", request="x" * 64))),
         Wire("get", ["5", "", "j"], Step(5, ops.Get("j"))),
+        Wire("complete_many", ["5", ""], _bad("complete_many", "jobs")),
         Wire("put_many", ["5", ""], _bad("put_many", "jobs")),
         Wire("put_many", ["5", "", "jobs"], _bad("put_many", "jobs")),
         Wire("put_many", ["5", "", "jobs", "4", *one], Step(5, ops.PutMany((ops.Put("q", "j", "k", "d"),)))),
