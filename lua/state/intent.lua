@@ -22,6 +22,16 @@ local function append_again(words)
   return intent.try({'XADD', keys.events, store.text(seq) .. '-' .. store.epoch, 'e', words[#words]})
 end
 
+-- Append an entry of the journal under the first free number, because another library has recorded a step that is no event, or
+-- the number was lost; give the error, if it fails. It may be a heavy one.
+local function record_again(words)
+  local at = words[3] == 'MAXLEN' and 6 or 3
+  local last = redis.pcall('XREVRANGE', keys.journal, '+', '-', 'COUNT', 1)[1]
+  local number = store.text(string.match(last and last[1] or '0', '^%d+') + 1)
+  words[at] = number .. string.match(words[at], '%-%d+$')
+  return intent.try(words) or intent.try({'MSET', keys.journaled, number, keys['journal-heavy'], number})
+end
+
 -- Commands as text: for each the number of its words, then each word after its length.
 local function packed(commands)
   local parts = {}
@@ -67,8 +77,9 @@ function intent.try_all(commands)
       fault = fault or stuck[key]
     end
     fault = fault or intent.try(words)
-    if fault and words[1] == 'XADD' and words[2] == keys.events and string.find(fault, 'equal or smaller', 1, true) then
-      fault = append_again(words)
+    if fault and words[1] == 'XADD' and string.find(fault, 'equal or smaller', 1, true) then
+      local again = words[2] == keys.events and append_again or record_again
+      fault = again(words)
     end
     if fault then
       left[#left + 1] = words

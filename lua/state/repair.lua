@@ -162,6 +162,7 @@ end
 local function catch_up()
   store.begin(0, '0')
   store.open()
+  records.begin()
   local left = store.pending and intent.mend(false) or {}
   local top, epoch = writes.top()
   if store.seq < top and not left[1] then

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from qmodel.backends import bundle
 from qmodel.backends.embedded.backend import EmbeddedBackend, Namespace
 from qmodel.backends.embedded.host import ReplyError
 from qmodel.backends.embedded.keyspace import Keyspace
 from qmodel.client.sync import Client
 from qmodel.conformance.subjects.base import Step
-from qmodel.conformance.subjects.lua import LuaSubject
+from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.doctor import damage, environment
@@ -279,6 +280,41 @@ def test_the_doctor_raises_a_sequence_that_is_behind(asked: Asked) -> None:
     asked.namespace.keyspace.execute("XADD", b"ql:events", b"100-0", b"e", b"1\tfoo")
     assert asked.resolve() == "raised the sequence to 100"
     assert asked.call(ops.Pop("q", "w"))[0].token % TOKEN_EPOCH == 102  # behind the event that begins an epoch
+
+
+def test_raising_the_sequence_writes_no_record_of_an_earlier_operation() -> None:
+    subject, other = LuaSubject(), LuaSubject()
+    for i in range(4):
+        subject.step(10**12, ops.Put("q", f"q{i}", "K", "{}", request=f"put{i}"))
+    held = [subject.step(10**12, ops.Pop("q", "w", request=f"pop{i}"))[0] for i in range(3)]
+    subject.step(10**12, ops.Complete("q0", held[0].token))
+    subject.step(10**12 + 5, ops.Heartbeat("q1", held[1].token))
+    subject.step(10**12 + 5, ops.Complete("q1", held[1].token))
+    other.host.keyspace = keyspace = subject.host.keyspace
+    before = keyspace.dump()[b"ql:j:q1"]
+    for at, server in ((100, subject), (200, other)):
+        keyspace.execute("XADD", b"ql:events", b"%d-0" % at, b"e", b"1\tfoo")
+        (mended,) = server.host.fcall(f"{bundle.LIBRARY}_mend", (PREFIX,))
+        assert mended[0] == b"behind"
+        assert keyspace.dump()[b"ql:counters"][1].startswith(b"%d\t" % at)
+        assert keyspace.dump()[b"ql:j:q1"] == before
+
+
+def test_an_entry_of_the_journal_whose_number_is_taken_gets_the_next_one() -> None:
+    subject = LuaSubject()
+    for op in (ops.ConfigSet("journal", 1), ops.Put("q", "a", "K", "{}"), ops.Put("q", "b", "K", "{}")):
+        subject.step(10**12, op)
+    keyspace = subject.host.keyspace
+    for op in (ops.Put("q", "c", "K", "{}"), ops.Cancel(("a",))):
+        del keyspace._data[b"ql:journaled"]
+        subject.step(10**12, op)
+    for i in range(14):
+        subject.step(10**12, ops.Put("q", f"d{i}", "K", "{}"))
+    keyspace._data[b"ql:journaled"] = b"15"
+    subject.step(10**12, ops.Put("q", "late", "K", "{}"))
+    assert [entry.number for entry in subject.step(10**12, ops.Journal(0, 100))] == [*range(1, 21)]
+    assert keyspace.dump()[b"ql:journaled"] == keyspace.dump()[b"ql:journal-heavy"] == ("string", b"20")
+    assert b"ql:intent" not in keyspace.dump()
 
 
 def test_a_key_aside_does_not_replace_another_one(asked: Asked) -> None:

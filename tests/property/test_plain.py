@@ -99,6 +99,32 @@ def test_the_entries_of_calls_without_moments_are_numbered_without_gaps() -> Non
         subject.reset()
 
 
+def test_a_script_between_calls_of_the_functions_takes_the_next_number() -> None:
+    subject, script = LuaSubject(), bundle.script()
+
+    def call(op: Operation) -> Any:
+        return codec.decode(op, subject.host.fcall(bundle.function_name(op.spec.name), (PREFIX,), codec.encode(op)))
+
+    def evaluate(op: Operation) -> Any:
+        return codec.decode(op, subject.host.eval(script, (PREFIX,), [op.spec.name, *codec.encode(op)]))
+
+    call(ops.ConfigSet("journal", 1))
+    for i in range(8):
+        call(ops.Put("q", f"a{i}", "K", "{}"))
+    evaluate(ops.Complete("nobody", 1))
+    held = call(ops.Pop("q", "w", 4, request="a"))
+    call(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held[:2])))
+    evaluate(ops.Pop("elsewhere", "v", request="b"))
+    words = [word for job in held[2:] for args in [codec.encode(ops.Complete(job.jid, job.token))]
+             for word in ("complete", str(len(args)), *args)]  # fmt: skip
+    subject.host.fcall(bundle.CALLS, (PREFIX,), words)
+    entries = call(ops.Journal(0, 100))
+    assert [entry.number for entry in entries] == [*range(1, len(entries) + 1)]
+    seqs = [entry.seq for entry in entries]
+    assert seqs == sorted(seqs)
+    assert call(ops.Put("q", "later", "K", "{}")) == "later"
+
+
 def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
     for seed in range(0, share(HISTORIES), 4):
         assert runner.first_difference(drawn(seed, STEPS), both[0], 10) is None
