@@ -39,10 +39,15 @@ function config.all()
   return set
 end
 
+-- Forget what the options say of each queue.
+function config.forget_queues()
+  beats, rates, owners = {}, {}, {}
+end
+
 -- Decode the options that are set.
 local function decode()
   known, known_text = config.all(), store.config
-  beats, rates, owners = {}, {}, {}
+  config.forget_queues()
 end
 
 -- The value that is set for an option, or nil.

@@ -56,6 +56,7 @@ end
 local function create(name)
   if count == MOST then
     keys.forget_others()
+    config.forget_queues()
     queues.known, count = {}, 0
   end
   local queue = {

@@ -175,3 +175,29 @@ def test_jobs_of_two_namespaces_with_one_text_are_completed_each_in_its_own(at_o
         assert state.jobs[jid]["state"] == "complete"
         assert list(invariants.check(state)) == []
     assert tokens["a:"] == tokens["b:"]
+
+
+def test_what_the_options_say_of_queues_is_kept_of_no_more_queues_than_are_known() -> None:
+    counted = """function config.count()
+  local number = 0
+  for _, kept in ipairs({beats, rates, owners}) do
+    for _ in pairs(kept) do
+      number = number + 1
+    end
+  end
+  return number
+end
+"""
+    texts = library(MOST=20)
+    texts["state/config"] = bundle.read("state/config") + counted
+    texts["ops/administer"] = bundle.read("ops/administer").replace(
+        "return config.get(op.option) or", "return config.count() or"
+    )
+    subject = LuaSubject(texts)
+    subject.step(10**12, ops.ConfigSet("heartbeat", 70000))
+    most = 0
+    for i in range(200):
+        subject.step(10**12, ops.Put(f"q{i}", f"j{i}", "K", "{}"))
+        subject.step(10**12, ops.Pop(f"q{i}", "w"))
+        most = max(most, subject.step(10**12, ops.ConfigGet("heartbeat")))
+    assert 20 < most <= 3 * 20
