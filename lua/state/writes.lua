@@ -324,8 +324,8 @@ local function delete_early(key, at, follower)
         found[i], found[i + 1] = found[i + 1], found[i]
       end
     end
-    if found[1] then
-      note(way[1], key, found)
+    for first = #found - (#found - 1) % CHUNK, 1, -CHUNK do -- the last is undone first
+      note(way[1], key, {unpack(found, first, math.min(first + CHUNK - 1, #found))})
     end
   end
   later[at + 1], later[at + 4], later[at + 5] = false, false, false

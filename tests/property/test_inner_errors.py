@@ -282,6 +282,25 @@ def test_the_doctor_raises_a_sequence_that_is_behind(asked: Asked) -> None:
     assert asked.call(ops.Pop("q", "w"))[0].token % TOKEN_EPOCH == 102  # behind the event that begins an epoch
 
 
+def test_a_deletion_of_many_turns_is_undone() -> None:
+    subject = LuaSubject()
+    keyspace = subject.host.keyspace
+    subject.step(10**12, ops.ConfigSet("fair", 1))
+    subject.step(10**12, ops.Put("q", "a", "K", "{}", fair_key="a"))
+    passed = [word for i in range(4500) for word in (b"1", b"kpassed%d" % i)]
+    keyspace.execute("ZADD", b"ql:turns:0:q", *passed)
+    before, data = keyspace.dump(), pickle.dumps(keyspace._data)
+    again = ops.PutMany(tuple(ops.Put("q", jid, "K", "{}", fair_key=jid) for jid in "abc"))
+    keyspace.failing = denying = Denying(name="MSET")
+    with pytest.raises(ReplyError, match="NOPERM"):
+        subject.step(10**12, again)
+    assert denying.seen["DEL"] == 1
+    assert keyspace.dump() == before
+    keyspace.failing, keyspace._data = None, pickle.loads(data)
+    subject.step(10**12, again)
+    assert len(keyspace.dump()[b"ql:turns:0:q"][1]) == 4
+
+
 def test_raising_the_sequence_writes_no_record_of_an_earlier_operation() -> None:
     subject, other = LuaSubject(), LuaSubject()
     for i in range(4):
