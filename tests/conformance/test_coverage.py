@@ -58,6 +58,7 @@ UNREACHED = {
             ("state/queues", "queues.known = {}"),
             ("state/queues", "namespace.queues = queues.known"),
             ("state/queues", "keys.forget_others()"),
+            ("state/queues", "config.forget_queues()"),
             ("state/queues", "queues.known, count = {}, 0"),
             ("state/workers", "namespace.workers, namespace.many_workers = workers.known, many"),
             (
