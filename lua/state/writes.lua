@@ -573,9 +573,9 @@ function writes.last(command, key, one, two, three, four)
   end
 end
 
--- The same for a command with many values, but not after an error: the entries of a stream keep their order.
+-- The same for a command with many values.
 function writes.last_many(command, key, values)
-  local reply = direct and not fault and redis.pcall(command, key, unpack(values))
+  local reply = direct and redis.pcall(command, key, unpack(values))
   if not reply or type(reply) == 'table' then
     writes.put_off_many(command, key, values, #values)
     fault, writes.left = fault or reply and reply.err, true

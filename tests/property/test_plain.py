@@ -108,21 +108,25 @@ def test_a_script_between_calls_of_the_functions_takes_the_next_number() -> None
     def evaluate(op: Operation) -> Any:
         return codec.decode(op, subject.host.eval(script, (PREFIX,), [op.spec.name, *codec.encode(op)]))
 
+    def held(count: int) -> list[Any]:
+        for i in range(2):
+            call(ops.Put("q", f"{count}-{i}", "K", "{}"))
+        return [call(ops.Pop("q", "w", request=f"{count}-{i}"))[0] for i in range(2)]
+
     call(ops.ConfigSet("journal", 1))
-    for i in range(8):
+    for i in range(9):
         call(ops.Put("q", f"a{i}", "K", "{}"))
+    for count in range(6):
+        one, two = held(count)
+        evaluate(ops.Complete("nobody", 1) if count % 2 else ops.Pop("elsewhere", "v"))
+        assert call(ops.Complete(one.jid, one.token)) == "complete"
+        assert call(ops.Complete(two.jid, two.token)) == "complete"
     evaluate(ops.Complete("nobody", 1))
-    held = call(ops.Pop("q", "w", 4, request="a"))
-    call(ops.CompleteMany(tuple(ops.Complete(job.jid, job.token) for job in held[:2])))
-    evaluate(ops.Pop("elsewhere", "v", request="b"))
-    words = [word for job in held[2:] for args in [codec.encode(ops.Complete(job.jid, job.token))]
-             for word in ("complete", str(len(args)), *args)]  # fmt: skip
-    subject.host.fcall(bundle.CALLS, (PREFIX,), words)
+    assert call(ops.Put("q", "last", "K", "{}")) == "last"
     entries = call(ops.Journal(0, 100))
     assert [entry.number for entry in entries] == [*range(1, len(entries) + 1)]
     seqs = [entry.seq for entry in entries]
     assert seqs == sorted(seqs)
-    assert call(ops.Put("q", "later", "K", "{}")) == "later"
 
 
 def test_plain_calls_do_what_the_model_does(both: tuple[LuaSubject, LuaSubject]) -> None:
