@@ -1011,7 +1011,9 @@ class AsyncJob(AsyncJobFields):
 
         The options are those of `put`: `priority` and `delay`, say.
         """
-        return await self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        moved = await self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        self._finished = self._finished or moved.jid == self.jid
+        return moved
 
     async def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job unless it is complete. A worker that holds it loses it. Gives the ids of the jobs deleted.
@@ -1019,16 +1021,18 @@ class AsyncJob(AsyncJobFields):
         With `cascade` its dependents are deleted too; without it, the operation is refused with HasDependents if there
         are any.
         """
+        canceled = await self.client.jobs.cancel(self, cascade=cascade)
         self._finished = True
-        return await self.client.jobs.cancel(self, cascade=cascade)
+        return canceled
 
     async def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
 
         With `cascade` its dependents are deleted too, as with `cancel`.
         """
+        deleted = await self.client.jobs.delete(self, cascade=cascade)
         self._finished = True
-        return await self.client.jobs.delete(self, cascade=cascade)
+        return deleted
 
     # ---- dependencies, tags, tracking
 

@@ -1002,7 +1002,9 @@ class Job(JobFields):
 
         The options are those of `put`: `priority` and `delay`, say.
         """
-        return self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        moved = self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        self._finished = self._finished or moved.jid == self.jid
+        return moved
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job unless it is complete. A worker that holds it loses it. Gives the ids of the jobs deleted.
@@ -1010,16 +1012,18 @@ class Job(JobFields):
         With `cascade` its dependents are deleted too; without it, the operation is refused with HasDependents if there
         are any.
         """
+        canceled = self.client.jobs.cancel(self, cascade=cascade)
         self._finished = True
-        return self.client.jobs.cancel(self, cascade=cascade)
+        return canceled
 
     def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
 
         With `cascade` its dependents are deleted too, as with `cancel`.
         """
+        deleted = self.client.jobs.delete(self, cascade=cascade)
         self._finished = True
-        return self.client.jobs.delete(self, cascade=cascade)
+        return deleted
 
     # ---- dependencies, tags, tracking
 

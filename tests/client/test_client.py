@@ -424,6 +424,27 @@ def test_a_job_finished_inside_its_block_is_left_as_it_is(client: Client) -> Non
     assert job.refresh().state == "complete"
 
 
+def test_a_job_moved_inside_its_block_is_left_in_its_new_queue(client: Client) -> None:
+    with popped(client) as job:
+        job.move("elsewhere")
+    assert (job.refresh().state, job.queue) == ("waiting", "elsewhere")
+
+
+def test_a_block_finishes_its_job_if_nothing_in_it_did(client: Client) -> None:
+    """A refused `cancel`, or a `move` that another job stood for, leaves the job with its worker."""
+    for leave in ("cancel", "delete"):
+        job = popped(client)
+        waits = client.queues["q"].put("After", depends=[job])
+        with job, pytest.raises(HasDependents):
+            getattr(job, leave)()
+        assert job.refresh().state == "complete"
+        waits.cancel()
+    client.queues["elsewhere"].put("K", unique="one")
+    with popped(client) as job:
+        assert job.move("elsewhere", unique="one").deduplicated
+    assert job.refresh().state == "complete"
+
+
 def test_a_block_that_is_told_to_stop_gives_its_job_back(client: Client) -> None:
     job = popped(client)
     with pytest.raises(KeyboardInterrupt), job:
