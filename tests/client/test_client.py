@@ -409,6 +409,14 @@ def test_a_traceback_of_any_length_and_content_is_recorded(client: Client) -> No
     assert got(job.refresh().failure).message.strip().endswith("é")
 
 
+def test_an_exception_with_a_long_name_is_recorded(client: Client) -> None:
+    long = type("錯" * 70, (Exception,), {})
+    with pytest.raises(long), popped(client) as job:
+        raise long
+
+    assert got(job.refresh().failure).group == "錯" * 26
+
+
 def test_a_job_finished_inside_its_block_is_left_as_it_is(client: Client) -> None:
     for finish in ("fail", "retry", "release", "complete", "cancel"):
         job = popped(client, retries=5)

@@ -270,6 +270,17 @@ def test_a_file_that_is_removed_or_emptied_is_noticed(kept: tuple[Path, Spaces],
     assert not survives(kept, tmp_path / "x", name, b"")
 
 
+def test_a_short_log_without_manifest_and_mark_is_noticed(tmp_path: Path) -> None:
+    journal, executor = opened(tmp_path)
+    executor.call(0, CATALOGUE["put"], PREFIX, ["5", "r", "q", "a", "K", ""], 0)
+    journal.commit()
+    journal.close()
+    for name in ("manifest", "mark-1"):
+        (tmp_path / name).unlink()
+    with pytest.raises(DamagedError, match="manifest is missing"):
+        opened(tmp_path)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_pieces_in_another_order_or_twice_lose_nothing(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
     raw = (kept[0] / name).read_bytes()
