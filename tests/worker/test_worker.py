@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from qmodel.app import App, Context, current
 from qmodel.client.sync import Client
@@ -387,6 +388,23 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
 def test_what_cannot_be_is_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Worker(App("memory://"), **options)
+
+
+def test_a_job_whose_data_are_no_text_fails_alone(app: App, url: str, client: Client) -> None:
+    """Another program has put it, with bytes that are not UTF-8."""
+    client.config["journal"] = 1
+    prefix = client.backend.options.prefix  # type: ignore[attr-defined]
+    with redis.Redis.from_url(url.partition("?")[0]) as raw:
+        raw.execute_command(
+            "FCALL", "qmodel_v1_put", 1, prefix, "", "r", "default", "bad", "add", b"\xff", "retries", 0
+        )
+    with working(app):
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+        with pytest.raises(JobFailed) as failed:
+            client.jobs["bad"].wait(timeout=PATIENCE)
+    assert failed.value.group == "BadArguments"
+    assert client.jobs["bad"].text == "\udcff"
+    assert any('"data":"\udcff"' in entry.call for entry in client.journal())
 
 
 def test_a_second_termination_gives_jobs_no_more_time() -> None:
