@@ -254,7 +254,8 @@ def _fact(name: str, text: str) -> Fact:
 
 def event(raw: Raw) -> Event:
     """Read an event: its sequence, its text, and its epoch."""
-    at, kind, *facts = _utf8(raw[1]).split("\t")
+    text: Any = _utf8(raw[1])
+    at, kind, *facts = text.split("\t")
     for place in _WHOLE[kind]:
         facts[place] = int(facts[place])
     return record(Event, (int(raw[0]), int(at), kind, tuple(facts), int(raw[2])))

@@ -144,7 +144,7 @@ def test_a_wake_up_that_comes_beside_another_one_is_given_back_in_an_event_loop(
         waiting = connect_async(f"{server.url}?name={backend.options.name}&shards=8")
         first = asyncio.ensure_future(waiting.wait(["q"], 5))
         with redis.Redis.from_url(server.url) as raw:
-            while raw.info("clients")["blocked_clients"] < 8:  # type: ignore[index]
+            while raw.info("clients")["blocked_clients"] < 8:
                 await asyncio.sleep(0.01)
         backend.execute_calls([Call(shard, ops.Pop("q", "w", 1, True)) for shard in (2, 5)])
         backend.execute_calls([Call(shard, ops.Put("q", jid(shard), "K", "{}")) for shard in (2, 5)])
