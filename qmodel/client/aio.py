@@ -368,7 +368,9 @@ class AsyncClient(AsyncWaitingExecutor):
         from qmodel.client.cron import advances
 
         found = await self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        sent = list(advances(found, await self._now()))
+        if not found:
+            return 0
+        sent = list(advances(found, await self._now_at(found[0].queue)))
         known = await self.execute_many(sent)
         return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
@@ -1437,7 +1439,9 @@ class AsyncRecurringJob(RecurringFields):
         """Send the engine the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.client.cron import advance
 
-        if self.kind == "cron" and not await self.client.execute(advance(self.raw, await self.client._now())):
+        if self.kind == "cron" and not await self.client.execute(
+            advance(self.raw, await self.client._now_at(self.queue))
+        ):
             return self  # it has no more runs, so the fields stay as they were
         return await self.refresh()
 

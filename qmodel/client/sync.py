@@ -367,7 +367,9 @@ class Client(WaitingExecutor):
         from qmodel.client.cron import advances
 
         found = self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        sent = list(advances(found, self._now()))
+        if not found:
+            return 0
+        sent = list(advances(found, self._now_at(found[0].queue)))
         known = self.execute_many(sent)
         return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
@@ -1428,7 +1430,7 @@ class RecurringJob(RecurringFields):
         """Send the engine the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.client.cron import advance
 
-        if self.kind == "cron" and not self.client.execute(advance(self.raw, self.client._now())):
+        if self.kind == "cron" and not self.client.execute(advance(self.raw, self.client._now_at(self.queue))):
             return self  # it has no more runs, so the fields stay as they were
         return self.refresh()
 
