@@ -41,6 +41,18 @@ def die_with_parent(parent: int, by: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
+def signal_name(number: int) -> str:
+    """Name a signal. Most real-time signals have no names.
+
+    >>> signal_name(9), signal_name(36)
+    ('SIGKILL', 'signal 36')
+    """
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def spread(work: Callable[[T], R], items: Iterable[T], count: int) -> Iterator[R]:
     """Yield the result of `work` for each item, as each is done. With a count of 1 the work is done in this process.
 

@@ -104,9 +104,11 @@ class Namespace:
             for queue in waiter.queues:
                 key = bundle.wake_key(PREFIX, queue).encode()
                 if self.keyspace.execute("LPOP", key) is not None:
-                    waiter.handed = queue
                     del self._waiting[waiter]
-                    waiter.wake()
+                    if waiter.wake():
+                        waiter.handed = queue
+                    else:  # its event loop was closed: the wake-up is for another one
+                        self.keyspace.execute("RPUSH", key, b"1")
                     break
 
 

@@ -146,33 +146,35 @@ class AsyncRedisBackend:
         is cancelled after it was woken, its wake-up is lost.
         """
         timeout = wait_of(timeout)
-        return await self._block(blocking_pop(self.options.prefix, queues, timeout), timeout)
+        return bool(await self._block(blocking_pop(self.options.prefix, queues, timeout), timeout))
 
     async def wait_events(self, after: int, timeout: float) -> bool:
         """Sleep until there is an event after a sequence number (True) or `timeout` passed (False). Also False when the
         server goes away or the backend is closed.
         """
         timeout = wait_of(timeout)
-        return await self._block(blocking_read(self.options.prefix, after, timeout), timeout)
+        return bool(await self._block(blocking_read(self.options.prefix, after, timeout), timeout))
 
-    async def _block(self, command: tuple[str, ...] | None, timeout: float) -> bool:
+    async def _block(self, command: tuple[str, ...] | None, timeout: float) -> Any:
+        """Give the reply to a command that blocks, or None."""
+        self._join()
         if command is None or self._closed.is_set():
             await self._sleep(timeout)
-            return False
+            return None
         began = runtime.monotonic()
         try:
             await self._ready(self._attempts(timeout))
             return await self._wait(command, timeout)
         except ConnectError:
             if self._closed.is_set():  # before there was a connection to wait on
-                return False
+                return None
             raise
         except FAILURES as error:
             if not may_pass(error):
                 raise server_error(error, self.options.where) from error
             left = began + timeout - runtime.monotonic()
             await self._sleep(min(max(left, 0), RESTART_PAUSE))
-            return False
+            return None
 
     async def close(self) -> None:
         """Close all connections. Waiters wake up with False."""
@@ -197,18 +199,24 @@ class AsyncRedisBackend:
 
     async def _ready(self, attempts: Attempts) -> Dialect:
         """Give the form of operations for this server. The first call finds it out."""
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._enter(loop)
+        self._join()
         if self._dialect is None:
             async with self._connecting:
                 await self._connect(attempts)
         assert self._dialect is not None
         return self._dialect
 
+    def _join(self) -> None:
+        """Enter the running event loop, if it is not the one of the last call."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._enter(loop)
+
     def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start without connections in a new event loop; those of the old loop ended with it."""
         self._loop = loop
+        if not self._closed.is_set():
+            self._closed = asyncio.Event()
         self._line = Line(self._line.settings, self.options.max_age)
         self._waiting: set[Any] = set()
         self._seeking = asyncio.Lock()
@@ -412,7 +420,7 @@ class AsyncRedisBackend:
             except FAILURES as again:
                 error = again
 
-    async def _wait(self, command: tuple[str, ...], timeout: float) -> bool:
+    async def _wait(self, command: tuple[str, ...], timeout: float) -> Any:
         line = self._line
         connection = self._open(line, line.waiting)
         self._waiting.add(connection)
@@ -422,7 +430,7 @@ class AsyncRedisBackend:
                 await connection.send_command(*command, check_health=False)
                 if self._closed.is_set():
                     raise raised.ConnectionError("closed")
-                woken = await connection.read_response() is not None
+                reply = await connection.read_response()
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
@@ -431,7 +439,7 @@ class AsyncRedisBackend:
         line.waiting.append(connection)
         if line.over:
             await self._forget(line)
-        return woken
+        return reply
 
 
 async def _reply(connection: Any) -> Any:

@@ -52,6 +52,7 @@ class AsyncRedisShard(Prepared, AsyncRedisBackend):
     def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
         self._of.enter(loop)
         self._loop = loop
+        self._closed = self._of.closed
         self._waiting: set[Any] = set()
         self._seeking, self._connecting, self._room = self._of.seeking, self._of.connecting, self._of.room
         self._failed = None
@@ -73,7 +74,7 @@ class AsyncRedisShard(Prepared, AsyncRedisBackend):
         await self._forget(before)
         return True
 
-    async def _wait(self, command: tuple[str, ...], timeout: float) -> bool:
+    async def _wait(self, command: tuple[str, ...], timeout: float) -> Any:
         """Wait for the reply to a command that blocks. If the task is cancelled, the command is ended, and a wake-up
         that it has taken is pushed back.
         """
@@ -102,7 +103,7 @@ class AsyncRedisShard(Prepared, AsyncRedisBackend):
         finally:
             self._waiting.discard(connection)
         await self._rest(line, connection)
-        return reply is not None
+        return reply
 
     async def _rest(self, line: Line, connection: Any) -> None:
         line.waiting.append(connection)
@@ -116,10 +117,14 @@ class AsyncRedisShard(Prepared, AsyncRedisBackend):
             async with asyncio.timeout(self._timeout):
                 reply = await reading
             await self._rest(line, connection)
-            if isinstance(reply, list) and isinstance(reply[0], bytes):
-                await self._talk(pushing(reply[0]))
+            await self.give_back(reply)
         except (*FAILURES, ConnectError):
             reading.cancel()
+
+    async def give_back(self, reply: Any) -> None:
+        """Push back the wake-up that BLPOP has taken, if it has; XREAD gives events."""
+        if isinstance(reply, list) and isinstance(reply[0], bytes):
+            await self._talk(pushing(reply[0]))
 
 
 def _unblocking(identity: str) -> Any:
@@ -153,6 +158,8 @@ class AsyncRedisDeployment:
         """Start without connections in a new event loop; those of the old loop ended with it."""
         if self._loop is not loop:
             self._loop = loop
+            if not self.closed.is_set():
+                self.closed = asyncio.Event()
             self.nodes.forget()
             self.seeking, self.connecting = asyncio.Lock(), asyncio.Lock()
             self.room = asyncio.Semaphore(self.options.max_connections)
@@ -309,13 +316,26 @@ class AsyncRedisDeployment:
     ) -> bool:
         await self._ready()
         waits = [asyncio.ensure_future(self.shards[at]._block(command(self.shards[at]), timeout)) for at in shards]
+        used = 0
         try:
-            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return any(one.result() for one in done)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            used = 1
         finally:
             for one in waits:
                 one.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            replies = await asyncio.gather(*waits, return_exceptions=True)
+            rung = [
+                (at, reply)
+                for at, reply in zip(shards, replies, strict=True)
+                if reply is not None and not isinstance(reply, BaseException)
+            ]
+            for at, reply in rung[used:]:
+                with contextlib.suppress(*FAILURES, ConnectError):
+                    await self.shards[at].give_back(reply)
+        for error in replies:
+            if isinstance(error, Exception) and not rung:
+                raise error
+        return bool(rung)
 
     async def close(self) -> None:
         """Close all connections. Waiters wake up with False."""

@@ -368,7 +368,9 @@ class AsyncClient(AsyncWaitingExecutor):
         from qmodel.client.cron import advances
 
         found = await self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        sent = list(advances(found, await self._now()))
+        if not found:
+            return 0
+        sent = list(advances(found, await self._now_at(found[0].queue)))
         known = await self.execute_many(sent)
         return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
@@ -1011,7 +1013,9 @@ class AsyncJob(AsyncJobFields):
 
         The options are those of `put`: `priority` and `delay`, say.
         """
-        return await self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        moved = await self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        self._finished = self._finished or moved.jid == self.jid
+        return moved
 
     async def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job unless it is complete. A worker that holds it loses it. Gives the ids of the jobs deleted.
@@ -1019,16 +1023,18 @@ class AsyncJob(AsyncJobFields):
         With `cascade` its dependents are deleted too; without it, the operation is refused with HasDependents if there
         are any.
         """
+        canceled = await self.client.jobs.cancel(self, cascade=cascade)
         self._finished = True
-        return await self.client.jobs.cancel(self, cascade=cascade)
+        return canceled
 
     async def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
 
         With `cascade` its dependents are deleted too, as with `cancel`.
         """
+        deleted = await self.client.jobs.delete(self, cascade=cascade)
         self._finished = True
-        return await self.client.jobs.delete(self, cascade=cascade)
+        return deleted
 
     # ---- dependencies, tags, tracking
 
@@ -1433,7 +1439,9 @@ class AsyncRecurringJob(RecurringFields):
         """Send the engine the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.client.cron import advance
 
-        if self.kind == "cron" and not await self.client.execute(advance(self.raw, await self.client._now())):
+        if self.kind == "cron" and not await self.client.execute(
+            advance(self.raw, await self.client._now_at(self.queue))
+        ):
             return self  # it has no more runs, so the fields stay as they were
         return await self.refresh()
 

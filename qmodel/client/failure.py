@@ -6,13 +6,14 @@ import traceback
 
 from qmodel.errors import RefusedError
 
-MESSAGE_BYTES = 60_000
+GROUP_BYTES, MESSAGE_BYTES = 80, 60_000
 
 
 def failure_of(error: BaseException) -> tuple[str, str]:
     """Make the group and message of a failed job: the exception's class, and the end of its traceback."""
     message = "".join(traceback.format_exception(error)).encode(errors="backslashreplace")
-    return type(error).__name__[:80], message[-MESSAGE_BYTES:].decode(errors="ignore")
+    group = type(error).__name__.encode()[:GROUP_BYTES].decode(errors="ignore")
+    return group, message[-MESSAGE_BYTES:].decode(errors="ignore")
 
 
 def note_lost(error: BaseException, lost: RefusedError) -> None:

@@ -367,7 +367,9 @@ class Client(WaitingExecutor):
         from qmodel.client.cron import advances
 
         found = self.execute(ops.RecurringUnset(milliseconds(ahead), MOST))
-        sent = list(advances(found, self._now()))
+        if not found:
+            return 0
+        sent = list(advances(found, self._now_at(found[0].queue)))
         known = self.execute_many(sent)
         return sum(last_at != op.after for op, last_at in zip(sent, known, strict=True))
 
@@ -1002,7 +1004,9 @@ class Job(JobFields):
 
         The options are those of `put`: `priority` and `delay`, say.
         """
-        return self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        moved = self.client.queues[queue].put(self.klass, text=self.text, jid=self.jid, **options)
+        self._finished = self._finished or moved.jid == self.jid
+        return moved
 
     def cancel(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job unless it is complete. A worker that holds it loses it. Gives the ids of the jobs deleted.
@@ -1010,16 +1014,18 @@ class Job(JobFields):
         With `cascade` its dependents are deleted too; without it, the operation is refused with HasDependents if there
         are any.
         """
+        canceled = self.client.jobs.cancel(self, cascade=cascade)
         self._finished = True
-        return self.client.jobs.cancel(self, cascade=cascade)
+        return canceled
 
     def delete(self, *, cascade: bool = False) -> tuple[str, ...]:
         """Delete the job, whatever its state. A worker that holds it loses it. Gives the ids of the jobs deleted.
 
         With `cascade` its dependents are deleted too, as with `cancel`.
         """
+        deleted = self.client.jobs.delete(self, cascade=cascade)
         self._finished = True
-        return self.client.jobs.delete(self, cascade=cascade)
+        return deleted
 
     # ---- dependencies, tags, tracking
 
@@ -1424,7 +1430,7 @@ class RecurringJob(RecurringFields):
         """Send the engine the next moments of its cron expression, as `Client.advance_schedules` does for all."""
         from qmodel.client.cron import advance
 
-        if self.kind == "cron" and not self.client.execute(advance(self.raw, self.client._now())):
+        if self.kind == "cron" and not self.client.execute(advance(self.raw, self.client._now_at(self.queue))):
             return self  # it has no more runs, so the fields stay as they were
         return self.refresh()
 

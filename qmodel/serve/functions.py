@@ -88,6 +88,14 @@ def _answer(space: Space, dialect: str, words: Sequence[str]) -> Answer:
     return qless.call_document(space.store, document, operation, given, int(now))
 
 
+def _replayed(name: str, words: Sequence[Any]) -> Operation:
+    """Read the operation of an entry of the journal: its time, its request id and its arguments. Raises ValueError."""
+    try:
+        return parse.operation(name, words)
+    except Bad as bad:
+        raise ValueError(f"this version refuses its argument {bad}") from None
+
+
 def calls_of(words: Sequence[str], at: int) -> list[tuple[Spec, list[str]]] | None:
     """Parse the `operation count string ...` at words[at:] of several operations; None if they are none that write."""
     found = []
@@ -219,8 +227,8 @@ class ModelExecutor:
         elif what == "push":
             space.push_wake(entry[4])
         elif what == "operation":
-            name, now, request, *words = entry[4:]
-            space.execute(QUICK[name].operation(words, 0, request), now)
+            name, *words = entry[4:]
+            space.execute(_replayed(name, words), words[0])
         elif what == "dialect" and entry[4] in ("qless", "document"):
             with contextlib.suppress(qless.QlessError):
                 _answer(space, entry[4], entry[5:])

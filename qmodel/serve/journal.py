@@ -272,7 +272,9 @@ class Journal:
         """Whether the first generation was left by a crash before it was used: there are no parts and no entries."""
         snapshot, log, mark = (self._path(kind, 1) for kind in files.KINDS)
         sizes = [one.stat().st_size if one.exists() else 0 for one in (snapshot, log, mark)]
-        return sizes[0] < 100 and sizes[1] < 300 and (sizes[2] == 0 or acknowledged(self.folder, 1) == 0)
+        if sizes[0] >= 100 or sizes[1] >= 300 or log_file.has_entries(log):
+            return False
+        return sizes[2] == 0 or acknowledged(self.folder, 1) == 0
 
 
 def _text(entry: Entry) -> str:

@@ -109,6 +109,11 @@ def begin(disk: Disk, log: Path, generation: int, digest: str) -> Mark:
     return Mark(len(raw), 0, zlib.crc32(text.encode()))
 
 
+def has_entries(log: Path) -> bool:
+    """Say whether a log has more than its header, or the beginning of one."""
+    return log.exists() and log.read_bytes().count(b"\n") > 1
+
+
 class Log:
     """Reads a log. After reading, `end` is the end of the last whole commit.
 

@@ -124,13 +124,20 @@ def _text(value: Any) -> str:
 # ---- replies
 
 
+def _utf8(raw: bytes) -> str:
+    """Read a text. The library stores any bytes; those that are not UTF-8 become lone surrogates, which no argument may
+    have: one such job does not keep a worker from the others.
+    """
+    return raw.decode("utf-8", "surrogateescape")
+
+
 def decode(op: Operation, raw: Raw) -> Any:
     """Decode the reply of an operation, or its Refusal."""
     if type(raw) is not list:
         return SHAPES[op.spec.reply](_unpacked(op.spec.reply, raw))
     if raw[0] == b"OK":
         return SHAPES[op.spec.reply](raw[1] if len(raw) > 1 else None)
-    return Refusal(raw[0].decode(), tuple(_str(fact) for fact in raw[1:]))
+    return Refusal(_utf8(raw[0]), tuple(_str(fact) for fact in raw[1:]))
 
 
 def listed(op: Operation | type[Operation], raw: Raw) -> list[Raw]:
@@ -160,11 +167,11 @@ def _jobs_in(raw: bytes, at: int) -> list[list[bytes]]:
 
 
 def _str(raw: Raw) -> str:
-    return raw.decode() if type(raw) is bytes else str(raw)
+    return _utf8(raw) if type(raw) is bytes else str(raw)
 
 
 def _strs(raw: Sequence[Raw]) -> tuple[str, ...]:
-    return tuple(one.decode() for one in raw)
+    return tuple(_utf8(one) for one in raw)
 
 
 def _int(text: str) -> int:
@@ -175,11 +182,11 @@ def job(raw: Raw) -> Job:
     """Read a job."""
     jid, state, text, apart, tracked, dependencies, dependents = raw if len(raw) == 7 else (*raw, b"", 0, (), ())
     head, _, body = text.partition(b"\n")
-    f = head.decode().split("\t")
+    f = _utf8(head).split("\t")
     size, stop = int(f[18]), len(body) - int(f[3])
     tags, failure, result, progress, options = ((), None, "", "", ()) if f[3] == "0" else _more(body[stop:])
     return record(Job, (
-        jid.decode(), f[14], f[4], state.decode(), apart.decode() or body[:size].decode(), int(f[15]), int(f[6]),
+        _utf8(jid), f[14], f[4], _utf8(state), _utf8(apart) or _utf8(body[:size]), int(f[15]), int(f[6]),
         int(f[7]), tags, f[8], int(f[9]), int(f[12]), int(f[16]), int(f[5]), int(f[11]), int(f[13]), result, progress,
         failure, tracked == 1, _strs(dependencies), _strs(dependents), stages(body[size:stop]), options,
     ))  # fmt: skip
@@ -193,14 +200,14 @@ def _more(raw: bytes) -> tuple[tuple[str, ...], Failure | None, str, str, tuple[
     head, _, texts = raw.partition(b"\n")
     f = head.split(b"\t")
     at, end = int(f[7]), int(f[7]) + int(f[8])
-    tags = tuple(tag.decode() for tag in f[2].split(b"\xff")) if f[2] else ()
-    failure = Failure(f[3].decode(), texts[end:].decode(), int(f[4]), f[5].decode()) if f[3] else None
-    return tags, failure, texts[:at].decode(), texts[at:end].decode(), options(f[10])
+    tags = tuple(_utf8(tag) for tag in f[2].split(b"\xff")) if f[2] else ()
+    failure = Failure(_utf8(f[3]), _utf8(texts[end:]), int(f[4]), _utf8(f[5])) if f[3] else None
+    return tags, failure, _utf8(texts[:at]), _utf8(texts[at:end]), options(f[10])
 
 
 def options(raw: bytes) -> tuple[tuple[str, str], ...]:
     """Read a job's options as pairs of name and value, separated by the byte 0xFF."""
-    pairs = (one.decode().partition("=") for one in raw.split(b"\xff")) if raw else ()
+    pairs = (_utf8(one).partition("=") for one in raw.split(b"\xff")) if raw else ()
     return tuple((name, value) for name, _, value in pairs)
 
 
@@ -212,7 +219,7 @@ def history(raw: bytes) -> list[Stage]:
 def stages(raw: bytes) -> Stages:
     """Read a job's history as the tuple that a reply has."""
     found: list[Any] = []
-    for line in raw.decode().split("\n")[:-1]:
+    for line in _utf8(raw).split("\n")[:-1]:
         what, when, facts = line.split("\t", 2)
         found += what, int(when), _FACTS[what](facts)
     return record(Stages, found)
@@ -247,7 +254,8 @@ def _fact(name: str, text: str) -> Fact:
 
 def event(raw: Raw) -> Event:
     """Read an event: its sequence, its text, and its epoch."""
-    at, kind, *facts = raw[1].decode().split("\t")
+    text: Any = _utf8(raw[1])
+    at, kind, *facts = text.split("\t")
     for place in _WHOLE[kind]:
         facts[place] = int(facts[place])
     return record(Event, (int(raw[0]), int(at), kind, tuple(facts), int(raw[2])))
@@ -266,13 +274,13 @@ def _sample(raw: Raw) -> replies.Sample:
 
 
 def _stats(raw: Raw) -> replies.Stats:
-    return replies.Stats(raw[0].decode(), raw[1], _sample(raw[2]), _sample(raw[3]), *raw[4:])
+    return replies.Stats(_utf8(raw[0]), raw[1], _sample(raw[2]), _sample(raw[3]), *raw[4:])
 
 
 def _queue(raw: Raw) -> replies.QueueCounts:
     name, waiting, scheduled, depends, running, stalled, paused, *rest, pauses = raw
-    reasons = tuple(replies.Pause(one[0].decode(), one[1]) for one in pauses)
-    counts = (name.decode(), waiting, scheduled, depends, running, stalled, paused == 1, *rest, reasons)
+    reasons = tuple(replies.Pause(_utf8(one[0]), one[1]) for one in pauses)
+    counts = (_utf8(name), waiting, scheduled, depends, running, stalled, paused == 1, *rest, reasons)
     return replies.QueueCounts(*counts)
 
 
@@ -291,12 +299,12 @@ def _schedule(raw: Raw) -> replies.Schedule:
 
 
 def _reason(raw: Raw) -> Reason:
-    return Reason(raw[0].decode(), _strs(raw[1]))
+    return Reason(_utf8(raw[0]), _strs(raw[1]))
 
 
 def _throttle(raw: Raw) -> replies.Throttle:
     name, *numbers, holders, family = raw
-    return record(replies.Throttle, (name.decode(), *numbers, _strs(holders), family.decode()))
+    return record(replies.Throttle, (_utf8(name), *numbers, _strs(holders), _utf8(family)))
 
 
 def _unique(raw: Raw) -> replies.Unique:
@@ -333,11 +341,11 @@ def _request(raw: Raw) -> replies.Request:
 
 
 def _tally(raw: Raw) -> replies.Tally:
-    return replies.Tally(raw[0].decode(), raw[1])
+    return replies.Tally(_utf8(raw[0]), raw[1])
 
 
 def _worker(raw: Raw) -> replies.WorkerCounts:
-    return replies.WorkerCounts(raw[0].decode(), *raw[1:])
+    return replies.WorkerCounts(_utf8(raw[0]), *raw[1:])
 
 
 def _each(read: Callable[[Raw], Any]) -> Callable[[Raw], tuple[Any, ...]]:
@@ -353,7 +361,7 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "lease": lambda raw: replies.Lease(int(raw[0]), raw[1] == 1),
     "job": lambda raw: None if raw is None else job(raw),
     "jobs": _jobs,
-    "completed_and_popped": lambda raw: replies.CompletedAndPopped(raw[0].decode(), _jobs(raw[1])),
+    "completed_and_popped": lambda raw: replies.CompletedAndPopped(_utf8(raw[0]), _jobs(raw[1])),
     "results": _each(lambda raw: replies.Result(*map(_str, raw))),
     "page": lambda raw: replies.Page(raw[0], _strs(raw[1])),
     "tallies": _each(_tally),
@@ -363,11 +371,11 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "reasons": _each(_reason),
     "throttle": _throttle,
     "throttles": _each(_throttle),
-    "used_throttles": lambda raw: replies.UsedThrottles(raw[0].decode(), tuple(map(_throttle, raw[1]))),
-    "found": lambda raw: replies.Found(raw[0].decode(), _jobs(raw[1])),
+    "used_throttles": lambda raw: replies.UsedThrottles(_utf8(raw[0]), tuple(map(_throttle, raw[1]))),
+    "found": lambda raw: replies.Found(_utf8(raw[0]), _jobs(raw[1])),
     "entries": _each(lambda raw: replies.Entry(*_strs(raw))),
-    "bulk": lambda raw: replies.Bulk(raw[0], raw[1], raw[2].decode()),
-    "cleaned": lambda raw: replies.Cleaned(raw[0], raw[1], raw[2].decode(), _strs(raw[3])),
+    "bulk": lambda raw: replies.Bulk(raw[0], raw[1], _utf8(raw[2])),
+    "cleaned": lambda raw: replies.Cleaned(raw[0], raw[1], _utf8(raw[2]), _strs(raw[3])),
     "unique": lambda raw: None if raw is None else _unique(raw),
     "subscription": lambda raw: None if raw is None else _subscription(raw),
     "subscriptions": _each(_subscription),
@@ -385,6 +393,6 @@ SHAPES: dict[str, Callable[[Raw], Any]] = {
     "events": _each(event),
     "newest": lambda raw: replies.Newest(int(raw[0]), int(raw[1])),
     "recorded": _each(recorded),
-    "settings": _each(lambda raw: replies.Setting(raw[0].decode(), raw[1], raw[2] == 1)),
+    "settings": _each(lambda raw: replies.Setting(_utf8(raw[0]), raw[1], raw[2] == 1)),
 }
 """How each shape of reply in the catalogue is read."""

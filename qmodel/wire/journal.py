@@ -16,7 +16,7 @@ Raw = Any
 def recorded(raw: Raw, decode: Callable[[Operation, Raw], Any]) -> replies.Recorded:
     """Decode an entry: number, sequence, operation, call, outcome, epoch; `decode` decodes the outcome."""
     number, seq, name, call, outcome, epoch = raw
-    words = [word.decode() for word in _resp(call)]
+    words = [word.decode("utf-8", "surrogateescape") for word in _resp(call)]
     op = parse.operation(name.decode(), words)
     found = decode(op, _resp(outcome))
     return replies.Recorded(int(number), int(seq), as_json.call(int(words[0]), op), as_json.outcome(found), int(epoch))

@@ -30,6 +30,7 @@ from qmodel.app.attempt import perform
 from qmodel.app.context import Context
 from qmodel.app.errors import Cancelled
 from qmodel.app.outcome import Outcome
+from qmodel.processes import signal_name
 from qmodel.worker.attempt import Abort, Attempt
 from qmodel.worker.errors import ForkServerGone, Killed
 from qmodel.worker.folders import WorkFolder
@@ -135,14 +136,16 @@ class ForkRunner:
     def _run(self, folder: Path) -> None:
         while (attempt := self._backlog.get()) is not None:
             attempt.began = time.monotonic()
-            folder.mkdir(mode=0o700, exist_ok=True)
             outcome = None
             begin(self._app, attempt)
             try:
                 if attempt.aborted is None:
+                    folder.mkdir(mode=0o700, exist_ok=True)
                     outcome = self._perform(attempt, folder)
-            except OSError:  # the fork server is gone
+            except ConnectionError:  # the fork server is gone
                 attempt.abort(Abort("stop", "Its worker stops."))
+            except OSError as error:  # no room for its folder, or too many open files: only this attempt fails
+                outcome = self._killed(attempt, f"No process could be started for it: {error.strerror}.")
             attempt.outcome = final_outcome(self._app, attempt, outcome)
             attempt.ended_at = time.monotonic()
             shutil.rmtree(folder, ignore_errors=True)
@@ -152,7 +155,12 @@ class ForkRunner:
         number = next(self._numbers)
         status: SimpleQueue[int] = SimpleQueue()
         self._statuses[number] = status
-        with self._fork_server.fork(number) as sock:
+        try:
+            sock = self._fork_server.fork(number)
+        except OSError:
+            del self._statuses[number]
+            raise
+        with sock:
             attempt.slot = number
             if attempt.aborted is not None:
                 self._fork_server.kill(number)
@@ -164,7 +172,10 @@ class ForkRunner:
             return answer
         if attempt.aborted is not None:
             return None
-        how = "The answer of its process is not valid." if text else _how(ended)
+        return self._killed(attempt, "The answer of its process is not valid." if text else _how(ended))
+
+    def _killed(self, attempt: Attempt, how: str) -> Outcome:
+        """Make the outcome of an attempt without an answer."""
         outcome = failure(self._app, attempt, Killed(how))
         self._app.hooks.fire("after", attempt.context, outcome)
         return outcome
@@ -202,9 +213,8 @@ def _how(status: int) -> str:
         return "No process could be started for it. Are there too many processes, or is there too little memory?"
     if status >= 0:
         return f"Its process exited with the status {status} before the job had ended."
-    name = signal.Signals(-status).name
     more = " Did it need more memory than is available?" if -status == signal.SIGKILL else ""
-    return f"Its process was killed by {name}.{more}"
+    return f"Its process was killed by {signal_name(-status)}.{more}"
 
 
 # ---- in the process of a job

@@ -134,5 +134,8 @@ class AsyncRunner:
 
 
 def _cancel(attempt: Attempt) -> None:
-    if attempt.slot is not None and not attempt.ended_at:
+    """Cancel the task of an attempt that has begun. Others see the abort when they begin: a task that is cancelled
+    before its first step never runs, and would keep its slot for ever.
+    """
+    if attempt.context is not None and not attempt.ended_at:
         attempt.slot.cancel()

@@ -49,5 +49,5 @@ def failure(app: App, attempt: Attempt, error: BaseException) -> Retried:
     delay_ms = delay_after(kind, number, error) if kind is not None else 0
     message = "\n".join([str(error) or "It raised this exception.", *getattr(error, "__notes__", ())])
     outcome = Retried(delay_ms, type(error).__name__, message, error)
-    app.hooks.fire("failure", attempt.context, outcome)
+    app.hooks.fire("failure", attempt.context or Context(app, attempt.job), outcome)
     return outcome

@@ -31,6 +31,10 @@ from qmodel.worker.turns import Turns
 log = logging.getLogger("qmodel.worker")
 
 
+Sent = tuple[Call, list[Attempt], float]
+"""A call, the attempts that it reports, and when it was sent first: the leases of a pop that is resent began then."""
+
+
 class Shards:
     """The shards of a deployment, as a worker uses them."""
 
@@ -47,7 +51,7 @@ class Shards:
         served = self._served()
         self.turns = Turns(served)
         self._aside = False
-        self._unsure: dict[int, list[tuple[Call, list[Attempt]]]] = {}
+        self._unsure: dict[int, list[Sent]] = {}
 
         self.wake_ups = ShardWakeUps(
             self._backend,
@@ -98,6 +102,7 @@ class Shards:
 
     def talk(self, reports: Sequence[Report], wanted: int, free: int) -> None:
         """Report the jobs that have ended, and pop new ones from the current shard."""
+        now = runtime.monotonic()
         calls = [one for shard in list(self._unsure) if shard not in self.turns.away for one in self._unsure.pop(shard)]
         for op, attempts in reports:
             to = destination(self._layout, op)
@@ -105,12 +110,12 @@ class Shards:
                 self._taker.apply(op, attempts, error_of(to))
             else:
                 assert isinstance(to, int)
-                calls.append((Call(to, with_request(op)), attempts))
+                calls.append((Call(to, with_request(op)), attempts, now))
         if wanted > 0:
-            self._add_pops(calls, min(wanted, 1000), free > 0)
+            self._add_pops(calls, min(wanted, 1000), free > 0, now)
         self._send(calls)
 
-    def _add_pops(self, calls: list[tuple[Call, list[Attempt]]], wanted: int, idle: bool) -> None:
+    def _add_pops(self, calls: list[Sent], wanted: int, idle: bool, now: float) -> None:
         """Ask the current shard for jobs, and those of reports that have given all they have.
 
         Such a shard wakes us only after a pop that finds it empty, and a report and a pop are one call. One job is left
@@ -118,14 +123,14 @@ class Shards:
         """
         current = self.turns.current() if idle else self.turns.ahead()
         for at in sorted(range(len(calls)), key=lambda at: calls[at][0].shard == current):
-            call, attempts = calls[at]
+            call, attempts, _ = calls[at]
             here, alone = call.shard == current, call.shard != current and wanted == 1
             if not idle or len(attempts) != 1 or not (here or self.turns.is_dry(call.shard)) or (alone and self._aside):
                 continue
             both = joined(call.op, self._plan.pop(wanted if here else 1, idle))
             if both is not None:
                 self.wake_ups.use(call.shard)
-                calls[at] = Call(call.shard, with_request(both)), attempts
+                calls[at] = Call(call.shard, with_request(both)), attempts, now
                 wanted -= 1
                 if here or wanted == 0:
                     self._aside = alone
@@ -134,22 +139,21 @@ class Shards:
         if current is None:
             return
         self.wake_ups.use(current)
-        calls.append((Call(current, with_request(self._plan.pop(wanted, idle))), []))
+        calls.append((Call(current, with_request(self._plan.pop(wanted, idle))), [], now))
 
-    def _send(self, calls: list[tuple[Call, list[Attempt]]]) -> None:
+    def _send(self, calls: list[Sent]) -> None:
         here = []
-        for call, attempts in calls:
-            if call.shard in self.turns.away:
-                self._unsure.setdefault(call.shard, []).append((call, attempts))
+        for one in calls:
+            if one[0].shard in self.turns.away:
+                self._unsure.setdefault(one[0].shard, []).append(one)
             else:
-                here.append((call, attempts))
+                here.append(one)
         if not here:
             return
-        sent = runtime.monotonic()
-        found = self._connection.try_calls([call for call, _ in here], PATIENCE)
-        for (call, attempts), reply in zip(here, found, strict=True):
+        found = self._connection.try_calls([call for call, _, _ in here], PATIENCE)
+        for (call, attempts, sent), reply in zip(here, found, strict=True):
             if isinstance(reply, ConnectError) and not getattr(reply, "code", ""):
-                self._unsure.setdefault(call.shard, []).append((call, attempts))
+                self._unsure.setdefault(call.shard, []).append((call, attempts, sent))
                 self._leave(call.shard, reply)
             else:
                 self._take(call, attempts, reply, sent)

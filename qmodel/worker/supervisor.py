@@ -8,6 +8,7 @@ told to stop: on Linux by the system, elsewhere by a pipe that closes.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -17,7 +18,7 @@ import time
 from typing import Any, Final, Protocol
 
 from qmodel.errors import QmodelError
-from qmodel.processes import die_with_parent
+from qmodel.processes import die_with_parent, signal_name
 from qmodel.worker.connection import Connection
 from qmodel.worker.orphans import give_back
 from qmodel.worker.settings import Settings
@@ -87,14 +88,15 @@ class _Supervisor:
     def _forward(self, number: int, frame: object) -> None:
         self._stopping = True
         for pid in self._living:
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended a moment ago
+                os.kill(pid, number)
 
     def _await(self) -> None:
         """Wait until a process ends; replace it unless all are to stop."""
         pid, status = os.wait()
         index, began = self._living.pop(pid, (0, 0.0))
         how = os.waitstatus_to_exitcode(status)
-        reason = f"was killed by {signal.Signals(-how).name}" if how < 0 else f"ended with the status {how}"
+        reason = f"was killed by {signal_name(-how)}" if how < 0 else f"ended with the status {how}"
         if began and how not in (0, STOPPED_REMOTELY):
             give_back(self._worker.connection, self._worker.name_of_process(index, pid), reason)
         is_through = how == 0 and self._worker.settings.burst

@@ -21,6 +21,7 @@ from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
 from qmodel.client import profiles, remote
 from qmodel.contract import replies
+from qmodel.contract.arguments import Name
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.worker import log, relay
@@ -101,6 +102,8 @@ class Worker:
             health,
             burst,
         )
+        if name and not Name().accepts(f"{name}-{processes}" if processes > 1 else name):
+            raise ValueError(f"A worker cannot have the name {name!r}. It must be {Name().expected}.")
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("memory:// works in one process only. Use redis://, or qmodel serve, with several.")
         self._given_name, self._number, self._has_profile = name, next(_NUMBERS), profile
@@ -187,8 +190,9 @@ class Worker:
     def _stop(self, now: bool, within: float | None) -> None:
         self._wake_ups.close()
         self._stopping = "now" if now or self._stopping == "now" else "finish"
-        if within is not None:
-            self._deadline = self.connection.until = runtime.monotonic() + within
+        if within is not None:  # a second SIGTERM gives no more time
+            ends_at = runtime.monotonic() + within
+            self._deadline = self.connection.until = min(self._deadline or ends_at, ends_at)
         self._ended += self._runner.take_back()
         log.stopping(len(self._held), self._stopping, within)
 

@@ -153,6 +153,18 @@ def test_a_wake_up_left_before_the_wait_is_not_missed() -> None:
     assert backend.wait([], 0.05) is False
 
 
+def test_a_waiter_whose_loop_is_closed_is_passed_over() -> None:
+    backend = connect("embedded://")
+    backend.execute(Pop("q", "w", wait=True))
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(AsyncEmbeddedBackend(backend.namespace).wait(["q"], 60))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    threading.Timer(0.05, backend.execute, [Put("q", "a", "K", "")]).start()
+    assert backend.wait(["q"], 5) is True
+    del task
+
+
 def test_nothing_but_the_library_names_a_key() -> None:
     backend = connect("embedded://")
     backend.execute(Pop("q", "w", wait=True))

@@ -135,6 +135,34 @@ def test_a_wake_up_that_comes_beside_another_one_is_given_back(backend: RedisDep
     assert not backend.wait(["q"], 0.05)
 
 
+def test_a_wake_up_that_comes_beside_another_one_is_given_back_in_an_event_loop(
+    backend: RedisDeployment, server: Server
+) -> None:
+    """The loop is held until both shards have answered, so that both waits end in the same turn of it."""
+
+    async def run() -> list[bool]:
+        waiting = connect_async(f"{server.url}?name={backend.options.name}&shards=8")
+        first = asyncio.ensure_future(waiting.wait(["q"], 5))
+        with redis.Redis.from_url(server.url) as raw:
+            while raw.info("clients")["blocked_clients"] < 8:
+                await asyncio.sleep(0.01)
+        backend.execute_calls([Call(shard, ops.Pop("q", "w", 1, True)) for shard in (2, 5)])
+        backend.execute_calls([Call(shard, ops.Put("q", jid(shard), "K", "{}")) for shard in (2, 5)])
+        found = [await first, await waiting.wait(["q"], 5), await waiting.wait(["q"], 0.05)]
+        await waiting.close()
+        return found
+
+    assert asyncio.run(run()) == [True, True, False]
+
+
+@pytest.mark.parametrize("path", ["", "?name=loops&shards=2"])
+def test_one_event_loop_after_the_other_may_wait(server: Server, path: str) -> None:
+    waiting = connect_async(f"{server.url}{path}")
+    for _ in range(2):
+        assert asyncio.run(waiting.wait(["q"], 0.05)) is False
+        assert asyncio.run(waiting.wait(["not\na queue"], 0.05)) is False  # it sleeps here, and not in the server
+
+
 def test_a_process_that_forks_has_connections_of_its_own(backend: RedisDeployment) -> None:
     backend.execute(ops.Put("q", jid(1), "K", "{}"))
     before = {id(connection) for line in backend.nodes.lines for connection in line.idle}

@@ -409,6 +409,14 @@ def test_a_traceback_of_any_length_and_content_is_recorded(client: Client) -> No
     assert got(job.refresh().failure).message.strip().endswith("é")
 
 
+def test_an_exception_with_a_long_name_is_recorded(client: Client) -> None:
+    long = type("錯" * 70, (Exception,), {})
+    with pytest.raises(long), popped(client) as job:
+        raise long
+
+    assert got(job.refresh().failure).group == "錯" * 26
+
+
 def test_a_job_finished_inside_its_block_is_left_as_it_is(client: Client) -> None:
     for finish in ("fail", "retry", "release", "complete", "cancel"):
         job = popped(client, retries=5)
@@ -421,6 +429,27 @@ def test_a_job_finished_inside_its_block_is_left_as_it_is(client: Client) -> Non
     with pytest.raises(RuntimeError), popped(client) as job:
         job.complete()
         raise RuntimeError
+    assert job.refresh().state == "complete"
+
+
+def test_a_job_moved_inside_its_block_is_left_in_its_new_queue(client: Client) -> None:
+    with popped(client) as job:
+        job.move("elsewhere")
+    assert (job.refresh().state, job.queue) == ("waiting", "elsewhere")
+
+
+def test_a_block_finishes_its_job_if_nothing_in_it_did(client: Client) -> None:
+    """A refused `cancel`, or a `move` that another job stood for, leaves the job with its worker."""
+    for leave in ("cancel", "delete"):
+        job = popped(client)
+        waits = client.queues["q"].put("After", depends=[job])
+        with job, pytest.raises(HasDependents):
+            getattr(job, leave)()
+        assert job.refresh().state == "complete"
+        waits.cancel()
+    client.queues["elsewhere"].put("K", unique="one")
+    with popped(client) as job:
+        assert job.move("elsewhere", unique="one").deduplicated
     assert job.refresh().state == "complete"
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import qmodel
 from qmodel import Client
+from qmodel.backends.memory import MemoryBackend
 from qmodel.client import cron
 from qmodel.contract import operations as ops
 from qmodel.errors import ScheduleNotFound, ScheduleOver
@@ -113,6 +114,25 @@ def test_whoever_tells_more_each_moment_has_one_run() -> None:
     first = start - start % 60_000 + 60_000
     assert [job.ready_at for job in made] == [first + n * 60_000 for n in range(len(made))]
     assert len(made) >= 398
+
+
+@pytest.mark.parametrize("missed", ["all", "one", "none"])
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_a_client_with_a_wrong_clock_leaves_out_no_run(
+    monkeypatch: pytest.MonkeyPatch, missed: str, hours: int
+) -> None:
+    at = [1_700_000_040_000]
+    client = Client(MemoryBackend(clock=lambda: at[0]))
+    monkeypatch.setattr(client, "_now", lambda: at[0] + hours * 3_600_000)
+    queue = client.queues["q"]
+    queue.recur("K", cron="* * * * *", jid="r", missed=missed)
+    runs = 0
+    for minute in range(1, 400):
+        at[0] += 60_000
+        if minute % 7 == 0:
+            client.advance_schedules()
+        runs += queue.fire()
+    assert runs == 399
 
 
 @pytest.mark.parametrize(("arguments", "runs"), [({}, 2000), ({"missed": "one"}, 1), ({"backlog": 3}, 3)])

@@ -14,6 +14,8 @@ from qmodel.cli import cli
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.contract.replies import Recorded
+from qmodel.model import snapshot
+from qmodel.model.state.store import Store
 from qmodel.pipeline.archive.forks import ArchiveForked
 from qmodel.pipeline.archive.layout import Archive, ArchiveError
 from qmodel.pipeline.audit import findings
@@ -126,6 +128,18 @@ def test_a_segment_whose_entries_are_lacking_is_stopped(tmp_path: Path) -> None:
     rows = list(findings.found(str(tmp_path), archive.Segment("x", 3, 0), [first]))
     assert rows[0]["kind"] == "stopped"
     assert findings.batch(rows).num_rows == 2
+
+
+@pytest.mark.parametrize("harm", [lambda data: data[:-20], lambda data: data[:30] + b"\xff" * 20 + data[50:]])
+def test_a_segment_that_begins_with_a_damaged_state_is_stopped(tmp_path: Path, harm: Any) -> None:
+    store = Store()
+    store.journaled = 3
+    archive.keep(str(tmp_path), "x", snapshot.of(store))
+    (file,) = tmp_path.rglob("*.gz")
+    file.write_bytes(harm(file.read_bytes()))
+    rows = findings.audited(str(tmp_path), archive.Segment("x", 3, 0))
+    assert [row["kind"] for row in rows] == ["stopped", "end"]
+    assert "The state is damaged" in rows[0]["expected"]
 
 
 def test_an_archive_without_a_state_to_begin_with_says_so(server: Server, tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ def test_bounds_of_a_column() -> None:
     given = [In(("seq",), (7, 3)), GreaterThan(("seq",), 2), LessThan(("seq",), 9), EqualTo(("epoch",), 1)]
     assert bounds(given, "seq") == (3, 7)
     assert bounds(given, "queue") == (None, None)
+    assert bounds([In(("seq",), (7, None, 3)), In(("epoch",), (None,))], "seq") == (3, 7)
+    assert bounds([In(("epoch",), (None,))], "epoch") == (None, None)
 
 
 @pytest.mark.parametrize(

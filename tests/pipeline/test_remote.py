@@ -104,14 +104,17 @@ def test_an_archiver_that_is_overtaken_goes_on_after_the_other_one(client: Clien
     finished(client, url, root)
 
 
-def test_the_objects_of_old_commits_are_removed(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("every", [1, 10])
+def test_the_objects_of_old_commits_are_removed(memory: str, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
+    """Also of those that came since the last compaction, however many these are."""
     monkeypatch.setattr(commit, "COMMITS_KEPT", 3)
     with writing(Archive(memory), SPACE) as writer:
-        for number in range(1, 8):
+        for number in range(1, 11):
             writer.commit(writer.begin(), Commit(holes=(Gap(number, number),)))
-            writer.vacuum(0)
+            if number % every == 0:
+                writer.vacuum(0)
     names = sorted(name.rpartition("/")[2] for name in Archive(memory)._names("_commits"))
-    assert names == [f"{number:012}.{end}" for number in (5, 6, 7) for end in ("done", "json")]
+    assert names == [f"{number:012}.{end}" for number in (8, 9, 10) for end in ("done", "json")]
 
 
 class Dies:

@@ -121,6 +121,29 @@ def test_a_journal_cut_anywhere_gives_what_was_committed(seed: int, tmp_path: Pa
     journal.close()
 
 
+def test_a_call_that_only_the_strict_reader_reads_is_replayed(tmp_path: Path) -> None:
+    """One with an option that is given twice, say."""
+    journal, executor = opened(tmp_path)
+    words = ["", "r", "q", "a", "K", "{}", "priority", "1", "priority", "2"]
+    assert executor.call(0, CATALOGUE["put"], PREFIX, words, 0) == "a"
+    journal.commit()
+    journal.close()
+    again, restored = opened(tmp_path)
+    assert restored.spaces.of(0, PREFIX).store.jobs["a"].priority == 2
+    assert same(executor.spaces, restored.spaces)
+    again.close()
+
+
+def test_an_entry_with_an_argument_that_this_version_refuses_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    journal, executor = opened(tmp_path)
+    executor.call(0, CATALOGUE["put"], PREFIX, ["", "r", "q", "a", "K", "{}"], 0)
+    journal.operation(executor.spaces.of(0, PREFIX), "put", 5, ["r2", "q", "b", "K", "{}", "later_option", "1"])
+    journal.commit()
+    journal.close()
+    with pytest.raises(JournalError, match="this version refuses its argument option"):
+        opened(tmp_path)
+
+
 def test_what_was_not_committed_is_gone_as_a_whole(tmp_path: Path) -> None:
     journal, executor = opened(tmp_path / "a")
     executor.call(0, CATALOGUE["put"], PREFIX, ["5", "", "q", "one", "k", ""], 0)
@@ -245,6 +268,17 @@ def test_a_file_that_is_cut_is_noticed_wherever_it_is_cut(kept: tuple[Path, Spac
 def test_a_file_that_is_removed_or_emptied_is_noticed(kept: tuple[Path, Spaces], tmp_path: Path, name: str) -> None:
     assert not survives(kept, tmp_path / "x", name, None)
     assert not survives(kept, tmp_path / "x", name, b"")
+
+
+def test_a_short_log_without_manifest_and_mark_is_noticed(tmp_path: Path) -> None:
+    journal, executor = opened(tmp_path)
+    executor.call(0, CATALOGUE["put"], PREFIX, ["5", "r", "q", "a", "K", ""], 0)
+    journal.commit()
+    journal.close()
+    for name in ("manifest", "mark-1"):
+        (tmp_path / name).unlink()
+    with pytest.raises(DamagedError, match="manifest is missing"):
+        opened(tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -13,7 +13,7 @@ from qmodel.app.outcome import Completed
 from qmodel.client.sync import Client
 from qmodel.errors import JobFailed
 from qmodel.worker.folders import WorkFolder
-from qmodel.worker.forks import _parsed
+from qmodel.worker.forks import ForkRunner, _parsed
 from tests.worker import jobs
 from tests.worker.support import PATIENCE, is_alive, lines, until, working
 
@@ -31,6 +31,7 @@ def test_a_killed_process_is_a_failed_attempt_and_no_dead_worker(app: App) -> No
         for number, how in (
             (signal.SIGKILL, "killed by SIGKILL"),
             (signal.SIGTERM, "killed by SIGTERM"),
+            (signal.SIGRTMIN + 2, "killed by signal 36"),
             (0, "status 3"),
         ):
             job = jobs.die.put(int(number))
@@ -66,6 +67,20 @@ def test_each_job_has_an_empty_folder_which_is_gone_after_it(app: App, notes: Pa
         folders = [Path(line) for line in lines(notes)]
         assert folders[0].parent.name.startswith("qmodel-worker-") and not (folders[1] / "litter").exists()
     assert not folders[0].parent.exists()
+
+
+def test_a_job_without_room_for_its_folder_is_a_failed_attempt_and_no_dead_thread(app: App) -> None:
+    with working(app, runner="fork") as worker:
+        jobs.add.put(1).wait(timeout=PATIENCE)
+        runner = worker._runner
+        assert isinstance(runner, ForkRunner)
+        runner._folder.path.rename(elsewhere := runner._folder.path.with_suffix(".away"))
+        job = jobs.add.options(retries=0).put(2)
+        with pytest.raises(JobFailed, match="No process could be started for it: No such file or directory"):
+            job.wait(timeout=PATIENCE)
+        elsewhere.rename(runner._folder.path)
+        assert jobs.add.put(3).wait(timeout=PATIENCE) == 3
+        assert not runner._statuses
 
 
 def test_what_a_killed_worker_left_is_swept_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

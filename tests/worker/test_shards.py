@@ -479,6 +479,19 @@ def test_a_job_that_comes_when_its_node_is_back_and_its_worker_stops_is_given_ba
     assert (job.refresh().state, job.remaining) == ("waiting", job.retries)
 
 
+def test_the_lease_of_a_job_that_comes_with_a_second_reply_began_before_the_first_one(
+    client: Client, url: str, loses: Any
+) -> None:
+    began: list[float] = []
+    lost: list[float] = []
+    with at_work(app_of(url, lambda n: began.append(worker.running[0].at))) as worker:
+        asleep(client)
+        loses(4, lambda: lost.append(time.monotonic()))
+        client.queues["default"].put("work", {"n": 1}, jid=jid(4))
+        wait_until(lambda: began)
+    assert began[0] < lost[0]  # else it would be renewed too late, by the time that the node was away
+
+
 def test_a_worker_that_ends_without_the_answer_to_a_pop_says_so(
     client: Client, url: str, loses: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
-from qmodel.app import App, Context
+from qmodel.app import App, Context, current
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Operation, Pop
 from qmodel.errors import JobFailed, JobRevoked
@@ -367,6 +368,8 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
     [
         ({"queues": ()}, "at least one queue"),
         ({"queues": ["\n"]}, "Not a valid queue name"),
+        ({"name": "x" * 129}, "cannot have the name 'xxx.*It must be 1 to 128 bytes"),
+        ({"name": "x" * 127, "processes": 2}, "cannot have the name 'xxx"),
         ({"order": "random"}, "order must be one of"),
         ({"order": "weighted", "weights": {"x": 1}}, "x, which is not one of"),
         ({"weights": {"default": 1}}, "need order='weighted'"),
@@ -385,6 +388,43 @@ def test_a_hook_that_raises_changes_nothing(url: str) -> None:
 def test_what_cannot_be_is_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Worker(App("memory://"), **options)
+
+
+def test_a_job_whose_data_are_no_text_fails_alone(app: App, url: str, client: Client) -> None:
+    """Another program has put it, with bytes that are not UTF-8."""
+    client.config["journal"] = 1
+    prefix = client.backend.options.prefix  # type: ignore[attr-defined]
+    with redis.Redis.from_url(url.partition("?")[0]) as raw:
+        raw.execute_command(
+            "FCALL", "qmodel_v1_put", 1, prefix, "", "r", "default", "bad", "add", b"\xff", "retries", 0
+        )
+    with working(app):
+        assert jobs.add.put(1).wait(timeout=PATIENCE) == 1
+        with pytest.raises(JobFailed) as failed:
+            client.jobs["bad"].wait(timeout=PATIENCE)
+    assert failed.value.group == "BadArguments"
+    assert client.jobs["bad"].text == "\udcff"
+    assert any('"data":"\udcff"' in entry.call for entry in client.journal())
+
+
+def test_a_second_termination_gives_jobs_no_more_time() -> None:
+    app = App("memory://")
+    begun = threading.Event()
+
+    @app.job
+    def rest() -> None:
+        begun.set()
+        time.sleep(0.01)
+        while not current().cancelled:
+            time.sleep(0.01)
+
+    job = rest.put()
+    with working(app) as worker:
+        assert begun.wait(PATIENCE)
+        worker.stop(within=0.2)
+        worker.stop(within=PATIENCE)
+        until(lambda: job.refresh().state == "waiting")
+        assert worker._deadline < time.monotonic() + PATIENCE / 2
 
 
 def test_a_worker_of_a_server_is_told_by_its_name(server: Server) -> None:

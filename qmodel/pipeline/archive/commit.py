@@ -240,8 +240,7 @@ class Writer:
         """List the objects of commits that were done long ago: no writer can still be about to create one of them."""
         unfinished, newest = self.archive.commits(self.namespace)
         until = min([newest - COMMITS_KEPT, *(number - 1 for number in unfinished)])
-        names = (commit_name(self.namespace, number) for number in range(max(until - COMMITS_KEPT, 1), until + 1))
-        return [self.archive.at(one) for name in names for one in (name, name.replace(".json", DONE))]
+        return [self.archive.at(name) for name, number in self.archive.commit_names(self.namespace) if number <= until]
 
     def _is_file(self, name: str) -> bool:
         return bool(self.archive.fs.get_file_info(self.archive.at(name)).type == fs.FileType.File)

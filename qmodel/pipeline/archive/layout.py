@@ -280,10 +280,15 @@ class Archive:
 
     def commits(self, namespace: str) -> tuple[list[int], int]:
         """List the numbers of the decided commits on an object store that may not be finished; the newest number."""
-        names = [PurePosixPath(name) for name in self._names(f"{COMMITS}/{folder_of(namespace)}")]
-        done = {int(name.stem) for name in names if name.suffix == DONE}
-        decided = {int(name.stem) for name in names if name.suffix == ".json"}
+        names = self.commit_names(namespace)
+        done = {number for name, number in names if name.endswith(DONE)}
+        decided = {number for name, number in names if not name.endswith(DONE)}
         return sorted(decided - done), max(decided, default=0)
+
+    def commit_names(self, namespace: str) -> list[tuple[str, int]]:
+        """List the objects of commits on an object store: each name under the root, and the commit's number."""
+        names = list(self._names(f"{COMMITS}/{folder_of(namespace)}"))
+        return [(name, int(PurePosixPath(name).stem)) for name in names]
 
     def modified_ns(self, found: Any) -> int:
         """Give the time of the last change of a listed file, in nanoseconds since 1970."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
@@ -129,7 +130,7 @@ def _states_after(archive: Archive, folder: str, namespace: str, number: int) ->
                 out.write(data)
             if archive.local:
                 sync(archive.at(f"{folder}/{path}"))
-            epoch = restore.loads(gzip.decompress(data).decode()).epoch
+            epoch = _loaded(data).epoch
             moves.append((path, f"{folder_of(namespace)}/{LOST}/{STATES}/{epoch}-{name}"))
             removes.append(f"{folder_of(namespace)}/{STATES}/{name}")
     return moves, removes
@@ -220,7 +221,15 @@ def state(root: str, namespace: str, number: int) -> Snapshot:
     found = Archive(root)
     path = found.at(f"{folder_of(namespace)}/{STATES}/{_state_name(number)}")
     with found.fs.open_input_stream(path, compression=None) as file:
-        return restore.loads(gzip.decompress(file.read()).decode())
+        return _loaded(file.read())
+
+
+def _loaded(data: bytes) -> Snapshot:
+    """Read a state. Raises ValueError if it is damaged."""
+    try:
+        return restore.loads(gzip.decompress(data).decode())
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"The state is damaged: {error}.") from error
 
 
 def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:

@@ -56,8 +56,9 @@ def bounds(filters: Iterable[Filter], column: str) -> tuple[Any, Any]:
         high += [value] if isinstance(one, EqualTo | EqualNullSafe | LessThanOrEqual) else []
         if isinstance(one, LessThan):  # midnight is of the day before
             high.append(value - timedelta(microseconds=1) if isinstance(value, datetime) else value)
-        low += [min(value)] if isinstance(one, In) and value else []
-        high += [max(value)] if isinstance(one, In) and value else []
+        given = [one for one in value if one is not None] if isinstance(one, In) else []
+        low += [min(given)] if given else []
+        high += [max(given)] if given else []
     return max(low, default=None), min(high, default=None)
 
 
