@@ -273,7 +273,7 @@ def _is_reason(op: Retry | Fail, group: str, message: str) -> bool:
 @law
 def a_history_gains_the_stages_of_its_events(m: Moment) -> Iterator[str]:
     """A history has a stage for each put, claim, end of a lease, failure and line of log; it keeps its first stage and
-    its newest ones, at most `max-job-history`.
+    its newest ones, at most `max-job-history`. A job that was deleted and put within the step begins anew.
     """
     most = m.after.config.get("max-job-history", DEFAULTS["max-job-history"])
     stages = {
@@ -294,7 +294,8 @@ def a_history_gains_the_stages_of_its_events(m: Moment) -> Iterator[str]:
             not (wanted[-1] == "completed" or any(e.event.event == "advanced" for e in m.tale if e.jid == jid))
         ):
             yield f"{jid} ends in the stage {newest[-1]}, after {wanted[-1]}"
-        if before is not None and before["history"][:1] != history[:1] and before["state"] in PENDING:
+        deleted = any(one.jid == jid and one.event.event in ("canceled", "retired") for one in m.tale)
+        if before is not None and before["history"][:1] != history[:1] and before["state"] in PENDING and not deleted:
             yield f"{jid} has lost its first stage"
         tells = m.name in ("retry", "fail") and jid == m.op.jid and m.op.group is not None and not m.op.qless
         said = [facts for what, _, facts in history[-3:] if what == "raised"]
