@@ -22,6 +22,12 @@ def made_name(pid: int, number: int) -> str:
     return f"{os.uname().nodename[:80]}-{pid}" + ("" if number == 1 else f"-{number}")
 
 
+def check_name(name: str | None, processes: int) -> None:
+    """Refuse a given name that no worker can have. Raises ValueError."""
+    if name and not Name().accepts(f"{name}-{processes}" if processes > 1 else name):
+        raise ValueError(f"A worker cannot have the name {name!r}. It must be {Name().expected}.")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings that `Worker` describes."""

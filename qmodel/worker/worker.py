@@ -21,7 +21,6 @@ from qmodel.app.context import Context
 from qmodel.app.outcome import Failed
 from qmodel.client import profiles, remote
 from qmodel.contract import replies
-from qmodel.contract.arguments import Name
 from qmodel.contract.operations import Deregister, Fail, Operation
 from qmodel.errors import JobNotFound, LockLost, RefusedError
 from qmodel.worker import log, relay
@@ -38,7 +37,7 @@ from qmodel.worker.reports import composed, operation
 from qmodel.worker.round_trips import Taker
 from qmodel.worker.runners import open_runner
 from qmodel.worker.schedules import Schedules
-from qmodel.worker.settings import Runners, Settings, made_name
+from qmodel.worker.settings import Runners, Settings, check_name, made_name
 from qmodel.worker.shards import open_trips
 from qmodel.worker.signals import signals
 
@@ -102,8 +101,7 @@ class Worker:
             health,
             burst,
         )
-        if name and not Name().accepts(f"{name}-{processes}" if processes > 1 else name):
-            raise ValueError(f"A worker cannot have the name {name!r}. It must be {Name().expected}.")
+        check_name(name, processes)
         if app.url.startswith("memory:") and (processes > 1 or runner == "fork"):
             raise ValueError("memory:// works in one process only. Use redis://, or qmodel serve, with several.")
         self._given_name, self._number, self._has_profile = name, next(_NUMBERS), profile
