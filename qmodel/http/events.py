@@ -106,6 +106,8 @@ async def _messages(api: Api, place: Place, newest: int, wanted: Wanted) -> Asyn
             yield place.alive(newest)
         if text := place.read(page, wanted):
             yield text
+        elif page and place.is_quiet(api.limits.alive_seconds):  # there are events, and the filter takes none
+            yield place.alive(place.after)
         if len(page) < MOST:
             await sleep(api, api.feed.sleep(place.after, place.patience(api.limits.alive_seconds)))
 

@@ -80,7 +80,7 @@ class Guard:
         self._expected = None if auth is None else _digest(checked(auth).encode())
         self._by_user = auth is not None and ":" in auth
         self.writable = writable
-        self.hosts = tuple(hosts) if hosts is not None else LOCAL if auth is None else ("*",)
+        self.hosts = tuple(map(str.lower, hosts)) if hosts is not None else LOCAL if auth is None else ("*",)
         self._secret = secrets.token_bytes(32) if secret is None else secret.encode()
 
     def check(self, request: HTTPConnection, *, writes: bool | None = None) -> None:

@@ -80,7 +80,8 @@ def operation(spec: Spec, given: Mapping[str, Any], key: str | None = None) -> O
             values[argument.name] = _value(argument.kind, _read(spec, argument.name, values[argument.name]), key)
         elif argument.required:
             values[argument.name] = left_out(spec, argument.name, argument.kind, key)
-    if redaction.is_shown(values.get("data") or ""):
+    data = values.get("data")
+    if isinstance(data, str) and redaction.is_shown(data):
         raise Problem(
             "BAD_ARGUMENT",
             "The data are redacted: storing them would replace the values that are not shown.",

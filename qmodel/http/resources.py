@@ -219,7 +219,7 @@ async def types(call: Call) -> Any:
     """Compute figures by job type."""
     given = dict(call.query())
     text = given.pop("events", str(job_types.EVENTS))
-    if given or not text.isdecimal() or not 1 <= int(text) <= MOST_EVENTS:
+    if given or not text.isdecimal() or len(text) > 8 or not 1 <= int(text) <= MOST_EVENTS:
         sentence = f"The only argument is events, a whole number from 1 to {MOST_EVENTS}."
         raise Problem("UNKNOWN_ARGUMENT", sentence, "Leave it out, or give another number.")
     return job_types.as_json(await call.client.job_types(int(text)))

@@ -53,6 +53,8 @@ async def shard_messages(api: Api, places: Places, wanted: Wanted) -> AsyncItera
             yield places.alive(newest)
         if text := places.read(pages, wanted):
             yield text
+        elif any(pages) and places.is_quiet(api.limits.alive_seconds):  # there are events, and the filter takes none
+            yield places.alive(places.cursor)
         if not any(type(page) is Refusal or len(page) == MOST for page in pages):
             await sleep(api, api.feed.sleep(places.count, places.patience(api.limits.alive_seconds)))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import http.client
 import json
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +16,13 @@ import pytest
 from redis import Redis
 
 from qmodel.client.sync import Client
+from qmodel.client.aio import AsyncClient
 from qmodel.contract.routing import shard_tag
+from qmodel.http import events
+from qmodel.http.api import Api, Limits
+from qmodel.http.event_texts import Wanted
+from qmodel.http.guard import Guard
+from qmodel.http.shard_events import places_after, shard_messages
 from tests.http.conftest import served
 from tests.pipeline.forks import restored
 from tests.servers import Server, chosen_servers, running
@@ -248,3 +256,49 @@ def test_a_shard_that_has_lost_events_is_named(all_shards: str, deployed: str) -
         assert (told["event"], told["data"]["shard"]) == ("forked", 2)
         assert [next(stream)["event"] for _ in range(1)] == ["tracked"]
         stream.close()
+
+
+# ---- a filter that takes nothing
+
+
+async def _put_for_ever(client: AsyncClient) -> None:
+    while True:
+        await client.queues["q"].put("K", {})
+        await asyncio.sleep(0.01)
+
+
+async def _places(messages: AsyncIterator[str], count: int) -> list[str]:
+    """The ids of the first messages."""
+    found: list[str] = []
+    async with asyncio.timeout(60):
+        while len(found) < count:
+            message = await anext(messages)
+            assert "event:" not in message
+            found += [one for one in message.splitlines() if one.startswith("id:")]
+    return found
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_who_wants_none_of_many_events_is_told_how_far_he_is(server_url: str, shards: bool) -> None:
+    """Otherwise proxies end the stream, and its reader begins again where he was hours ago."""
+    prefix = uuid.uuid4().hex
+
+    async def follow() -> list[str]:
+        url = f"{server_url}?name={prefix}&shards=2" if shards else f"{server_url}?prefix={prefix}:"
+        async with AsyncClient(url) as client:
+            api = Api(client, Guard(), Limits(alive_seconds=0.1))
+            wanted = Wanted(frozenset({"failed"}), frozenset(), frozenset())
+            if shards:
+                messages = shard_messages(api, await places_after(client, None), wanted)
+            else:
+                messages = events._messages(api, events.Place(0, None), 0, wanted)
+            putting = asyncio.ensure_future(_put_for_ever(client))
+            try:
+                return await _places(messages, 4)
+            finally:
+                putting.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await putting
+
+    found = asyncio.run(follow())
+    assert len(set(found)) == len(found)

@@ -183,3 +183,9 @@ def test_nothing_of_a_request_reaches_the_log_with_control_characters(caplog: py
             assert api.get(path).status_code == 401
     said = [record.getMessage() for record in caplog.records if record.name.startswith("qmodel")]
     assert len(said) == 6 and all(one.isprintable() for one in said)
+
+
+def test_hosts_are_given_in_any_case() -> None:
+    guard = Guard(hosts=["Jobs.Example.com"])
+    guard.check(request(host="jobs.example.com"))
+    guard.check(request(host="JOBS.example.COM:8000"))

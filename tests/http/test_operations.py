@@ -243,3 +243,12 @@ def test_a_backend_that_does_not_answer_is_not_waited_for_longer_than_allowed() 
         with TestClient(app, base_url=HERE) as api:
             assert problem(api.post("/v1/operations/put", json={"queue": "q", "klass": "K"})) == (503, "UNREACHABLE")
             assert problem(api.get("/v1/events")) == (503, "UNREACHABLE")
+
+
+@pytest.mark.parametrize("data", [5, -1.5, True])
+@pytest.mark.parametrize("name", ["put", "complete", "fail", "heartbeat"])
+def test_data_that_are_no_text_are_refused(api: TestClient, name: str, data: Any) -> None:
+    given = {"queue": "q", "jid": "a", "klass": "K", "token": 1, "group": "g", "message": "m"}
+    known = {argument.name for argument in CATALOGUE[name].arguments}
+    sent = {one: value for one, value in given.items() if one in known} | {"data": data}
+    assert problem(api.post(f"/v1/operations/{name}", json=sent)) == (400, "BAD_ARGUMENT")

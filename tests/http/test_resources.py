@@ -237,3 +237,8 @@ def test_figures_by_job_type_are_read(api: TestClient, jobs: Client) -> None:
     for wrong in ("events=0", "events=x", "events=10001", "jid=a"):
         refused = api.get(f"/v1/types?{wrong}")
         assert (refused.status_code, refused.json()["code"]) == (400, "UNKNOWN_ARGUMENT")
+
+
+def test_a_number_of_thousands_of_digits_is_refused(api: TestClient) -> None:
+    found = api.get(f"/v1/types?events={'0' * 5000}1")
+    assert (found.status_code, found.json()["code"]) == (400, "UNKNOWN_ARGUMENT")
