@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from qmodel.backends import without_password
 from qmodel.cli.live import need
 from qmodel.cli.session import common, session
 from qmodel.errors import QmodelError
@@ -43,7 +44,8 @@ def command(database: str, table: str, schema: str | None, every: float, once: b
     try:
         engine = create_engine(database)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-        raise QmodelError(f"The database {database!r} cannot be used: {error}. Give a URL of SQLAlchemy.") from None
+        shown = without_password(database)
+        raise QmodelError(f"The database {shown!r} cannot be used: {error}. Give a URL of SQLAlchemy.") from None
     at = session()
     if at.url_from == "the default":
         raise click.UsageError(

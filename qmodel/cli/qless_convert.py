@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmodel.backends import without_password
 from qmodel.cli.session import Session, common, session
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
@@ -90,10 +91,13 @@ def _need_empty(at: Session, source: str, prefix: str) -> None:
         check_namespace(ours)
         if ours.prefix == prefix and ours.connection == theirs.connection:
             raise click.ClickException(
-                f"--url names the namespace of the original itself: {at.url}. Give another database or server."
+                f"--url names the namespace of the original itself: {without_password(at.url)}. "
+                "Give another database or server."
             )
     if at.client.execute(ops.Queues(0, 1)):
-        raise click.ClickException(f"{at.url} is not empty. Give a database or a prefix that nobody has used.")
+        raise click.ClickException(
+            f"{without_password(at.url)} is not empty. Give a database or a prefix that nobody has used."
+        )
 
 
 def _converted(at: Session, found: Original) -> Report:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from qmodel.backends import without_password
 from qmodel.cli.listen import listening
 from qmodel.cli.session import DEFAULT_URL, common, session
 
@@ -88,7 +89,8 @@ def command(**given: Any) -> None:
     given["tls"] = Tls(*(given.pop(f"tls_{name}") for name in Tls._fields))
     at = session()  # QMODEL_URL is for clients, and may name this server
     options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
-    host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {options.url} at {where}")))
+    shown = without_password(options.url)
+    host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {shown} at {where}")))
     if host.record is not None:
         click.echo(f"{host.record.write()} vectors are in {options.record}")
     if host.judge is not None:

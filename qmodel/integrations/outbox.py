@@ -89,7 +89,7 @@ def send(client: Client, rows: Sequence[Row]) -> Sent:
     for row in rows:
         try:
             puts[row.id] = _put_of(row)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             refused[row.id] = str(error)
     known = {}
     replies = client.execute_many([ops.PutNew((put,)) for put in puts.values()])
@@ -157,8 +157,8 @@ class Relay:
 
     def run_until_signal(self) -> None:
         """Relay until SIGTERM or SIGINT ends the process, after the rows that are under way."""
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, lambda *_: self.end())
+        for name in (signal.SIGTERM, signal.SIGINT):  # this thread may hold the lock of the event just now
+            signal.signal(name, lambda *_: runtime.Thread(target=self.end).start())
         self.run()
 
     def once(self) -> Moved:

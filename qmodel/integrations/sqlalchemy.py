@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text, delete, insert, select, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
@@ -99,7 +99,7 @@ class Outbox:
 
     def relay(self, engine: Engine, client: Client, every: float = EVERY) -> Relay:
         """Make a relay from a database to a client's jobs, which looks at the table every so many seconds."""
-        return Relay(lambda: self.move(engine, client), every, (DBAPIError,))
+        return Relay(lambda: self.move(engine, client), every, (SQLAlchemyError,))
 
     def attach(self, app: App, engine: Engine, every: float = EVERY) -> None:
         """Let each worker of an app relay in a thread of its own, from its start to its end."""

@@ -68,8 +68,8 @@ def unknown(name: str) -> Fault:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a whole number without a sign, in ASCII digits."""
-    return word.isascii() and word.isdigit()
+    """Whether a word is a whole number without a sign, in at most 18 ASCII digits."""
+    return word.isascii() and word.isdigit() and len(word) <= 18
 
 
 def usage(name: str) -> Fault:

@@ -58,6 +58,8 @@ def hello(session: Session, words: list[str]) -> Any:
             at += 3
         elif option == "SETNAME" and at + 1 < len(words):
             name = words[at + 1]
+            if not _is_plain(name):
+                return _NOT_PLAIN
             at += 2
         else:
             return Fault(f"ERR syntax error in HELLO option '{words[at][:64]}'")
@@ -130,13 +132,21 @@ def _unblock(session: Session, words: list[str]) -> Any:
 def _set(session: Session, what: str, words: list[str]) -> Any:
     if len(words) != (4 if what == "SETINFO" else 3):
         return usage("CLIENT|" + what)
-    if any(not 33 <= ord(c) <= 126 for c in words[-1]):
-        return Fault(f"ERR CLIENT {what} takes no blanks, line ends or special characters")
+    if not _is_plain(words[-1]):
+        return _NOT_PLAIN
     if what == "SETNAME":
         session.name = words[2]
     elif what == "SETINFO":
         session.library = f"{session.library} {words[3]}".strip()[:128]
     return OK
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word may stand in a line of CLIENT LIST."""
+    return all(33 <= ord(c) <= 126 for c in word)
+
+
+_NOT_PLAIN: Final = Fault("ERR names of clients have no blanks, line ends or special characters")
 
 
 def _line(session: Connection) -> str:

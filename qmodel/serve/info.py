@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from qmodel import runtime
+from qmodel.backends import without_password
 from qmodel.serve.commands import COMPATIBLE, command, subcommand
 from qmodel.serve.functions import ModelExecutor
 from qmodel.serve.host import Host
@@ -26,7 +27,7 @@ def sections(host: Host) -> dict[str, dict[str, Any]]:
         "server": {
             "redis_version": COMPATIBLE, "server_name": "qmodel", "qmodel_version": __version__,
             "redis_mode": "standalone", "process_id": runtime.getpid(), "tcp_port": host.port,
-            "uptime_in_seconds": int(host.uptime), "backend": host.options.url,
+            "uptime_in_seconds": int(host.uptime), "backend": without_password(host.options.url),
         },
         "clients": {
             "connected_clients": len(host.sessions), "maxclients": host.options.connections,

@@ -57,16 +57,19 @@ class ProxyExecutor:
             assert self._blocking is not None
             return reply(spec.reply, self._blocking.execute(op, now))
         except ConnectError as error:
-            return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")
+            return _unreached(error)
 
-    async def wait(self, keys: Sequence[str], seconds: float) -> list[str] | None:
+    async def wait(self, keys: Sequence[str], seconds: float) -> list[str] | Fault | None:
         """Wait for a wake-up as the backend does; give the first key, for the backend does not name the queue."""
         head = f"{self.prefix}q:"
         queues = [key.removeprefix(head).removesuffix(WAKE) for key in keys if key.startswith(head)]
-        if self._async is not None:
-            woken = await self._async.wait(queues, seconds)
-        else:
-            woken = await self._wait_in_a_thread(queues, seconds)
+        try:
+            if self._async is not None:
+                woken = await self._async.wait(queues, seconds)
+            else:
+                woken = await self._wait_in_a_thread(queues, seconds)
+        except ConnectError as error:
+            return _unreached(error)
         return [keys[0], "1"] if woken else None
 
     async def _wait_in_a_thread(self, queues: Sequence[str], seconds: float) -> bool:
@@ -78,13 +81,21 @@ class ProxyExecutor:
 
         def wait() -> None:
             woken, until = False, runtime.monotonic() + seconds
-            while not (woken or gone.is_set()) and (left := until - runtime.monotonic()) > 0:
-                woken = backend.wait(queues, min(left, POLL_SECONDS))
+            failed: Exception | None = None
+            try:
+                while not (woken or gone.is_set()) and (left := until - runtime.monotonic()) > 0:
+                    woken = backend.wait(queues, min(left, POLL_SECONDS))
+            except Exception as error:
+                failed = error
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(finish, woken)
+                loop.call_soon_threadsafe(finish, woken, failed)
 
-        def finish(woken: bool) -> None:
-            if not result.done():
+        def finish(woken: bool, failed: Exception | None) -> None:
+            if result.done():
+                return
+            if failed is not None:
+                result.set_exception(failed)
+            else:
                 result.set_result(woken)
 
         runtime.Thread(target=wait, daemon=True).start()
@@ -99,3 +110,8 @@ class ProxyExecutor:
             await self._async.close()
         elif self._blocking is not None:
             self._blocking.close()
+
+
+def _unreached(error: ConnectError) -> Fault:
+    """Make the reply of a call that did not reach the backend."""
+    return Fault(f"{getattr(error, 'code', '') or 'ERR'} {error}")

@@ -37,7 +37,7 @@ def blpop(session: Session, words: list[str]) -> Any:
         return Fault("ERR BLPOP waits only for wake-ups here, on <prefix>q:<queue>-wake; see docs/wire.md")
     executor = session.host.executor
     if isinstance(executor, ProxyExecutor):
-        return _passed(executor, keys, seconds)
+        return NO_LIST if session.in_exec else _passed(executor, keys, seconds)
     key = executor.take_wake(session.db, keys)
     if key is not None or session.in_exec:
         return NO_LIST if key is None else [key, "1"]
@@ -199,7 +199,13 @@ class _Reading:
     def wait(self, seconds: float) -> None:
         """Wait until there is an event."""
         self.waiting = _Waiting(self.session, seconds)
+        self.waiting.waiter = self
         self._enter()
+
+    def leave(self) -> None:
+        """Stop waiting."""
+        for _, space, _ in self.wanted:
+            space.readers.pop(self.session, None)
 
     def _enter(self) -> None:
         for _, space, _ in self.wanted:

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from qmodel.client.sync import Client
 from qmodel.client.aio import AsyncClient
+from qmodel.client.sync import Client
 from qmodel.contract.routing import shard_tag
-from qmodel.http import events
+from qmodel.http import events as followed
 from qmodel.http.api import Api, Limits
 from qmodel.http.event_texts import Wanted
 from qmodel.http.guard import Guard
@@ -291,7 +291,7 @@ def test_who_wants_none_of_many_events_is_told_how_far_he_is(server_url: str, sh
             if shards:
                 messages = shard_messages(api, await places_after(client, None), wanted)
             else:
-                messages = events._messages(api, events.Place(0, None), 0, wanted)
+                messages = followed._messages(api, followed.Place(0, None), 0, wanted)
             putting = asyncio.ensure_future(_put_for_ever(client))
             try:
                 return await _places(messages, 4)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -230,6 +231,51 @@ def test_a_relay_waits_for_a_server_that_is_away(caplog: pytest.LogCaptureFixtur
     assert "tries again" in caplog.text
 
 
+def test_a_relay_waits_for_a_connection_of_the_pool(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its worker's jobs use the same pool."""
+    engine = sqlalchemy.create_engine(
+        f"sqlite:///{tmp_path}/shop.db", poolclass=sqlalchemy.QueuePool, pool_size=1, max_overflow=0, pool_timeout=0.01
+    )
+    metadata.create_all(engine)
+    with connect("memory://") as client:
+        with engine.begin() as connection:
+            order(connection, client, 1)
+        relay = outbox.relay(engine, client, every=0.01)
+        with engine.connect():
+            relay.start()
+            until = time.monotonic() + 60
+            while "tries again" not in caplog.text and time.monotonic() < until:
+                time.sleep(0.01)
+        while client.queues["q"].length() == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert client.queues["q"].length() == 1
+        relay.stop()
+    engine.dispose()
+
+
+def test_a_row_that_is_nested_too_deeply_holds_up_no_other(engine: sqlalchemy.Engine, client: Client) -> None:
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.insert(outbox.table), [{"jid": "deep", "put": "[" * 100_000}])
+        order(connection, client, 1)
+    assert outbox.relay(engine, client).once() == Moved(1, 1)
+
+
+def test_a_signal_ends_a_relay_that_holds_the_lock_of_its_event() -> None:
+    code = """
+import os, signal
+from qmodel.integrations.outbox import Moved, Relay
+relay = Relay(lambda: Moved(0, 0), every=0.01)
+wait = relay._stopped.wait
+def hit(seconds):
+    with relay._stopped._cond:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return wait(seconds)
+relay._stopped.wait = hit
+relay.run_until_signal()
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, check=False).returncode == 0
+
+
 def test_workers_relay(engine: sqlalchemy.Engine) -> None:
     app = App("memory://")
     performed = threading.Event()
@@ -271,6 +317,8 @@ def test_the_command_relays(database: str, engine: sqlalchemy.Engine, address: s
     assert shared.queues["q"].length() == 1
     ran = run(address, "--database", "nonsense", "--once")
     assert ran.returncode != 0 and "Give a URL of SQLAlchemy" in ran.stderr
+    ran = run(address, "--database", "nonsense+x://ann:secret@host/shop", "--once")
+    assert ran.returncode != 0 and "ann:***@host" in ran.stderr and "secret" not in ran.stderr
     ran = run(address, "--database", database, "--once", "--table", "none")
     assert ran.returncode != 0 and "The database refuses" in ran.stderr and "Traceback" not in ran.stderr
 

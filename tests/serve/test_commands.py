@@ -10,10 +10,12 @@ from typing import Any, cast
 import pytest
 
 from qmodel.backends.bundle import script
+from qmodel.errors import ConnectError
 from qmodel.serve.commands import COMMANDS
 from qmodel.serve.dispatch import open_session
 from qmodel.serve.functions import FUNCTIONS, OTHERS, ModelExecutor
 from qmodel.serve.host import Host, Options
+from qmodel.serve.proxy import ProxyExecutor
 from qmodel.serve.resp import encode
 from qmodel.serve.session import Session
 from tests.serve.test_resp import packed
@@ -113,3 +115,105 @@ def test_a_command_that_fails_is_logged_and_answered(
 
     assert asyncio.run(main()).endswith(b"and has logged why\r\n+PONG\r\n")
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_who_waited_for_events_is_forgotten() -> None:
+    """Nothing happens in the namespace, so nothing else would remove it."""
+
+    async def main() -> None:
+        executor = ModelExecutor()
+        host = Host(Options(), executor)
+        for words in ((b"XREAD", b"BLOCK", b"0"), (b"XREAD", b"BLOCK", b"1")):
+            session, _ = opened(host)
+            session.data_received(packed(*words, b"STREAMS", b"ql:events", b"$"))
+            (space,) = executor.spaces
+            assert session.waiting is not None and space.is_awaited
+            if words[-1] == b"0":
+                session.connection_lost(None)
+            while session.waiting is not None:
+                await asyncio.sleep(0.01)
+            assert not space.is_awaited
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("sent", ["XREAD COUNT {} STREAMS ql:events $", "XREAD BLOCK {} STREAMS ql:events $",
+                                  "XRANGE ql:events - + COUNT {}", "SELECT {}"])  # fmt: skip
+def test_a_number_of_thousands_of_digits_is_refused(sent: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> bytes:
+        session, line = opened(Host(Options(), ModelExecutor()))
+        session.data_received(f"{sent}\r\n".format("9" * 5000).encode())
+        return line.said
+
+    assert asyncio.run(main()).startswith(b"-ERR ") and not caplog.records
+
+
+def test_a_name_cannot_forge_a_line_of_the_list_of_clients() -> None:
+    async def main() -> bytes:
+        session, line = opened(Host(Options(), ModelExecutor()))
+        hello = packed(b"HELLO", b"3", b"SETNAME", b"x\nid=9 addr=192.0.2.7:5")
+        session.data_received(hello + packed(b"CLIENT", b"LIST"))
+        return line.said
+
+    said = asyncio.run(main())
+    assert said.startswith(b"-ERR ") and b"192.0.2.7" not in said
+
+
+# ---- in front of another backend
+
+
+class Gone:
+    """A backend that cannot be reached."""
+
+    def wait(self, queues: Any, seconds: float) -> bool:
+        raise ConnectError("It is gone.", "Wait.")
+
+
+class AsyncGone:
+    """The same for an event loop."""
+
+    async def wait(self, queues: Any, seconds: float) -> bool:
+        raise ConnectError("It is gone.", "Wait.")
+
+
+def passed(backend: Any) -> Host:
+    """Make a host in front of a backend."""
+    executor = ProxyExecutor("memory://gone")
+    is_async = isinstance(backend, AsyncGone)
+    executor._async, executor._blocking = (backend, None) if is_async else (None, backend)
+    return Host(Options(), executor)
+
+
+@pytest.mark.parametrize("backend", [Gone(), AsyncGone()])
+def test_who_waits_is_told_that_the_backend_is_gone(backend: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> bytes:
+        session, line = opened(passed(backend))
+        session.data_received(packed(b"BLPOP", b"ql:q:q-wake", b"0"))
+        async with asyncio.timeout(30):
+            while not line.said:
+                await asyncio.sleep(0.01)
+        return line.said
+
+    assert b"It is gone" in asyncio.run(main()) and not caplog.records
+
+
+def test_a_transaction_waits_for_nothing_behind_the_server() -> None:
+    async def main() -> bytes:
+        session, line = opened(Host(Options(), ProxyExecutor("memory://behind")))
+        session.data_received(packed(b"MULTI") + packed(b"BLPOP", b"ql:q:q-wake", b"0") + packed(b"EXEC"))
+        async with asyncio.timeout(30):
+            while not line.said.endswith(b"*1\r\n*-1\r\n"):
+                await asyncio.sleep(0.01)
+        return line.said
+
+    assert asyncio.run(main())
+
+
+def test_no_password_of_the_backend_is_shown() -> None:
+    async def main() -> bytes:
+        session, line = opened(Host(Options(url="redis://ann:secret@host"), ModelExecutor()))
+        session.data_received(packed(b"INFO"))
+        return line.said
+
+    said = asyncio.run(main())
+    assert b"redis://ann:***@host" in said and b"secret" not in said
