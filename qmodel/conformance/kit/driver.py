@@ -149,7 +149,7 @@ class Driver:
     def _parsed(self, line: bytes) -> Any:
         try:
             return json.loads(line, parse_constant=_no_constant)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._broken("DRIVER-1", f"it wrote a line that is not JSON ({error}): {_shown(line)}") from None
 
     def _broken(self, requirement: str, detail: str) -> Broken:
@@ -208,7 +208,7 @@ class Driver:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:
             return "it closed its output"
-        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {signal.Signals(-code).name}"
+        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {_signal(-code)}"
 
     def _note(self, line: bytes | None) -> None:
         self._stderr.append(line or b"")
@@ -261,6 +261,14 @@ def _lines_of(stream: IO[bytes], give: Callable[[bytes | None], object]) -> None
         while line := stream.readline(LONGEST_LINE + 1):
             give(line)
     give(None)
+
+
+def _signal(number: int) -> str:
+    """Name a signal; most of the real-time signals have no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _no_constant(text: str) -> Any:
