@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -73,6 +74,7 @@ class Connection(Listener, Protocol):
     queued: list[list[str]] | None
     waiting: Any
     parser: Parser
+    pending: deque[list[str]]
 
     def send(self) -> None:
         """Send the collected replies now."""
@@ -142,7 +144,7 @@ class Host:
         if not self.users and user != "default":
             return False
         session.authenticated = True
-        session.parser.limits = self.options.limits
+        session.pending += session.parser.allow(self.options.limits)
         return True
 
     def malformed(self, session: Connection, error: str) -> None:

@@ -50,30 +50,39 @@ class Parser:
 
     def feed(self, data: bytes) -> list[list[str]]:
         """Add received bytes; give the commands that are now complete."""
+        if self.error:
+            return []
         self._rest.append(data)
         self._size += len(data)
-        if self.error or self._size < self._needed or (self._in_line and self._size < LINE and b"\n" not in data):
+        if self._size < self._needed or (self._in_line and self._size < LINE and b"\n" not in data):
             return []
         buffer = data if len(self._rest) == 1 else b"".join(self._rest)
         commands: list[list[str]] = []
         at = 0
-        try:
-            if self._left:  # the rest of a command that has been read in part
-                at = self._read(buffer, at, commands, 1)
-            if not self._left and buffer.isascii():
-                at = _split(buffer, at, commands, self.limits)
+        if self._left:  # the rest of a command that has been read in part
+            at = self._read(buffer, at, commands, 1)
+        if not self._left and not self.error and buffer.isascii():
+            at = _split(buffer, at, commands, self.limits)
+        if not self.error:
             at = self._read(buffer, at, commands)
-        except Malformed as error:
-            self.error, at = str(error), len(buffer)
         self._rest = [buffer[at:]] if at < len(buffer) else []
         self._size = len(buffer) - at
         return commands
+
+    def allow(self, limits: Limits) -> list[list[str]]:
+        """Set other limits; give the commands behind one that exceeded those before."""
+        self.limits, self.error = limits, ""
+        return self.feed(b"")
 
     def _read(self, buffer: bytes, at: int, commands: list[list[str]], most: int = 1 << 62) -> int:
         """Read at most `most` commands; give the position of the first unread byte."""
         self._needed = 0
         while at < len(buffer) and len(commands) < most:
-            after = self._argument(buffer, at) if self._left else self._head(buffer, at, commands)
+            try:
+                after = self._argument(buffer, at) if self._left else self._head(buffer, at, commands)
+            except Malformed as error:
+                self.error = str(error)
+                break
             if after < 0:
                 break
             at = after
@@ -112,15 +121,15 @@ class Parser:
         size = _whole(buffer[at + 1 : stop])
         if size is None or not 0 <= size <= self.limits.argument:
             raise Malformed("invalid bulk length")
-        self._taken, end = self._taken + size, stop + 2 + size
-        if self._taken > self.limits.command:
+        end = stop + 2 + size
+        if self._taken + size > self.limits.command:
             raise Malformed("too big request")
         if len(buffer) < end + 2:
-            self._taken -= size
             self._needed = end + 2 - at
             return -1
         if buffer[end : end + 2] != b"\r\n":
             raise Malformed("expected a line end after an argument")
+        self._taken += size
         self._args.append(_text(buffer[stop + 2 : end]))
         self._left -= 1
         return end + 2

@@ -21,6 +21,7 @@ from qmodel.serve.session import PROTECTED, Session
 from tests.processes import started
 from tests.serve.support import PATIENCE, ROOT, run_to_its_end, serving
 from tests.serve.test_commands import Line
+from tests.serve.test_resp import packed
 
 PREFIX = "ql:"
 POST = (
@@ -129,6 +130,34 @@ def test_a_user_name_cannot_forge_a_line_of_the_log(caplog: pytest.LogCaptureFix
     caplog.set_level(logging.INFO)
     assert asyncio.run(main()).startswith(b"-WRONGPASS")
     assert "ERROR" in caplog.text and len(caplog.text.splitlines()) == 1 and "\x1b" not in caplog.text
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_large_commands_may_follow_the_password_at_once(right: bool) -> None:
+    async def main() -> bytes:
+        session, line = joined(Options(password="x"), "127.0.0.1")
+        large = packed(b"ECHO", b"y" * 20_000)
+        session.data_received(packed(b"AUTH", b"x" if right else b"z") + large + large[:9000])
+        session.data_received(large[9000:] + packed(b"PING"))
+        return line.said
+
+    said = asyncio.run(main())
+    if right:
+        assert said == b"+OK\r\n" + (b"$20000\r\n" + b"y" * 20_000 + b"\r\n") * 2 + b"+PONG\r\n"
+    else:
+        assert said.startswith(b"-WRONGPASS") and said.endswith(b"-ERR Protocol error: invalid bulk length\r\n")
+
+
+def test_what_follows_a_mistake_is_not_kept_while_an_earlier_command_waits() -> None:
+    async def main() -> None:
+        session, _ = joined(Options(), "127.0.0.1")
+        session.data_received(packed(b"BLPOP", b"ql:q:q-wake", b"0") + b"*x\r\n")
+        for _ in range(10):
+            session.data_received(b"y" * 100_000)
+        assert sum(map(len, session.parser._rest)) < 100_000
+        session.connection_lost(None)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("pair", ["ann", "ann:", ":x"])
