@@ -50,11 +50,7 @@ class Parser:
 
     def feed(self, data: bytes) -> list[list[str]]:
         """Add received bytes; give the commands that are now complete."""
-        if self.error:
-            return []
-        self._rest.append(data)
-        self._size += len(data)
-        if self._size < self._needed or (self._in_line and self._size < LINE and b"\n" not in data):
+        if not self._takes(data):
             return []
         buffer = data if len(self._rest) == 1 else b"".join(self._rest)
         commands: list[list[str]] = []
@@ -68,6 +64,14 @@ class Parser:
         self._rest = [buffer[at:]] if at < len(buffer) else []
         self._size = len(buffer) - at
         return commands
+
+    def _takes(self, data: bytes) -> bool:
+        """Keep received bytes, unless there was a mistake before them; say whether they may complete a command."""
+        if self.error:
+            return False
+        self._rest.append(data)
+        self._size += len(data)
+        return self._size >= self._needed and not (self._in_line and self._size < LINE and b"\n" not in data)
 
     def allow(self, limits: Limits) -> list[list[str]]:
         """Set other limits; give the commands behind one that exceeded those before."""
