@@ -28,6 +28,7 @@ from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Operation
 from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
+from qmodel.processes import signal_name
 from qmodel.version import __version__
 
 LONGEST_LINE = 1 << 28
@@ -208,7 +209,7 @@ class Driver:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:
             return "it closed its output"
-        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {_signal(-code)}"
+        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {signal_name(-code)}"
 
     def _note(self, line: bytes | None) -> None:
         self._stderr.append(line or b"")
@@ -261,14 +262,6 @@ def _lines_of(stream: IO[bytes], give: Callable[[bytes | None], object]) -> None
         while line := stream.readline(LONGEST_LINE + 1):
             give(line)
     give(None)
-
-
-def _signal(number: int) -> str:
-    """Name a signal; most of the real-time signals have no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _no_constant(text: str) -> Any:
