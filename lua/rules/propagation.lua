@@ -138,6 +138,8 @@ local function cancel(now, doomed, late, bounds)
   end
   if not leave(now, job, 'Its dependency ' .. job.jid .. ' was canceled.', doomed, bounds) then
     late[#late + 1] = job.jid
+  elseif not jobs.get(job.jid) then -- past its retention, and deleted when a dependent failed
+    return
   elseif tonumber(job.waits) > catalogue.most then
     dependencies.unlink(job, dependencies.of(job))
     late[#late + 1] = job.jid

@@ -141,6 +141,8 @@ def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: 
         return
     if not _leave(store, now, job, f"Its dependency {job.jid} was canceled.", doomed, bounds):
         late.append(job.jid)
+    elif jobs.get(store, job.jid) is None:  # past its retention, and deleted when a dependent failed
+        return
     elif len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
         late.append(job.jid)
