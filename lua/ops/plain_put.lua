@@ -115,7 +115,7 @@ function plain_put.put(now, moment, args, simulated)
     return nil
   end
 
-  if store.config and config.is_fair(name) then
+  if store.config and config.is_fair(name) and now > 0 then -- what is ready at 0 is first, and needs no turn
     said = with_turn(now, name, said)
   end
   local rare, fact = extras(said)
