@@ -29,11 +29,11 @@ end
 
 -- Whether a dependent prevents that a job is canceled; one that only waits for its key does not.
 local function is_blocked(job)
-  local blocking = {}
-  for _, jid in ipairs(dependencies.under(job, 'block')) do
+  local blocking, jids = {}, dependencies.under(job, 'block')
+  for _, jid in ipairs(jids) do
     blocking[jid] = true
   end
-  for _, jid in ipairs(next(blocking) and deduplication.dependents(job) or {}) do
+  for _, jid in ipairs(jids[1] and deduplication.dependents(job) or {}) do
     if blocking[jid] then
       return true
     end
