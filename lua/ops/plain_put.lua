@@ -61,6 +61,9 @@ end
 
 -- What a put says and the turn of its job in a fair queue; the turn is its turn from now on.
 local function with_turn(now, name, said)
+  if now == 0 then -- what is ready at 0 is first, and needs no turn
+    return said
+  end
   local priority = said.priority or '0'
   local key, first = said.fair_key or said.throttles or '', queues.first(name, priority)
   said = said == BARE and {tags = {}, count = 0} or said

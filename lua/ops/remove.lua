@@ -114,7 +114,7 @@ local function canceler(now)
   local ended = 0
   return function(job)
     ended = ended + job.waits
-    if job.waited_for ~= '0' or ended > catalogue.most then
+    if ended > catalogue.most or job.waited_for ~= '0' and #deduplication.dependents(job) > 0 then
       return false
     end
     deletion.delete(now, job)

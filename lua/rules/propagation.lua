@@ -27,9 +27,23 @@ local function ignore(now, job, other_job, state, message)
   end
 end
 
+-- Whether a dependent prevents that a job is canceled; one that only waits for its key does not.
+local function is_blocked(job)
+  local blocking, jids = {}, dependencies.under(job, 'block')
+  for _, jid in ipairs(jids) do
+    blocking[jid] = true
+  end
+  for _, jid in ipairs(jids[1] and deduplication.dependents(job) or {}) do
+    if blocking[jid] then
+      return true
+    end
+  end
+  return false
+end
+
 -- Collect a job to be canceled, or fail it if a dependent blocks that.
 local function doom(now, job, message, doomed)
-  if #dependencies.under(job, 'block') > 0 then
+  if is_blocked(job) then
     fail(now, job, message)
   else
     doomed[#doomed + 1] = job.jid
@@ -38,7 +52,7 @@ end
 
 -- Let a dependent of a failed job follow the policy of its edge, unless it has; say whether the budget has room for it.
 local function follow_one(now, job, policy, waiting_job, doomed, bounds)
-  if waiting_job.state ~= 'depends' and (policy == 'fail' or #dependencies.under(waiting_job, 'block') > 0) then
+  if waiting_job.state ~= 'depends' and (policy == 'fail' or is_blocked(waiting_job)) then
     return true
   end
   if not affords(waiting_job, bounds, policy == 'ignore' and job.message or '') then
@@ -133,11 +147,13 @@ end
 -- Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later.
 local function cancel(now, doomed, late, bounds)
   local job = jobs.get(table.remove(doomed))
-  if not job or #dependencies.under(job, 'block') > 0 then -- collected twice; or a dependent blocks it now
+  if not job or is_blocked(job) then -- collected twice; or a dependent blocks it now
     return
   end
   if not leave(now, job, 'Its dependency ' .. job.jid .. ' was canceled.', doomed, bounds) then
     late[#late + 1] = job.jid
+  elseif not jobs.get(job.jid) then -- past its retention, and deleted when a dependent failed
+    return
   elseif tonumber(job.waits) > catalogue.most then
     dependencies.unlink(job, dependencies.of(job))
     late[#late + 1] = job.jid

@@ -100,7 +100,7 @@ def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
     def act(job: Job) -> bool:
         nonlocal ended
         ended += len(job.dependencies)
-        if job.dependents or ended > MOST:
+        if ended > MOST or (job.dependents and deduplication.dependents(store, job)):
             return False
         delete(store, now, job)
         return True

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from qmodel.contract.arguments import MOST
+from qmodel.model.rules import deduplication
 from qmodel.model.rules.deletion import delete
 from qmodel.model.rules.failure import fail_job
 from qmodel.model.rules.stages import unblock
@@ -99,7 +100,7 @@ def _follow_one(store: Store, now: int, job: Job, policy: str, waiting: Job, doo
     it.
     """
     assert job.failure is not None
-    if waiting.state != "depends" and (policy == "fail" or dependencies.under(waiting, "block")):
+    if waiting.state != "depends" and (policy == "fail" or _is_blocked(store, waiting)):
         return True
     if not _affords(store, waiting, bounds, job.failure.message if policy == "ignore" else ""):
         return False
@@ -126,9 +127,15 @@ def _ignore(store: Store, now: int, job: Job, other_job: Job | Request, state: s
         unblock(store, now, job)
 
 
+def _is_blocked(store: Store, job: Job) -> bool:
+    """Whether a dependent prevents that a job is canceled; one that only waits for its key does not."""
+    blocking = dependencies.under(job, "block")
+    return bool(blocking) and any(jid in blocking for jid in deduplication.dependents(store, job))
+
+
 def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> None:
     """Collect a job to be canceled, or fail it if a dependent blocks that."""
-    if dependencies.under(job, "block"):
+    if _is_blocked(store, job):
         _fail(store, now, job, message)
     else:
         doomed.append(job.jid)
@@ -137,10 +144,12 @@ def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> 
 def _cancel(store: Store, now: int, doomed: list[str], late: list[str], bounds: Bounds) -> None:
     """Cancel the last collected job, and let its dependents follow; if they are too many, collect it for later."""
     job = jobs.get(store, doomed.pop())
-    if job is None or dependencies.under(job, "block"):  # collected twice; or a dependent blocks it now
+    if job is None or _is_blocked(store, job):  # collected twice; or a dependent blocks it now
         return
     if not _leave(store, now, job, f"Its dependency {job.jid} was canceled.", doomed, bounds):
         late.append(job.jid)
+    elif jobs.get(store, job.jid) is None:  # past its retention, and deleted when a dependent failed
+        return
     elif len(job.dependencies) > MOST:
         dependencies.unlink(store, job, dependencies.of(job))
         late.append(job.jid)
