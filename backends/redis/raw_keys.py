@@ -490,7 +490,8 @@ class _Reader:
             for name in names:
                 if name not in folded and len(folded) < most:
                     folded[name] = "0\t0\t0\t\n0\t0\t0\t"
-                durations.setdefault((head[0], name), []).append(duration)
+                if name in folded:
+                    durations.setdefault((head[0], name), []).append(duration)
         found = {}
         for name, text in folded.items():
             wait, _, run = text.partition("\n")
