@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     help="Processor time for each search, in seconds.  [default: until it is closed]",
 )
 @click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Processor time for all searches together: each gets a share of what is left, the small ones first.",
+)
+@click.option(
     "--edges",
     type=click.IntRange(0),
     default=0,
@@ -55,6 +60,7 @@ def command(
     server: str | None,
     pairs: float,
     limit: float,
+    minutes: float | None,
     edges: int,
     record: str | None,
     night: bool,
@@ -80,12 +86,11 @@ def command(
         raise click.UsageError(str(error)) from None
     found = []
     kept = records.Record(record)
+    runs = [run for run in runs if not kept.has(run)]
     at = session()
     with ExitStack() as stack:
         corner = stack.enter_context(closing(ServerCorner(Opening(server).url()))) if server else None
-        for run in runs:
-            if kept.has(run):
-                continue
+        for run in plan.within(runs, 60 * minutes) if minutes else runs:
             found.append(run.search(lua or server is not None, corner, pairs))
             kept.add(run, found[-1])
             if not at.json:

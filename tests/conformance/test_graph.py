@@ -139,6 +139,13 @@ def test_the_night_of_some_families_has_their_pairs_and_no_others() -> None:
     assert [run.edges for run in plan.chosen(("lapses", "lapses+fair"), None, 0, False)] == [0, 0]
 
 
+def test_searches_within_a_time_share_it_and_small_ones_leave_theirs_to_the_others() -> None:
+    large, small = (plan.Run(explored()["fair"], plan.ONE, edges) for edges in (0, 100))
+    shares = plan.within([large, small._replace(limit=2.0), small], 60.0)
+    assert [(run.edges, round(run.limit)) for run in shares] == [(100, 2), (100, 30), (0, 60)]
+    assert [run.limit for run in plan.within([large, small], 0.0)] == [plan.LEAST, plan.LEAST]
+
+
 def test_a_letter_names_all_leased_jobs_with_their_tokens() -> None:
     family = Family("tried", "", (letter("CompleteMany(tuple(Complete(*one) for one in held))"),))
     store = Store()

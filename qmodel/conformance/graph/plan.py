@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import math
 import random
 import re
+import time
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -74,6 +77,9 @@ OTHER_COST: Final = "the library's cost differs from the table (./dev costs reco
 FAIL_EDGES: Final = 4_000
 """The most edges of a family where each command of an operation fails."""
 
+
+LEAST: Final = 0.05
+"""The least time of a search, in seconds of the processor: enough for the edges of its first state."""
 
 VARIANTS: Final = {"each": every_budget, "fails": every_failure}
 """What may stand after the / of a family's name, besides a budget."""
@@ -155,6 +161,17 @@ def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: boo
     if edges:
         runs = [run._replace(edges=min(run.edges or edges, edges)) for run in runs]
     return [run._replace(scope=scope or run.scope, limit=limit or run.limit) for run in runs]
+
+
+def within(runs: list[Run], seconds: float) -> Iterator[Run]:
+    """Give searches, those of the fewest edges first, so that all of them together take a time of the processor.
+
+    Each gets a share: the time that is left, by the searches that are left. What a small one leaves is for the others.
+    """
+    end = time.process_time() + seconds
+    for done, run in enumerate(sorted(runs, key=lambda run: run.edges or math.inf)):
+        share = max(end - time.process_time(), 0.0) / (len(runs) - done)
+        yield run._replace(limit=min(run.limit or math.inf, max(share, LEAST)))
 
 
 def _named(name: str) -> Family:
