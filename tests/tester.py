@@ -14,25 +14,19 @@ import re
 import sys
 from pathlib import Path
 
-from qmodel.conformance.code_digest import digest_of
+from qmodel.conformance.code_digest import Stamp
 
 ROOT = Path(__file__).parents[1]
-RECORD = Path(__file__).with_name("tester.sha256")
-TESTER = (
+STAMP = Stamp(Path(__file__).with_name("tester.sha256"), ROOT, (
     "qmodel/conformance/**/*.py", "qmodel/simulator/*.py", "tools/mutation/*.py", "tools/coverage.py",
     "tests/conformance/*.py", "tests/simulator/*.py", "tests/property/*_rules.py",
-)  # fmt: skip
-
-
-def digest() -> str:
-    """Digest the files of the tester."""
-    return digest_of(ROOT, TESTER)
+))  # fmt: skip
+"""The stamp of the tester that has passed its own tests."""
 
 
 def is_due() -> bool:
     """Whether the tests of the tester are to run: in a run of everything, and when the tester has changed."""
-    recorded = RECORD.read_text(encoding="utf-8").strip() if RECORD.exists() else ""
-    return runs_everything() or recorded != digest()
+    return runs_everything() or not STAMP.is_current()
 
 
 def runs_everything() -> bool:
@@ -51,12 +45,12 @@ def is_of_the_tester(path: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run pytest; record the digest if everything was to run and passed."""
+    """Run pytest; renew the stamp if everything was to run and passed."""
     import pytest
 
     status = int(pytest.main(arguments))
     if status == 0 and runs_everything():
-        RECORD.write_text(digest() + "\n", encoding="utf-8")
+        STAMP.renew()
     return status
 
 

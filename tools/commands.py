@@ -22,7 +22,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final, NamedTuple
 
-from qmodel.conformance.code_digest import digest_of
+from qmodel.conformance.code_digest import Stamp
 from qmodel.conformance.histories.directed.load import directed
 from qmodel.conformance.histories.script import Named
 from qmodel.wire import codec
@@ -32,15 +32,13 @@ from tools.mutation.replay import PAIR, is_gathered, rhythm
 
 ROOT: Final = Path(__file__).parents[1]
 FILE: Final = ROOT / "tests" / "cost" / "commands.txt"
-DIGEST: Final = FILE.with_suffix(".sha256")
-
-CODE: Final = (
+STAMP: Final = Stamp(FILE.with_suffix(".sha256"), ROOT, (
     "lua/**/*.lua", "qmodel/backends/bundle.py", "qmodel/backends/embedded/**/*.py",
     "qmodel/conformance/histories/**/*.py", "qmodel/conformance/histories/**/*.txt",
     "qmodel/contract/**/*.py", "qmodel/model/**/*.py", "qmodel/wire/*.py",
     "tests/cost/commands.txt", "tools/commands.py", "tools/mutation/*.py",
-)  # fmt: skip
-"""What decides what the record says, and the record."""
+))  # fmt: skip
+"""The stamp of the record and of what decides what it says."""
 
 HEAD: Final = """\
 Made by `python -m tools.commands`: how many commands the library calls in each step of the directed histories, and
@@ -126,16 +124,6 @@ def _said(one: Count | None) -> str:
     return f"{one.operation} for {_text(one.cost)}" if one else "nothing"
 
 
-def digest() -> str:
-    """Digest the record and the code that it comes from."""
-    return digest_of(ROOT, CODE)
-
-
-def is_current() -> bool:
-    """Whether the record was written by the code as it is."""
-    return DIGEST.exists() and DIGEST.read_text(encoding="utf-8").strip() == digest()
-
-
 def main() -> None:
     """Write the record, and say what has changed."""
     before = read() if FILE.exists() else {}
@@ -145,7 +133,7 @@ def main() -> None:
         for line in differences(name, before.get(name, of), of):
             print(line)
     FILE.write_text(show(found), encoding="utf-8")
-    DIGEST.write_text(digest() + "\n", encoding="utf-8")
+    STAMP.renew()
 
 
 if __name__ == "__main__":

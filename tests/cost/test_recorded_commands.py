@@ -6,8 +6,6 @@ half a minute, so it is done only if the code has changed since then, and in a r
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from qmodel.backends.bundle import read
@@ -34,7 +32,7 @@ def differences(loaded: Loaded, histories: list[Named]) -> list[str]:
     ]
 
 
-@pytest.mark.skipif(commands.is_current() and not runs_everything(), reason="this code has written the record")
+@pytest.mark.skipif(commands.STAMP.is_current() and not runs_everything(), reason="this code has written the record")
 @pytest.mark.parametrize("of", THEMES)
 def test_no_step_costs_something_else_than_is_recorded(of: str, loaded: Loaded) -> None:
     assert differences(loaded, [named for named in directed() if theme(named.name) == of]) == []
@@ -44,21 +42,6 @@ def test_the_record_is_of_the_directed_histories() -> None:
     assert [name for name in commands.read() if not name.startswith("gathered ")] == [
         named.name for named in directed()
     ]
-
-
-def test_the_record_is_current_as_long_as_it_and_the_code_are_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = tmp_path / "lua" / "ops" / "bare.lua"
-    code.parent.mkdir(parents=True)
-    code.write_text("local bare = {}\n", encoding="utf-8")
-    monkeypatch.setattr(commands, "ROOT", tmp_path)
-    monkeypatch.setattr(commands, "DIGEST", tmp_path / "commands.sha256")
-    assert not commands.is_current()
-    commands.DIGEST.write_text(commands.digest(), encoding="utf-8")
-    assert commands.is_current()
-    code.write_text("local bare = {1}\n", encoding="utf-8")
-    assert not commands.is_current()
 
 
 LONGER = (

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmodel.conformance.code_digest import digest_of
+from qmodel.conformance.code_digest import Stamp
 from qmodel.conformance.compare import report
 from qmodel.conformance.histories.generate import succeeds
 from qmodel.conformance.histories.matrix_probes import probes, probes_of_no_job, resends
@@ -308,12 +308,11 @@ def _in_order(item: tuple[Cell, Scenario]) -> tuple[int, int, str]:
 
 PACKAGE = Path(__file__).parents[2]
 CODE = ("model/**/*.py", "contract/**/*.py", "conformance/histories/*.py", "conformance/compare/report.py")
-DIGEST = "code.sha256"
 
 
-def digest() -> str:
-    """Digest the code that decides what the scenarios are."""
-    return digest_of(PACKAGE, CODE)
+def stamp(folder: Path) -> Stamp:
+    """Give the stamp of the scenarios in a folder: the code that decides what they are."""
+    return Stamp(folder / "code.sha256", PACKAGE, CODE)
 
 
 def files(found: dict[Cell, Scenario]) -> dict[str, str]:
@@ -382,7 +381,7 @@ def _built(node: ast.expr) -> Any:
 
 
 def write(folder: Path) -> None:
-    """Write the files of all scenarios and the digest into a folder, and delete all other text files there."""
+    """Write the files of all scenarios and the stamp into a folder, and delete all other text files there."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = files(scenarios())
     for old in folder.glob("*.txt"):
@@ -390,7 +389,7 @@ def write(folder: Path) -> None:
             old.unlink()
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / DIGEST).write_text(digest() + "\n", encoding="utf-8")
+    stamp(folder).renew()
 
 
 if __name__ == "__main__":
