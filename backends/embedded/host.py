@@ -109,7 +109,11 @@ def _sha1(text: bytes) -> bytes:
 
 
 def _encoded(words: Sequence[Text]) -> list[bytes]:
-    return [word if word.__class__ is bytes else word.encode() for word in words]  # type: ignore[union-attr]
+    """Encode words; a lone surrogate stands for the byte that it was in a reply (`_decoded`)."""
+    try:
+        return [word if word.__class__ is bytes else word.encode() for word in words]  # type: ignore[union-attr]
+    except UnicodeEncodeError:
+        return [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in words]
 
 
 class LuaHost:

@@ -23,9 +23,25 @@ arguments.names = {}
 
 local count = 0
 
+-- The characters of several bytes, as Unicode 15 has them in its table 3-7.
+local CHARACTERS = {
+  '[\194-\223][\128-\191]',
+  '\224[\160-\191][\128-\191]', '[\225-\236\238\239][\128-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+  '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
+  '\244[\128-\143][\128-\191][\128-\191]',
+}
+
+-- Whether a text is in UTF-8: nothing but ASCII is left beside these characters.
+local function is_utf8(text)
+  for i = 1, string.find(text, '[\128-\255]') and #CHARACTERS or 0 do
+    text = string.gsub(text, CHARACTERS[i], '?')
+  end
+  return not string.find(text, '[\128-\255]')
+end
+
 -- Whether a value is a name; it may be nil.
 function arguments.is_name(value, most)
-  if not value or #value > most or not string.find(value, '^%C+$') then
+  if not value or #value > most or not string.find(value, '^%C+$') or not is_utf8(value) then
     return false
   end
   if count == MOST then

@@ -15,6 +15,7 @@ from qmodel.backends import bundle, open_async_backend, open_backend
 from qmodel.backends.redis.backend import RedisBackend
 from qmodel.backends.redis.connect import connect, connect_async
 from qmodel.backends.redis.dump import dump_command, dump_keys, dump_of
+from qmodel.conformance.histories.wire_calls import NOT_UTF8
 from qmodel.contract.operations import (
     Complete,
     CompleteAndPop,
@@ -106,6 +107,17 @@ def test_replies_are_those_of_the_library_in_this_process(backend: Any) -> None:
 
 def test_replies_are_those_of_the_model(backend: Any) -> None:
     assert replies(backend) == replies(open_backend("memory://"))
+
+
+def test_a_name_that_is_not_utf8_is_refused(backend: Any, server: Server) -> None:
+    assert backend.execute(Length("é\u20ac\U0001f600")) == 0
+    with server.client() as client:
+        refused = [
+            client.fcall("qmodel_v1_length", 1, backend.options.prefix, "", "", name.encode("utf-8", "surrogateescape"))
+            for name in ("a\n", *NOT_UTF8)
+        ]
+    assert refused[0][0] in (b"BAD_ARGUMENT", "BAD_ARGUMENT")
+    assert refused == refused[:1] * len(refused)
 
 
 def test_the_script_replies_what_the_functions_do(url: str) -> None:

@@ -284,6 +284,8 @@ Values:
 | list | the name before each value: `tags a tags b`. An empty list: `no tags` |
 | operations | for each: the name, the number of its strings, and these strings, without `now` and `request` |
 
+A name that is not UTF-8 is refused. In text, such bytes are kept as they are; Python reads them as lone surrogates.
+
 An omitted list and an empty list differ: `put` without `tags` keeps the tags of an existing job, and `no tags` removes
 them. An operation inside another one:
 

@@ -16,6 +16,16 @@ CALLS = "calls"
 """The name in place of an operation's: several operations in one call."""
 
 
+NOT_UTF8 = tuple(
+    bad.decode("utf-8", "surrogateescape")
+    for bad in (
+        b"\x80", b"\xc3", b"\xc1\xbf", b"\xe0\x9f\xbf", b"\xe2\x82", b"\xe2\xc3\xa9\x82", b"\xed\xa0\x80",
+        b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff",
+    )
+)  # fmt: skip
+"""Bytes that are no characters in UTF-8, as a text can hold them: left over, cut, too long, out of range."""
+
+
 class Wire(NamedTuple):
     """A call as strings, and what it must do: what the model does with a step, or with several, or be refused."""
 
@@ -137,6 +147,8 @@ def wire() -> list[Wire]:
             for bad in ("x", "-1", "1.5", " ", "90000000000000", "9" * 15, "9" * 16, "1e3", "00")
         ),
         Wire("length", ["89999999999999", "", "q"], Step(89_999_999_999_999, ops.Length("q"))),
+        Wire("length", ["6", "", "é\u20ac\U0001f600"], Step(6, ops.Length("é\u20ac\U0001f600"))),
+        *(Wire("length", ["6", "", f"q{bad}"], _bad("length", "queue")) for bad in NOT_UTF8),
         Wire("complete", ["6", "", "j", "1" + "0" * 30], _bad("complete", "token")),
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
