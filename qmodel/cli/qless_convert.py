@@ -70,7 +70,8 @@ def _read(source: str, prefix: str) -> Original:
         raise click.ClickException(f"{why.rstrip('.')}. FROM is redis://host:port/database.") from error
     if not found.jobs and not found.schedules and not found.config:
         raise click.ClickException(
-            f"There is nothing of qless at {without_password(source)} behind the prefix {prefix}. Is it another database or prefix?"
+            f"There is nothing of qless at {without_password(source)} behind the prefix {prefix}. "
+            "Is it another database or prefix?"
         )
     return found
 

@@ -40,7 +40,8 @@ def test_a_full_disk_is_told_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("form", ["", "--json "])
 def test_an_output_without_a_letter_shows_its_number(form: str) -> None:
-    history = '{"op": "put", "queue": "q", "jid": "a", "klass": "\\u03a9", "data": "\\ud800"}\n{"op": "peek", "queue": "q"}'
+    put = '{"op": "put", "queue": "q", "jid": "a", "klass": "\\u03a9", "data": "\\ud800"}'
+    history = put + '\n{"op": "peek", "queue": "q"}'
     done = subprocess.run(
         [*QMODEL.split(), *form.split(), "run"],
         input=history,
