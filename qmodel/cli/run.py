@@ -67,7 +67,7 @@ def _print(op: Operation, now: int | None, found: Any) -> None:
         return
     shown = plain(found)
     for one in shown if isinstance(shown, list) else [shown]:
-        click.echo(f"  {_line(one)}")
+        show.say(f"  {_line(one)}")
     if shown == []:
         click.echo("  nothing")
 

@@ -97,7 +97,7 @@ class _Supervisor:
                 os.kill(pid, number)
 
     def _await(self) -> None:
-        """Wait until a process ends, or for a moment if one is to start; note its replacement unless all are to stop."""
+        """Wait until a process ends, or a moment if one is to start; note its replacement, unless all are to stop."""
         pid, status = os.waitpid(-1, os.WNOHANG if self._due else 0) if self._living else (0, 0)
         if not pid:
             time.sleep(LOOK)

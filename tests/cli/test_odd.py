@@ -66,6 +66,22 @@ def test_json_has_no_number_that_json_does_not_have() -> None:
     said.encode()
 
 
+def test_a_terminal_obeys_no_job(run: Run) -> None:
+    run("put", "q", "k", "clear\x1b[2J\x9b2J", "--jid", "a")
+    run("op", "pop", "q", "--worker", "w")
+    run("op", "fail", "a", "g", "one\n\x1b]0;title\x07two")
+    for command in (
+        ("get", "a"),
+        ("search", "--queue", "q"),
+        ("op", "failed", "g"),
+        ("events",),
+        ("op", "multiget", "a"),
+    ):
+        done = run(*command)
+        assert done.code == 0 and not set(done.out) & set("\x1b\x07\x9b"), (command, done.out)
+    assert "two" in run("get", "a").out
+
+
 # ---- files and values
 
 
