@@ -116,7 +116,7 @@ class _Supervisor:
         self._due[index] = time.monotonic() + self._pause
 
     def _start_due(self) -> None:
-        """Start the processes whose pauses are over; none once the supervisor is told to stop."""
+        """Start each process that has paused long enough; none once the supervisor is told to stop."""
         for index in [index for index, at in self._due.items() if self._stopping or at <= time.monotonic()]:
             del self._due[index]
             self._fork(index)

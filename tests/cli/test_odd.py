@@ -14,6 +14,7 @@ import pytest
 
 from qmodel.cli.session import as_json
 from tests.cli.conftest import Run
+from tests.processes import started
 
 QMODEL = f"{sys.executable} -m qmodel"
 
@@ -166,7 +167,7 @@ def test_a_call_that_is_interrupted_prints_no_result(tmp_path: Path, form: str) 
         "def job():\n    pathlib.Path('begun').touch()\n    time.sleep(3)\n"
     )
     line = [*QMODEL.split(), "call", "slow:job", "--wait", *form.split()]
-    with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not (tmp_path / "begun").exists():
             time.sleep(0.05)
         time.sleep(0.2)
