@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 LONGEST_FILE, LONGEST_FUNCTION = 400, 30
 
 LONG_FILES = {
+    "qmodel/model/deployment/plans.py": "a plan for each way of an operation over the shards",
     "lua/contract/catalogue.lua": "generated",
     "lua/state/keys.lua": "a function for each key, and for each kind of member",
     "lua/state/store.lua": "all that touches Redis but for a few reads",

@@ -37,7 +37,7 @@ from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
-from qmodel.model.deployment.plans import Call, Turns, begun, destination
+from qmodel.model.deployment.plans import Call, Extra, Turns, begun, destination
 
 
 class AsyncRedisShard(Prepared, AsyncRedisBackend):
@@ -204,9 +204,19 @@ class AsyncRedisDeployment:
         try:
             calls = next(going)
             while True:
-                calls = going.send(await self.execute_calls(calls, now, confirm))
+                calls = going.send(await self._execute_part(calls, now, confirm))
         except StopIteration as end:
             return end.value
+
+    async def _execute_part(self, calls: Sequence[Call], now: int | None, confirm: Confirm | None) -> list[Any]:
+        """Execute a part of a plan. What it can do without is not waited for, unless it is to be confirmed."""
+        if not isinstance(calls, Extra) or now is not None or confirm or self.options.confirm:
+            return await self.execute_calls(calls, now, confirm)
+        try:
+            async with asyncio.timeout(self.options.connection["socket_timeout"]):
+                return await self.execute_calls(calls)
+        except (TimeoutError, ConnectError):
+            return [None] * len(calls)
 
     async def execute_many(
         self, ops: Sequence[Operation], now: int | None = None, confirm: Confirm | None = None

@@ -49,7 +49,7 @@ from qmodel.backends.redis.url import Options
 from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
-from qmodel.model.deployment.plans import Call, Turns, carry_out, destination
+from qmodel.model.deployment.plans import Call, Extra, Turns, carry_out, destination
 
 
 class RedisShard(Prepared, RedisBackend):
@@ -131,7 +131,7 @@ class RedisDeployment:
         to = destination(self.layout, op)
         if type(to) is int:
             return self.shards[to].execute(op, now)
-        return carry_out(self.layout, op, self.turns, lambda calls: self.execute_calls(calls, now))
+        return carry_out(self.layout, op, self.turns, lambda calls: self._execute_part(calls, now))
 
     def execute_many(
         self, ops: Sequence[Operation], now: int | None = None, confirm: Confirm | None = None
@@ -144,7 +144,7 @@ class RedisDeployment:
         calls: list[Call] = []
 
         def send(calls: Sequence[Call]) -> list[Any]:
-            return self.execute_calls(calls, now, confirm)
+            return self._execute_part(calls, now, confirm)
 
         def flush() -> None:
             for place, reply in zip(places, send(calls), strict=True):
@@ -162,6 +162,13 @@ class RedisDeployment:
                 replies[place] = carry_out(self.layout, op, self.turns, send)
         flush()
         return replies
+
+    def _execute_part(self, calls: Sequence[Call], now: int | None, confirm: Confirm | None = None) -> list[Any]:
+        """Execute a part of a plan. What it can do without is not waited for, unless it is to be confirmed."""
+        if not isinstance(calls, Extra) or now is not None or confirm or self.options.confirm:
+            return self.execute_calls(calls, now, confirm)
+        replies = self.try_calls(calls, self.options.connection["socket_timeout"])
+        return [None if isinstance(reply, ConnectError) else reply for reply in replies]
 
     def execute_calls(self, calls: Sequence[Call], now: int | None = None, confirm: Confirm | None = None) -> list[Any]:
         """Execute operations in given shards, in one round trip to each node; give their replies."""

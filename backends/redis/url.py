@@ -143,6 +143,12 @@ def _connection(plain: str, where: str) -> dict[str, Any]:
         connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
     except ValueError as error:
         raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
+    database = "" if plain.startswith("unix:") else unquote(urlsplit(plain).path).strip("/")
+    if database and not (database.isascii() and database.isdigit()):  # redis-py would take database 0
+        raise ConnectError(
+            f"'{where}' names the database {database!r}, and databases have numbers.",
+            "Write redis://host:6379/0; a namespace of your own is ?prefix=shop: there.",
+        )
     if plain.startswith("unix:") and not connection.get("path"):
         raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
     for name in ("socket_timeout", "socket_connect_timeout"):

@@ -244,16 +244,29 @@ def _outcome_of(kind: JobType[Any, Any, Any, Any], context: Context, error: Base
     if isinstance(error, Release):
         return _released(kind, context, error)
     if isinstance(error, Fail):
-        return Failed(error.group, error.message or error.group or _told(error), error)
+        group, message = _text(error.group), _text(error.message)
+        return Failed(group, message or group or _told(error), error)
     if isinstance(error, FINAL) or (kind.fail_on and isinstance(error, kind.fail_on)):
         return Failed(type(error).__name__, _told(error), error)
     if isinstance(error, Retry):
-        delay_ms = kind.delay(context.attempt, error) if error.delay_ms is None else error.delay_ms
+        delay_ms = delay_after(kind, context.attempt, error) if error.delay_ms is None else error.delay_ms
         cause = error.__cause__
         group = "Retry" if cause is None else type(cause).__name__
-        return Retried(delay_ms, group, error.message if cause is None else _told(cause), cause or error)
+        message = _text(error.message) if cause is None else _told(cause)
+        notes = getattr(error, "__notes__", ())
+        return Retried(delay_ms, group, "\n".join([message, *notes]), cause or error)
     delay_ms = delay_after(kind, context.attempt, error)
     return Retried(delay_ms, type(error).__name__, _told(error), error)
+
+
+def _text(given: object) -> str:
+    """Make text of what a job gave as a group or a message, often an exception: the worker reports only text."""
+    if isinstance(given, str):
+        return given
+    try:
+        return "" if given is None else str(given)
+    except Exception:
+        return type(given).__name__
 
 
 def delay_after(kind: JobType[Any, Any, Any, Any], attempt: int, error: BaseException) -> int:

@@ -56,7 +56,11 @@ class Polynomial:
     jitter: float = 0.2
 
     def __call__(self, failures: int) -> float:
-        return _spread(min(self.first + failures**self.power, self.longest), self.jitter)
+        try:
+            seconds = min(self.first + failures**self.power, self.longest)
+        except OverflowError:
+            seconds = self.longest
+        return _spread(seconds, self.jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,8 @@ def delay_of(declared: Any) -> Delay:
         if declared not in NAMED:
             raise DeclarationError(f"{declared!r} is no backoff.", hint(declared, NAMED, "There are"))
         declared = NAMED[declared]
+    elif declared in (Fixed, Exponential, Polynomial):
+        declared = declared()
     elif isinstance(declared, Sequence) and declared:
         declared = Steps(tuple(map(_checked, declared)))
     elif not callable(declared):

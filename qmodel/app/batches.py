@@ -16,6 +16,7 @@ batches.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import threading
@@ -28,7 +29,7 @@ from qmodel.app.errors import DeclarationError
 from qmodel.present.numbers import counted
 
 if TYPE_CHECKING:
-    import asyncio
+    from concurrent.futures import Future
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -154,14 +155,30 @@ class _Batch(Generic[A]):
 
     def result(self, place: int) -> Any:
         """Give the result of one job, or raise its exception. Each job gets its own exception object with its
-        traceback.
+        traceback; a BatchError, if Python cannot copy that of the function.
         """
+        if isinstance(self.error, BatchError):
+            raise BatchError(*self.error.args) from self.error.__cause__
         if self.error is not None:
-            raise BatchError(f"{type(self.error).__name__}: {self.error}") from self.error
+            raise _copied(self.error)
         found = None if self.results is None else self.results[place]
         if isinstance(found, BaseException):
             raise found
         return found
+
+
+def _copied(error: BaseException) -> BaseException:
+    """Copy an exception, so that it means for each job what it means for the first: `fail_on`, Retry, Fail."""
+    try:
+        made = copy.copy(error)
+    except Exception:
+        made = None
+    if type(made) is not type(error):
+        made = BatchError(f"{type(error).__name__}: {error}")
+        made.__cause__ = error
+        return made
+    made.__cause__, made.__context__ = error.__cause__, error.__context__
+    return made.with_traceback(error.__traceback__)
 
 
 class _Collector:
@@ -204,28 +221,31 @@ class _Collector:
 
 
 class _AsyncCollector:
-    """Collects the jobs of a function into batches, in an event loop."""
+    """Collects the jobs of a function into batches, in event loops: one, or that of each thread of a worker."""
 
     def __init__(self, function: Callable[[list[Any]], Any], size: int, wait: float) -> None:
         self._function, self._size, self._wait = function, size, wait
-        self._open: tuple[_Batch[Any], asyncio.Event, asyncio.Event] | None = None
+        self._lock = runtime.Lock()
+        self._open: tuple[_Batch[Any], Future[None], Future[None]] | None = None
 
     async def one(self, item: Any) -> Any:
         """Perform one job as part of a batch."""
         import asyncio  # costs 15 ms, which an event loop has paid already
+        from concurrent.futures import Future
 
-        batch, full, done = self._open = self._open or (_Batch(), asyncio.Event(), asyncio.Event())
-        place = len(batch.items)
-        batch.items.append(item)
-        if len(batch.items) == self._size:
-            self._open = None
-            full.set()
+        with self._lock:
+            batch, full, done = self._open = self._open or (_Batch(), Future(), Future())
+            place = len(batch.items)
+            batch.items.append(item)
+            if len(batch.items) == self._size:
+                self._open = None
+                full.set_result(None)
         if place:
-            await done.wait()
+            await asyncio.shield(asyncio.wrap_future(done))  # the end of this job is not that of the others
             return batch.result(place)
         try:
             try:
-                await asyncio.wait_for(full.wait(), self._wait)
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(full)), self._wait)
             except TimeoutError:
                 self._shut(batch)
             batch.give(await self._function(batch.items), self._function.__name__)
@@ -234,9 +254,10 @@ class _AsyncCollector:
             raise
         finally:
             self._shut(batch)
-            done.set()
+            done.set_result(None)
         return batch.result(place)
 
     def _shut(self, batch: _Batch[Any]) -> None:
-        if self._open is not None and self._open[0] is batch:
-            self._open = None
+        with self._lock:
+            if self._open is not None and self._open[0] is batch:
+                self._open = None

@@ -203,6 +203,10 @@ class Binding:
         } - given.keys()
         if missing:
             raise BadArguments(f"{self.klass} lacks {', '.join(sorted(missing))}. It takes {self.signature}.")
+        for p in self.parameters:
+            if p.kind is p.VAR_POSITIONAL and not isinstance(given.get(p.name, ()), list | tuple):
+                shown = REDACTED if p.name in self.redact else f"{given[p.name]!r:.80}"
+                raise BadArguments(f"{self.klass} takes {p.name}: a list, not {shown}.")
         unknown = given.keys() - self._names
         if unknown and self._open is None:
             word = min(unknown)

@@ -6,6 +6,8 @@ backend cannot be reached. Modules that are slow to import are imported where th
 
 from __future__ import annotations
 
+import errno
+import sys
 from typing import Any
 
 import click
@@ -38,6 +40,11 @@ class CommandLine(Commands):
             raise click.exceptions.Exit(EX_UNAVAILABLE) from None
         except QmodelError as error:
             click.echo(f"Error: {error}", err=True)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # click ends the command: nobody reads what it prints
+                raise
+            where = "" if error.filename is None else f"{error.filename}: "
+            click.echo(f"Error: {where}{error.strerror or error}.", err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -86,7 +93,10 @@ common(cli, at_top=True)
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. A character that the terminal's encoding lacks is shown as its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     cli(prog_name="qmodel")
 
 

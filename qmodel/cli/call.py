@@ -54,9 +54,13 @@ def command(job_type: str, arguments: tuple[str, ...], wait: bool, timeout: int 
     at, kind = session(), load_job(job_type)
     if at.url_from == "--url":
         kind.app.connection = Connection(at.url)
+    elif kind.app.url != at.url:
+        at.url, at.url_from = kind.app.url, job_type
     args, kwargs = _given(kind, arguments)
     if alone := kind.app.url.startswith("memory://"):
         kind.app.connection.told()
+    else:
+        at.client  # noqa: B018 (a person does not wait for a minute to learn that there is no server)
     with _performing(kind, options["queue"]) if alone else _nothing():
         try:
             job = kind.options(**_options(options)).put(*args, **kwargs)
@@ -166,19 +170,24 @@ def _performing(kind: JobType[..., Any, ..., Any], queue: str | None) -> Iterato
 
 
 def _wait(at: Session, job: TypedJob[Any], timeout: float) -> None:
-    """Wait for a job, and print its outcome."""
-    error: QmodelError | None = None
+    """Wait for a job, and print its outcome; after Ctrl-C only its history, for it has no outcome."""
     try:
         (found,) = job.client.wait([job], timeout)
-        error = found if isinstance(found, QmodelError) else None
-    finally:
+    except KeyboardInterrupt:
         known = job.client.jobs.get(job.jid)
-        result = known.result_text if known and known.state == "complete" else ""
         if at.json:
-            at.answer({"jid": job.jid, **_ended(error, result), "history": _history(known)})
+            at.answer({"jid": job.jid, "history": _history(known)})
         else:
             _show(known, job.jid)
-            click.secho(str(error) if error else result or "null", fg="red" if error else None, err=error is not None)
+        raise
+    error = found if isinstance(found, QmodelError) else None
+    known = job.client.jobs.get(job.jid)
+    result = known.result_text if known and known.state == "complete" else ""
+    if at.json:
+        at.answer({"jid": job.jid, **_ended(error, result), "history": _history(known)})
+    else:
+        _show(known, job.jid)
+        click.secho(str(error) if error else result or "null", fg="red" if error else None, err=error is not None)
     if error is not None:
         raise click.exceptions.Exit(1)
 

@@ -235,7 +235,7 @@ def _read_operations(at: Session, name: str, file: Any) -> tuple[Operation, ...]
     """Read the operations inside another one, from JSON lines with the catalogue's argument names."""
     spec = CATALOGUE[name]
     found = []
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(_lines(file), 1):
         if not line.strip():
             continue
         try:
@@ -248,9 +248,16 @@ def _read_operations(at: Session, name: str, file: Any) -> tuple[Operation, ...]
                 if argument.required and argument.name not in values:
                     values[argument.name] = _fill_in_line(at, spec, argument, values)
             found.append(spec.cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise click.BadParameter(f"line {number}: {error}", param_hint="FILE") from None
     return tuple(found)
+
+
+def _lines(file: Any) -> list[str]:
+    try:
+        return list(file)
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(str(error), param_hint="FILE") from None
 
 
 def _fill_in_line(at: Session, spec: Spec, argument: Argument, values: dict[str, Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import click
 
 from qmodel.cli import show
 from qmodel.cli.files import write
-from qmodel.cli.session import Session
+from qmodel.cli.session import Session, as_json
 from qmodel.client.cursor import Cursor
 from qmodel.contract.events import Event
 from qmodel.wire.plain import plain
@@ -26,7 +25,7 @@ def follow(at: Session, op: Any, keep: Path | None) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         for event in at.client.follow(op.after, epoch=op.epoch) if keep is None else _kept(at, op, keep):
             if at.json:
-                click.echo(json.dumps(plain(event), ensure_ascii=False))
+                click.echo(as_json(plain(event)))
             else:
                 show.reply(at, op, (event,))
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmodel.cli.session import CONNECT_DEADLINE, common, session
+from qmodel.cli.session import CONNECT_DEADLINE, Session, common, session
+from qmodel.errors import ConnectError
 
 if TYPE_CHECKING:
     from qmodel.cli.moved_jobs import Report
+    from qmodel.client.sync import Client
 
 PAUSE = 1.0
 """Seconds between two rounds of a run that waits."""
@@ -49,11 +51,9 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
     kept messages, metadata and statistics stay; the answer counts what is left and says what to do. Exit code 1:
     something was refused by TO, or is set differently there.
     """
-    from qmodel.backends import with_option
     from qmodel.cli.moved_jobs import UNFINISHED, Report, left, move, retry_failed
     from qmodel.cli.moved_schedules import move_schedules
     from qmodel.cli.moved_settings import copy_settings
-    from qmodel.client.sync import Client
 
     def move_all() -> None:
         move_schedules(at.client, other, queues, report)
@@ -67,7 +67,7 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
     report = Report()
     if at.url == target:
         raise click.UsageError("TO is the URL of the source.")
-    with Client(with_option(target, "connect_deadline", CONNECT_DEADLINE)) as other:
+    with _opened(at, target) as other:
         if not queues:
             copy_settings(at.client, other, report)
         move_all()
@@ -78,6 +78,18 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
             time.sleep(PAUSE)
             move_all()
         _tell(report, dict(left(at.client, queues)))
+
+
+def _opened(at: Session, target: str) -> Client:
+    """Open TO. If it cannot be reached, the message is about its URL and not about --url."""
+    from qmodel.backends import with_option
+    from qmodel.client.sync import Client
+
+    try:
+        return Client(with_option(target, "connect_deadline", CONNECT_DEADLINE))
+    except ConnectError:
+        at.url, at.url_from = target, "TO"
+        raise
 
 
 NEXT = {

@@ -60,7 +60,7 @@ def command(database: str, table: str, schema: str | None, every: float, once: b
         moved = relay.once()
     except DBAPIError as error:
         raise QmodelError(f"The database refuses: {error.orig}.") from None
-    click.echo(moved)
+    at.answer(moved._asdict()) if at.json else click.echo(moved)
     if moved.refused:
         click.get_current_context().exit(1)
 

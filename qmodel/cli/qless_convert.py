@@ -66,10 +66,12 @@ def _read(source: str, prefix: str) -> Original:
         found = read(client, prefix)
         client.close()
     except (redis.RedisError, ValueError) as error:
-        raise click.ClickException(f"{source} cannot be read: {error}. FROM is redis://host:port/database.") from error
+        why = f"{without_password(source)} cannot be read: {error}"
+        raise click.ClickException(f"{why.rstrip('.')}. FROM is redis://host:port/database.") from error
     if not found.jobs and not found.schedules and not found.config:
         raise click.ClickException(
-            f"There is nothing of qless at {source} behind the prefix {prefix}. Is it another database or prefix?"
+            f"There is nothing of qless at {without_password(source)} behind the prefix {prefix}. "
+            "Is it another database or prefix?"
         )
     return found
 

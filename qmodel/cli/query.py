@@ -65,7 +65,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float | list) else str(value)
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _shown(value: Any) -> str:

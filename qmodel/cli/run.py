@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from qmodel.cli import show
-from qmodel.cli.session import common, session
+from qmodel.cli.session import as_json, common, session
 from qmodel.contract import redaction
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
@@ -39,7 +39,7 @@ def command(file: Any) -> None:
         refused += isinstance(found, Refusal)
         if at.json:
             rest = plain(found) if isinstance(found, Refusal) else {"reply": plain(found)}
-            click.echo(json.dumps({"op": op.spec.name, "now": now, **rest}, ensure_ascii=False))
+            click.echo(as_json({"op": op.spec.name, "now": now, **rest}))
         else:
             _print(op, now, found)
     if not at.json:
@@ -54,7 +54,7 @@ def _history(file: Any, otherwise: int | None) -> Iterator[tuple[int | None, Ope
 
     try:
         yield from json_lines.read(file, load)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(str(error), param_hint="FILE") from None
 
 
@@ -67,7 +67,7 @@ def _print(op: Operation, now: int | None, found: Any) -> None:
         return
     shown = plain(found)
     for one in shown if isinstance(shown, list) else [shown]:
-        click.echo(f"  {_line(one)}")
+        show.say(f"  {_line(one)}")
     if shown == []:
         click.echo("  nothing")
 

@@ -10,6 +10,7 @@ instead, for scripts that start together with their server.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -61,15 +62,44 @@ class Session:
 
     def answer(self, value: Any) -> None:
         """Print a value as JSON: on one line, or indented for a person."""
-        indent = 2 if sys.stdout.isatty() else None
-        click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+        click.echo(as_json(value, 2 if is_terminal() else None))
 
     def console(self) -> Console:
         """Make the console for tables; in a pipe tables are as wide as they need."""
         from rich.console import Console
 
-        terminal = sys.stdout.isatty()
+        terminal = is_terminal()
         return Console(width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
+
+
+def is_terminal() -> bool:
+    """Whether the answer goes to a terminal; a standard output that is closed (`>&-`) is none."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Encode a value as JSON that the standard output can write, with escapes where it cannot write a character.
+
+    A number that JSON does not have, such as the NaN of a query, is null.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except ValueError:
+        value = _finite(value)
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:  # another encoding than UTF-8, or half of a surrogate pair
+        return json.dumps(value, indent=indent)
+    return text
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_finite, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from qmodel.contract.redaction import shown
 from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.present import describe
 from qmodel.present.numbers import counted
-from qmodel.present.text import on_a_line
+from qmodel.present.text import clean, on_a_line
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
@@ -27,11 +27,16 @@ def reply(at: Session, op: Operation, found: Any) -> None:
         _SHAPES[shape](at, op, found)
     elif isinstance(found, tuple):
         for one in found:
-            click.echo(one)
+            say(one)
     elif op.spec.name.startswith("config_"):
-        click.echo(_setting(op.option, found))  # type: ignore[attr-defined]
+        say(_setting(op.option, found))  # type: ignore[attr-defined]
     else:
-        click.echo(found)
+        say(found)
+
+
+def say(line: object) -> None:
+    """Print a line, without control characters: a terminal would obey those of a job's data or message."""
+    click.echo(clean(str(line)))
 
 
 def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]], whole: Sequence[str] = ()) -> None:
@@ -48,7 +53,7 @@ def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]],
             no_wrap=column in whole,
         )
     for row in rows:
-        drawn.add_row(*(Text(str(cell)) for cell in row))
+        drawn.add_row(*(Text(clean(str(cell))) for cell in row))
     at.console().print(drawn)
 
 
@@ -58,7 +63,7 @@ JOB_COLUMNS = ("jid", "klass", "queue", "state", ">priority", ">remaining", "wor
 def jobs(at: Session, found: Sequence[replies.Job]) -> None:
     """Draw jobs, a line each; long data is shortened."""
     if not found:
-        click.echo("No jobs.")
+        say("No jobs.")
         return
     table(
         at,
@@ -80,20 +85,20 @@ def _jobs(at: Session, op: Any, found: tuple[replies.Job, ...]) -> None:
     jobs(at, found)
     if op.spec.name == "pop":
         for job in found:
-            click.echo(
+            say(
                 f"Leased to {job.worker} until {format_moment(job.expires_at)}. "
                 f"Finish it with: qmodel op complete {job.jid} --token {job.token}"
             )
 
 
 def _completed_and_popped(at: Session, op: Any, found: replies.CompletedAndPopped) -> None:
-    click.echo(found.state)
+    say(found.state)
     jobs(at, found.jobs)
 
 
 def _job(at: Session, op: Any, job: replies.Job | None) -> None:
     if job is None:
-        click.echo(f"There is no job {op.jid}.")
+        say(f"There is no job {op.jid}.")
         return
     lines = [
         ("klass", job.klass),
@@ -115,33 +120,33 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
         ("dependents", ", ".join(job.dependents)),
         ("tracked", "yes" if job.tracked else ""),
     ]
-    click.echo(click.style(f"job {job.jid}", bold=True))
+    click.secho(f"job {job.jid}", bold=True)
     for name, value in lines:
         if value not in ("", "-"):
-            click.echo(f"  {name:<11} {value}")
+            say(f"  {name:<11} {value}")
     if job.failure is not None:
-        click.echo(f"  {'failure':<11} {job.failure.group} at {format_moment(job.failure.at)}")
+        say(f"  {'failure':<11} {job.failure.group} at {format_moment(job.failure.at)}")
         for line in job.failure.message.splitlines():
-            click.echo(f"  {'':<11} {line}")
-    click.echo("  history")
+            say(f"  {'':<11} {line}")
+    say("  history")
     for stage in job.history:
         facts = on_a_line(stage.what, stage.named)
-        click.echo(f"    {format_moment(stage.at)}  {stage.what:<10} {facts}")
+        say(f"    {format_moment(stage.at)}  {stage.what:<10} {facts}")
 
 
 def _page(at: Session, op: Any, page: replies.Page) -> None:
     if op.spec.name in ("recurring", "requests"):
         for jid in page.jids:
-            click.echo(jid)
+            say(jid)
     elif page.jids:
         jobs(at, shown(at.client.multiget(page.jids)))
     first = op.offset + 1 if page.jids else op.offset
-    click.echo(f"{first} to {op.offset + len(page.jids)} of {page.total}")
+    say(f"{first} to {op.offset + len(page.jids)} of {page.total}")
 
 
 def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
     if found is None:
-        click.echo(f"There is no recurring job {op.jid}.")
+        say(f"There is no recurring job {op.jid}.")
         return
     rows = found._asdict() | {
         "tags": ", ".join(found.tags) or "-",
@@ -156,17 +161,17 @@ def _schedule(at: Session, op: Any, found: replies.Schedule | None) -> None:
             text = format_duration(value)
         elif name.endswith("_at") and name != "due_at":
             text = format_moment(value)
-        click.echo(f"{name.removesuffix('_ms'):>9}  {text}")
+        say(f"{name.removesuffix('_ms'):>9}  {text}")
 
 
 def _schedules(at: Session, op: Any, found: tuple[replies.Schedule, ...]) -> None:
     rows = ((one.jid, one.queue, one.cron, format_moment(one.last_at)) for one in found)
-    table(at, ("recurring job", "queue", "cron", "known until"), rows) if found else click.echo("None.")
+    table(at, ("recurring job", "queue", "cron", "known until"), rows) if found else say("None.")
 
 
 def _subscription(at: Session, op: Any, found: replies.Subscription | None) -> None:
     if found is None:
-        click.echo(f"There is no subscription {op.subscription}.")
+        say(f"There is no subscription {op.subscription}.")
         return
     rows = found._asdict() | {
         "patterns": " ".join(found.patterns),
@@ -176,49 +181,49 @@ def _subscription(at: Session, op: Any, found: replies.Subscription | None) -> N
         "behind": counted(found.behind, "message"),
     }
     for name, value in rows.items():
-        click.echo(f"{name.removesuffix('_ms'):>9}  {value}")
+        say(f"{name.removesuffix('_ms'):>9}  {value}")
 
 
 def _subscriptions(at: Session, op: Any, found: tuple[replies.Subscription, ...]) -> None:
     rows = ((one.name, " ".join(one.patterns), one.queue, one.klass, one.behind) for one in found)
-    table(at, ("subscription", "patterns", "queue", "klass", ">behind"), rows) if found else click.echo("None.")
+    table(at, ("subscription", "patterns", "queue", "klass", ">behind"), rows) if found else say("None.")
 
 
 def _messages(at: Session, op: Any, found: tuple[replies.Message, ...]) -> None:
     rows = ((one.seq, format_moment(one.at), one.subject, shortened(one.data)) for one in found)
-    table(at, (">number", "published at", "subject", "data"), rows) if found else click.echo("None.")
+    table(at, (">number", "published at", "subject", "data"), rows) if found else say("None.")
 
 
 def _request(at: Session, op: Any, found: replies.Request | None) -> None:
     if found is None:
-        click.echo(f"There is no request {op.id}.")
+        say(f"There is no request {op.id}.")
         return
     for name, value in found._asdict().items():
         moment = name.endswith(("_at", "_until"))
-        click.echo(f"{name:>11}  {format_moment(value) if moment else value}")
+        say(f"{name:>11}  {format_moment(value) if moment else value}")
 
 
 def _sub_requests(at: Session, op: Any, found: replies.SubRequests) -> None:
     if found.jobs:
         table(at, ("jid", "outcome", "state", "group", "result"), (tuple(one) for one in found.jobs))
     else:
-        click.echo("No sub-requests.")
+        say("No sub-requests.")
     if found.next:
-        click.echo(f"There are more: --offset {found.next}")
+        say(f"There are more: --offset {found.next}")
 
 
 def _forgotten(at: Session, op: Any, found: replies.Forgotten) -> None:
-    click.echo(f"{found.left} left to forget; {found.deleted} jobs deleted, {found.stay} stay")
+    say(f"{found.left} left to forget; {found.deleted} jobs deleted, {found.stay} stay")
 
 
 def _tallies(at: Session, op: Any, found: tuple[replies.Tally, ...]) -> None:
     first = "group" if op.spec.name == "failed_groups" else "tag"
-    table(at, (first, ">jobs"), found) if found else click.echo("None.")
+    table(at, (first, ">jobs"), found) if found else say("None.")
 
 
 def _queues(at: Session, op: Any, found: tuple[replies.QueueCounts, ...]) -> None:
     if not found:
-        click.echo("No queues.")
+        say("No queues.")
         return
     names = [name for name in replies.QueueCounts._fields if name not in ("name", "paused", "next_at", "pauses")]
     table(
@@ -246,7 +251,7 @@ def _queue(at: Session, op: Any, found: replies.QueueCounts) -> None:
 
 def _workers(at: Session, op: Any, found: tuple[replies.WorkerCounts, ...]) -> None:
     if not found:
-        click.echo("No workers.")
+        say("No workers.")
         return
     told = {name: one.told for name, one in at.client.workers.signals().items()}
     known = at.client.workers.profiles()
@@ -266,10 +271,10 @@ def _workers(at: Session, op: Any, found: tuple[replies.WorkerCounts, ...]) -> N
 
 def _worker(at: Session, op: Any, found: replies.WorkerJobs) -> None:
     for name, jids in found._asdict().items():
-        click.echo(f"{name}: {', '.join(jids) or '-'}")
+        say(f"{name}: {', '.join(jids) or '-'}")
     profile = at.client.workers.profiles().get(op.worker)
     if profile is not None:
-        click.echo(describe.worker(profile))
+        say(describe.worker(profile))
 
 
 def _settings(at: Session, op: Any, found: tuple[replies.Setting, ...]) -> None:
@@ -289,7 +294,7 @@ def _setting(option: str, value: int) -> str:
 
 
 def _lease(at: Session, op: Any, found: replies.Lease) -> None:
-    click.echo(f"expires at {format_moment(found.expires_at)}" + ("; revoked: stop" if found.revoked else ""))
+    say(f"expires at {format_moment(found.expires_at)}" + ("; revoked: stop" if found.revoked else ""))
 
 
 def _results(at: Session, op: Any, found: tuple[replies.Result, ...]) -> None:
@@ -299,12 +304,12 @@ def _results(at: Session, op: Any, found: tuple[replies.Result, ...]) -> None:
 def _tracked(at: Session, op: Any, found: replies.TrackedJobs) -> None:
     jobs(at, found.jobs)
     if found.expired:
-        click.echo("Gone: " + ", ".join(found.expired))
+        say("Gone: " + ", ".join(found.expired))
 
 
 def _throttles(at: Session, op: Any, found: tuple[replies.Throttle, ...]) -> None:
     if not found:
-        click.echo("No throttles.")
+        say("No throttles.")
         return
     rows = (
         (
@@ -326,83 +331,83 @@ def _throttles(at: Session, op: Any, found: tuple[replies.Throttle, ...]) -> Non
 def _throttle(at: Session, op: Any, found: replies.Throttle) -> None:
     _throttles(at, op, (found,))
     if found.holders:
-        click.echo("Held by: " + ", ".join(found.holders))
+        say("Held by: " + ", ".join(found.holders))
 
 
 def _used_throttles(at: Session, op: Any, found: replies.UsedThrottles) -> None:
     if found.throttles:
         _throttles(at, op, found.throttles)
     elif not found.cursor:
-        click.echo("No throttle of such a name is in use.")
+        say("No throttle of such a name is in use.")
     if found.cursor:
-        click.echo(f"More may follow: --cursor '{found.cursor}'")
+        say(f"More may follow: --cursor '{found.cursor}'")
 
 
 def _unique(at: Session, op: Any, found: replies.Unique | None) -> None:
     if found is None:
-        click.echo("No job holds it.")
+        say("No job holds it.")
         return
     until = f"until {format_moment(found.until)}" if found.until else "until it has ended"
-    click.echo(f"{found.jid} holds it since {format_moment(found.since)} ({found.mode}), {until}")
+    say(f"{found.jid} holds it since {format_moment(found.since)} ({found.mode}), {until}")
     if found.next:
-        click.echo(f"{found.next} is next")
+        say(f"{found.next} is next")
 
 
 def _reasons(at: Session, op: Any, found: tuple[Reason, ...]) -> None:
     for one in found:
         moments = (f"{name} {format_moment(int(fact))}" for name, fact in one.named.items() if name in MOMENTS)
-        click.echo(" ".join([one.sentence, *(f"({moment})" for moment in moments)]))
+        say(" ".join([one.sentence, *(f"({moment})" for moment in moments)]))
     if not found:
-        click.echo("Nothing blocks it: the next pop of its queue leases it.")
+        say("Nothing blocks it: the next pop of its queue leases it.")
 
 
 MOMENTS = ("ended_at", "expires_at", "free_at", "ready_at", "opens_at", "until", "seen_at")
 
 
 def _drained(at: Session, op: Any, found: replies.Drained) -> None:
-    click.echo(f"{found.canceled} canceled, {found.left} left")
+    say(f"{found.canceled} canceled, {found.left} left")
 
 
 def _entries(at: Session, op: Any, found: tuple[replies.Entry, ...]) -> None:
-    table(at, ("key", "text"), found) if found else click.echo("None.")
+    table(at, ("key", "text"), found) if found else say("None.")
 
 
 def _found(at: Session, op: Any, found: replies.Found) -> None:
     jobs(at, found.jobs)
     if found.cursor:
-        click.echo(f"More may follow: --cursor '{found.cursor}'")
+        say(f"More may follow: --cursor '{found.cursor}'")
 
 
 def _bulk(at: Session, op: Any, found: replies.Bulk | replies.Cleaned) -> None:
     done = {"cancel_many": "canceled", "retry_many": "retried"}.get(op.spec.name, "deleted")
     passed = "left" if op.spec.name == "obliterate" else "passed over"
     fit = "fit" if getattr(op, "preview", False) else done
-    click.echo(f"{found.done} {fit}" + (f", {found.passed} {passed}" if found.passed else ""))
+    say(f"{found.done} {fit}" + (f", {found.passed} {passed}" if found.passed else ""))
     if found.cursor:
-        click.echo(f"More may follow: --cursor '{found.cursor}'")
+        say(f"More may follow: --cursor '{found.cursor}'")
 
 
 def _events(at: Session, op: Any, found: tuple[Event, ...]) -> None:
     for event in found:
         facts = " ".join(f"{name}={str(fact).replace(BETWEEN_TAGS, ',')}" for name, fact in event.named.items())
-        click.echo(f"{event.seq:>8}  {format_moment(event.at)}  {event.event:<12} {facts}")
+        say(f"{event.seq:>8}  {format_moment(event.at)}  {event.event:<12} {facts}")
 
 
 def _recorded(at: Session, op: Any, found: tuple[replies.Recorded, ...]) -> None:
     for one in found:
-        click.echo(f"{one.number:>8}  {one.seq:>8}  {shortened(one.call, 200)}\n{'':20}{shortened(one.outcome, 200)}")
+        say(f"{one.number:>8}  {one.seq:>8}  {shortened(one.call, 200)}\n{'':20}{shortened(one.outcome, 200)}")
 
 
 def _stats(at: Session, op: Any, found: replies.Stats) -> None:
     from qmodel.cli import picture
 
     part = f"tag {op.tag}" if op.tag is not None else f"worker {op.worker}" if op.worker is not None else ""
-    click.echo(picture.of(found, part=part))
+    say(picture.of(found, part=part))
 
 
 def _metrics(at: Session, op: Any, found: tuple[replies.Minute, ...]) -> None:
     rows = [(format_moment(one.at), *one[1:]) for one in found if any(one[1:])]
-    click.echo(f"{sum(one.completed for one in found):,} completed in {counted(len(found), 'minute')}.")
+    say(f"{sum(one.completed for one in found):,} completed in {counted(len(found), 'minute')}.")
     if rows:
         table(at, ("minute", ">completed", ">failed", ">retried", ">run ms"), rows)
 

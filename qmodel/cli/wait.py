@@ -9,7 +9,7 @@ import click
 
 from qmodel.cli.convert import DURATION
 from qmodel.cli.session import common, session
-from qmodel.errors import QmodelError
+from qmodel.errors import DataError, QmodelError
 
 
 @click.command("wait")
@@ -27,7 +27,8 @@ def command(jids: tuple[str, ...], timeout: int | None) -> None:
     at = session()
     found = at.client.wait(jids, math.inf if timeout is None else timeout / 1000)
     failed = False
-    for jid, result in zip(jids, found, strict=True):
+    for jid, given in zip(jids, found, strict=True):
+        result = _checked(given)
         error = isinstance(result, QmodelError)
         failed = failed or error
         if at.json:
@@ -36,6 +37,19 @@ def command(jids: tuple[str, ...], timeout: int | None) -> None:
             click.secho(str(result) if error else encode(result), fg="red" if error else None, err=error)
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _checked(result: Any) -> Any:
+    """Give a result, or the error of one that is no JSON: Python reads NaN, and others do not."""
+    from qmodel.client.convert import encode
+
+    if isinstance(result, QmodelError):
+        return result
+    try:
+        encode(result)
+    except DataError as error:
+        return error
+    return result
 
 
 def _plain(error: QmodelError) -> dict[str, Any]:

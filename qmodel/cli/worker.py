@@ -159,7 +159,7 @@ def _size(text: str | None) -> int | None:
     if text is None:
         return None
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if not number.isdigit() or unit not in _UNITS:
+    if not (number.isascii() and number.isdigit()) or unit not in _UNITS:
         raise click.BadParameter(f"{text!r} is not a size; write 512M or 2G.", param_hint="--memory")
     return int(number) * _UNITS[unit]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from datetime import UTC, datetime, timedelta
@@ -23,7 +24,10 @@ def parse_duration(text: str) -> int:
     parts = _PART.findall(text)
     if not parts or "".join(a + b for a, b in parts) != text or (len(parts) > 1 and "" in dict(parts).values()):
         raise ValueError(f"'{text}' is not a duration: write 90 (seconds), 1.5s, 10m, 2h, 1d or 1h30m")
-    return round(sum(float(number) * UNITS[unit or "s"] for number, unit in parts))
+    found = sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
+    if math.isinf(found):
+        raise ValueError("a duration has at most 300 digits")
+    return round(found)
 
 
 def format_duration(ms: float) -> str:

@@ -119,10 +119,20 @@ def _in_a_loop(make: Callable[[], Awaitable[Ending]]) -> Ending:
     except RuntimeError:
         return asyncio.run(run())
     found: list[Ending] = []
+    raised: list[BaseException] = []
     here = contextvars.copy_context()
-    thread = threading.Thread(target=lambda: here.run(lambda: found.append(asyncio.run(run()))))
+
+    def beside() -> None:
+        try:
+            found.append(here.run(asyncio.run, run()))
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=beside)
     thread.start()
     thread.join()
+    if raised:
+        raise raised[0]
     return found[0]
 
 

@@ -24,7 +24,10 @@ class Target(NamedTuple):
             return
         import redis
 
-        with redis.Redis.from_url(without_prefix(self.url)) as server:
+        from qmodel.backends.redis.url import options_of
+
+        at = options_of(self.url).connection  # the URL may have options of qmodel, which redis-py refuses
+        with redis.Redis.from_pool(redis.ConnectionPool(**at)) as server:
             keys = list(server.scan_iter(f"{prefix}*", 1000))
             for start in range(0, len(keys), 1000):
                 server.unlink(*keys[start : start + 1000])
@@ -51,8 +54,3 @@ PREFIX = "qmodel-test-"
 def prefix_of(url: str) -> str:
     """Read the prefix of a target on a server from its URL; empty for the model."""
     return url.rpartition("prefix=")[2] if "prefix=" in url else ""
-
-
-def without_prefix(url: str) -> str:
-    """Remove the prefix from the URL of a target."""
-    return url.rpartition("prefix=")[0].rstrip("?&")

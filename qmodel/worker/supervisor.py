@@ -30,6 +30,9 @@ SOON: Final = 10.0
 
 LONGEST_PAUSE: Final = 30.0
 
+LOOK: Final = 0.05
+"""Seconds between two looks for a process that has ended, while another one is to start after its pause."""
+
 STOPPED_REMOTELY: Final = 64
 """The exit status of a process that was stopped by remote control: it is not replaced."""
 
@@ -63,11 +66,12 @@ def supervise(worker: Supervised) -> None:
 
 
 class _Supervisor:
-    """The processes by their ids, each with its index and its start time."""
+    """The processes by their ids, each with its index and its start time; and when those of other indexes start."""
 
     def __init__(self, worker: Supervised) -> None:
         self._worker = worker
         self._living: dict[int, tuple[int, float]] = {}
+        self._due: dict[int, float] = {}
         self._stopping = False
         self._pause = 0.0
         self._alive, self._held_open = os.pipe()
@@ -77,8 +81,9 @@ class _Supervisor:
         try:
             for index in range(self._worker.settings.processes):
                 self._fork(index)
-            while self._living:
+            while self._living or self._due:
                 self._await()
+                self._start_due()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -92,8 +97,11 @@ class _Supervisor:
                 os.kill(pid, number)
 
     def _await(self) -> None:
-        """Wait until a process ends; replace it unless all are to stop."""
-        pid, status = os.wait()
+        """Wait until a process ends, or a moment if one is to start; note its replacement, unless all are to stop."""
+        pid, status = os.waitpid(-1, os.WNOHANG if self._due else 0) if self._living else (0, 0)
+        if not pid:
+            time.sleep(LOOK)
+            return
         index, began = self._living.pop(pid, (0, 0.0))
         how = os.waitstatus_to_exitcode(status)
         reason = f"was killed by {signal_name(-how)}" if how < 0 else f"ended with the status {how}"
@@ -105,19 +113,20 @@ class _Supervisor:
         soon = time.monotonic() - began < SOON
         self._pause = min(max(2 * self._pause, 0.5), LONGEST_PAUSE) if soon else 0.0
         log.error("Process %d of the worker %s; another one starts in %g s.", pid, reason, self._pause)
-        self._sleep(self._pause)
-        if not self._stopping:
-            self._fork(index)
+        self._due[index] = time.monotonic() + self._pause
 
-    def _sleep(self, seconds: float) -> None:
-        """Sleep, but not longer than until the supervisor is told to stop."""
-        until = time.monotonic() + seconds
-        while not self._stopping and time.monotonic() < until:
-            time.sleep(0.05)
+    def _start_due(self) -> None:
+        """Start each process that has paused long enough; none once the supervisor is told to stop."""
+        for index in [index for index, at in self._due.items() if self._stopping or at <= time.monotonic()]:
+            del self._due[index]
+            self._fork(index)
 
     def _fork(self, index: int) -> None:
         parent = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # a signal that has come is handled by now
+        if self._stopping:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+            return
         pid = os.fork()
         if not pid:
             self._work(parent, index)

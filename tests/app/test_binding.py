@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmodel import App
-from qmodel.app import Completed, perform
+from qmodel.app import Completed, Failed, perform
 from qmodel.contract.operations import Pop
 
 NAMES = ("a", "b", "list", "found", "unset", "check", "bind", "self")
@@ -86,3 +87,19 @@ def test_a_call_that_must_fail_is_among_them() -> None:
         except TypeError:
             continue
         raise AssertionError((args, kwargs))
+
+
+@pytest.mark.parametrize("given", ["abc", 5, None, {"a": 1}])
+def test_data_with_something_else_than_a_list_for_several_arguments_fail_at_once(given: Any) -> None:
+    app = App("memory://")
+
+    @app.job
+    def add(*numbers: int) -> int:
+        return sum(numbers)
+
+    app.client.queues["default"].put("add", {"numbers": given})
+    job = app.client.pop(["default"])
+    assert job is not None
+    outcome = perform(app, job.raw)
+    assert isinstance(outcome, Failed) and outcome.group == "BadArguments"
+    assert outcome.message == f"add takes numbers: a list, not {given!r}."

@@ -70,6 +70,14 @@ def test_a_result_that_cannot_be_encoded_fails_at_once(app: App) -> None:
     assert isinstance(outcome, Failed) and outcome.group == "BadResult"
 
 
+class Silent(Exception):
+    """An exception that cannot be written."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+SILENT = Silent()
 HALF = "half of a pair: \ud800"
 
 
@@ -117,6 +125,11 @@ def test_a_message_begins_with_the_jobs_own_frame(app: App) -> None:
         (Retry(delay=1e12), {}, Retried(316_224_000_000, "Retry", "")),
         (Fail("no-such-user", "ada"), {}, Failed("no-such-user", "ada")),
         (Fail(), {}, Failed("Fail", "Fail")),
+        (Fail(404), {}, Failed("404", "404")),  # type: ignore[arg-type]
+        (Fail("group", ValueError("no")), {}, Failed("group", "no")),  # type: ignore[arg-type]
+        (Fail("group", None), {}, Failed("group", "group")),  # type: ignore[arg-type]
+        (Fail("group", SILENT), {}, Failed("group", "Silent")),  # type: ignore[arg-type]
+        (Retry(ValueError("no"), delay=1), {}, Retried(1000, "Retry", "no")),  # type: ignore[arg-type]
         (Fail("a\nb" + "c" * 300), {}, Failed("a\nb" + "c" * 300, "a\nb" + "c" * 300)),
         (Cancelled("stop"), {}, Released(0)),
     ],
@@ -157,6 +170,12 @@ def test_a_backoff_that_raises_changes_nothing(app: App) -> None:
     outcome = outcome_of(app, raising(ValueError()), backoff=lambda failures: failures / 0)
     assert isinstance(outcome, Retried) and outcome.delay_ms == 30_000
     assert "the backoff of job raised" in outcome.message
+
+
+def test_a_backoff_that_raises_leaves_the_message_of_a_retry(app: App) -> None:
+    outcome = outcome_of(app, raising(Retry("the mail server is busy")), backoff=lambda failures: failures / 0)
+    assert isinstance(outcome, Retried) and (outcome.delay_ms, outcome.group) == (30_000, "Retry")
+    assert outcome.message.startswith("the mail server is busy\nqmodel: the backoff of job raised")
 
 
 def test_what_nobody_knows_is_given_back(app: App) -> None:

@@ -297,6 +297,8 @@ def test_delays_grow_as_declared() -> None:
     assert delays(backoff.Exponential(jitter=0), 5000)[-1] == 3600
     assert delays(backoff.Exponential(factor=1.5, jitter=0), 3) == [5, 7.5, 11.25]
     assert delays(backoff.Polynomial(jitter=0)) == [16, 31, 96, 271, 640]
+    assert backoff.Polynomial(power=400.0, jitter=0)(10) == backoff.Polynomial(power=400, jitter=0)(10) == 86_400
+    assert backoff.delay_of(backoff.polynomial)(9, None) >= 5_000_000  # the class stands for its defaults
     assert delays("fixed", 2) == [30, 30]
     assert delays("none", 2) == [0, 0]
     assert delays(2.5, 2) == [2.5, 2.5]

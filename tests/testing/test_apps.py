@@ -192,6 +192,35 @@ def test_what_a_job_raises_that_is_performed_alone_leaves_the_call(
         qm.perform_job(send, "bad")
 
 
+def test_a_job_that_is_performed_alone_leaves_the_one_with_its_id(qm: Harness) -> None:
+    send.options(jid="welcome-ada").put("ada")
+    assert qm.perform_job(send.options(jid="welcome-ada"), "bob") == "Hello, bob"
+    assert qm.assert_enqueued(send, args={"to": "ada"}).jid == "welcome-ada"
+
+
+async def test_an_interrupt_of_an_asynchronous_job_reaches_a_plain_call_in_an_event_loop(qm: Harness) -> None:
+    own = App("memory://")
+
+    @own.job
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with Harness(own) as harness, pytest.raises(KeyboardInterrupt):
+        interrupted.put()
+        harness.drain_queue()
+
+
+def test_the_url_of_a_harness_may_have_options(qmodel_server: str) -> None:
+    redis = pytest.importorskip("redis")
+    mark = "&" if "?" in qmodel_server else "?"
+    with Harness(app, f"{qmodel_server}{mark}deadline=5") as harness:
+        send.put("ada")
+        assert harness.drain_queue().completed == 1
+        prefix = harness.url.rpartition("prefix=")[2]
+    with redis.Redis.from_url(qmodel_server) as server:
+        assert not list(server.scan_iter(f"{prefix}*"))
+
+
 def test_by_the_name_of_its_klass(qm: Harness) -> None:
     assert qm.perform_job("send", {"to": "ada"}) == "Hello, ada"
     with pytest.raises(NobodyPerforms, match=r"Nothing here performs sned \(.*\)\. Did you mean 'send'\?"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qmodel.app import App, DeclarationError, batched
+from qmodel.app import App, DeclarationError, Fail, batched
 from qmodel.errors import JobFailed
 from tests.worker.support import PATIENCE, working
 
@@ -66,6 +66,46 @@ def test_one_may_fail_alone_and_all_may_fail_together(url: str, runner: str) -> 
         for job in double.put_many([(1,), (666,)]):
             with pytest.raises(JobFailed, match="all of them"):
                 job.wait(timeout=PATIENCE)
+
+
+def test_an_async_function_is_called_in_the_threads_of_a_worker_too(url: str) -> None:
+    SIZES.clear()
+    app = App(url)
+    double = declared(app, "async", 4, PATIENCE)
+    put = double.put_many([(number,) for number in range(20, 32)])
+    with working(app, concurrency=8, runner="thread"):
+        assert [job.wait(timeout=PATIENCE) for job in put] == [2 * number for number in range(20, 32)]
+    assert SIZES == [4, 4, 4]
+
+
+class Odd(Exception):
+    """An exception that Python cannot copy."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+@pytest.mark.parametrize(
+    ("error", "group"), [(KeyError("x"), "KeyError"), (Fail("closed", "x"), "closed"), (Odd("x", "y"), "Odd")]
+)
+def test_an_exception_of_the_function_means_the_same_for_each_job(
+    url: str, runner: str, error: Exception, group: str
+) -> None:
+    app = App(url)
+
+    def refuse(numbers: list[int]) -> None:
+        raise error
+
+    async def arefuse(numbers: list[int]) -> None:
+        raise error
+
+    function: Any = batched(3, wait=PATIENCE)(arefuse if runner == "async" else refuse)  # type: ignore[arg-type]
+    kind = app.job(retries=0 if group == "Odd" else 5, fail_on=KeyError, name="refuse")(function)
+    with working(app, concurrency=3, runner=runner):
+        for job in kind.put_many([(1,), (2,), (3,)]):
+            with pytest.raises(JobFailed, match="x") as failed:
+                job.wait(timeout=PATIENCE)
+            assert failed.value.group in (group, "BatchError" if group == "Odd" else group)
 
 
 def test_a_batch_of_a_wrong_length_is_told(url: str) -> None:

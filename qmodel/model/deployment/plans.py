@@ -39,6 +39,12 @@ class Call(NamedTuple):
     op: Operation
 
 
+class Extra(list[Call]):
+    """Calls of a plan that has something to give already. Who runs the plan does not wait for a shard that is away, and
+    gives None for it.
+    """
+
+
 Plan = Generator[list[Call], list[Any], Any]
 
 
@@ -212,15 +218,19 @@ def _in_turn(layout: Layout, op: Any, first: int) -> Plan:
     return done
 
 
-def _pop(layout: Layout, op: Any, first: int) -> Plan:
-    """Pop from one shard after the other. Only if no shard has a job, the worker counts as idle in each of them."""
+def _pop(layout: Layout, op: Any, first: int, extra: bool = False) -> Plan:
+    """Pop from one shard after the other. Only if no shard has a job, the worker counts as idle in each of them.
+
+    If a shard is away, the jobs that others have given are not kept back; None if there are none and the pop is extra.
+    """
     jobs: tuple[Any, ...] = ()
     for waits in (op.wait,) if layout.shards == 1 else (False, True):
         if jobs or (waits and not op.wait):
             break
         for shard in _order(layout, first):
-            (reply,) = yield [Call(shard, replace(op, count=op.count - len(jobs), wait=waits))]
-            if isinstance(reply, Refusal):
+            calls = [Call(shard, replace(op, count=op.count - len(jobs), wait=waits))]
+            (reply,) = yield Extra(calls) if jobs or extra else calls
+            if reply is None or isinstance(reply, Refusal):
                 return jobs or reply
             jobs += reply
             if len(jobs) >= op.count:
@@ -238,8 +248,8 @@ def _complete_and_pop(layout: Layout, shard: int, op: CompleteAndPop, first: int
         return reply
     request = f"{op.request[:62]}~p" if op.request else ""
     wanted = Pop(op.queue, op.worker, op.count - len(reply.jobs), op.wait and not reply.jobs, request)
-    more = yield from _pop(layout, wanted, first)
-    return reply if isinstance(more, Refusal) else reply._replace(jobs=reply.jobs + more)
+    more = yield from _pop(layout, wanted, first, extra=True)
+    return reply if more is None or isinstance(more, Refusal) else reply._replace(jobs=reply.jobs + more)
 
 
 def _drain(layout: Layout, op: Any) -> Plan:

@@ -26,6 +26,7 @@ def update(engine: Engine, archive: Archive, out: str, namespace: str | None = N
 
 
 def _update(engine: Engine, archive: Archive, out: str, namespace: str | None) -> dict[str, Range]:
+    new_ranges(archive, {}, namespace)  # nothing is made for an archive that is not there
     runs = runs_at(out)
     with runs.alone():
         check_history(archive, runs)

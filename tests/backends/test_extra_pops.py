@@ -1,0 +1,82 @@
+"""A pop over the shards of a deployment gives what it has, if a later shard is away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmodel.client.aio import AsyncClient
+from qmodel.client.sync import Client
+from qmodel.errors import ConnectError
+from qmodel.testing.servers import Server
+
+redis = pytest.importorskip("redis")
+
+AWAY = 2
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    with server.client() as client:
+        client.flushdb()
+    mark = "&" if "?" in server.url else "?"
+    return f"{server.url}{mark}name=shop&shards=4&deadline=3&socket_timeout=1"
+
+
+def leave(shard: Any, asynchronous: bool = False) -> None:
+    """Let a shard be away: nothing can be sent to its node."""
+
+    def gone(*_: Any) -> None:
+        raise redis.ConnectionError("gone")
+
+    async def agone(*_: Any) -> None:
+        gone()
+
+    shard._open = gone
+    shard._send = shard._send_many = agone if asynchronous else gone
+
+
+def in_each(client: Client) -> dict[int, str]:
+    """Put a job into each shard, and give their ids."""
+    assert client.homes is not None
+    found: dict[int, str] = {}
+    while len(found) < 4:
+        jid = client.queues["q"].put("k").jid
+        if found.setdefault(client.homes.home(jid), jid) != jid:
+            client.jobs[jid].cancel()
+    return found
+
+
+def test_a_pop_gives_the_jobs_that_it_has_leased(url: str) -> None:
+    with Client(url) as client:
+        jobs = in_each(client)
+        leave(client.shards[AWAY])
+        client.backend.turns._turn = AWAY  # so that the shard that is away is the last one
+        found = client.pop(["q"], 10)
+        assert {job.jid for job in found} == set(jobs.values()) - {jobs[AWAY]}
+        with pytest.raises(ConnectError):
+            client.pop(["q"], 10)
+
+
+def test_a_job_is_completed_while_the_others_are_away(url: str) -> None:
+    with Client(url) as client:
+        jobs = in_each(client)
+        client.backend.turns._turn = AWAY
+        held = {job.jid: job for job in client.pop(["q"], 4)}
+        leave(client.shards[AWAY])
+        client.backend.turns._turn = AWAY - 1
+        job = held[jobs[AWAY + 1]]
+        assert job.complete_and_pop({"done": True}, count=2) == []
+        assert job.refresh().result == {"done": True}
+
+
+async def test_so_it_is_in_an_event_loop(url: str) -> None:
+    with Client(url) as client:
+        jobs = in_each(client)
+    async with AsyncClient(url) as aclient:
+        await aclient.newest()
+        leave(aclient.backend.shards[AWAY], asynchronous=True)
+        aclient.backend.turns._turn = AWAY
+        found = await aclient.pop(["q"], 10)
+        assert {job.jid for job in found} == set(jobs.values()) - {jobs[AWAY]}
