@@ -51,3 +51,19 @@ def test_reading_data_that_are_nested_too_deeply_is_a_typed_error() -> None:
             client.queues["q"].put("K", deep)
         half = client.queues["q"].put("K", text=HALF)
         assert half.data == "\ud800" == client.jobs[client.queues["q"].put("K", half.data).jid].data
+
+
+def test_a_reason_links_the_job_that_it_names_however_short_its_id(shop: Shop, pages: TestClient) -> None:
+    put, pop = shop.client.queues["odd"].put, shop.client.queues["odd"].pop
+    put("K", jid="o", ordered="line")
+    pop()
+    put("K", jid="behind", ordered="line")
+    assert 'slot: job <a class="mono" href="/job?jid=o" title="o">o</a> holds one.' in pages.get("/job?jid=behind").text
+    put("K", jid="a")
+    put("K", jid="after", depends=["a"])
+    failing = pop()
+    assert failing is not None and failing.jid == "a"
+    failing.fail("g", "m")
+    page = pages.get("/job?jid=after").text
+    assert '<li>Job <a class="mono" href="/job?jid=a" title="a">a</a>, which it waits for, has failed' in page
+    assert '1 (<a class="mono" href="/job?jid=a" title="a">a</a>).' in page
