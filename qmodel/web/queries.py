@@ -34,5 +34,5 @@ def choice(request: Request, name: str, words: tuple[str, ...], default: str) ->
     """Give one of some words; raise BadInput for another one."""
     found = text(request, name).strip() or default
     if found not in words:
-        raise BadInput(f"{name} must be one of {', '.join(words)}, not '{found[:40]}'.")
+        raise BadInput(f"{name} must be one of {', '.join(filter(None, words))}, not '{found[:40]}'.")
     return found

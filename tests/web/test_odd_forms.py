@@ -1,4 +1,4 @@
-"""Forms about names with blanks at their ends, forms that are sent as they came, and messages of any length."""
+"""Names with blanks at their ends, forms that are sent as they came, long messages, and pages behind the last one."""
 
 from __future__ import annotations
 
@@ -136,3 +136,24 @@ def test_a_message_fits_into_a_cookie_as_browsers_keep_them(text: str) -> None:
     shown = flash.read(value)
     assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]) and len(shown) > 240)
     assert len(shown) <= flash.MOST
+
+
+LISTS = ("queues", "failures", "workers", "schedules", "stats", "requests", "subscriptions", "tags", "throttles")
+
+
+@pytest.mark.parametrize("path", [*(f"/{name}" for name in LISTS), "/jobs?state=failed", "/worker?name=w2.example-1-1"])
+def test_a_page_behind_the_end_of_a_list_leads_back_to_it(pages: TestClient, path: str) -> None:
+    text = pages.get(f"{path}{'&' if '?' in path else '?'}offset=100").text
+    assert "There is nothing on this page of the list any more." in text
+    assert "Nothing has failed" not in text
+    [back] = re.findall(r'rel="prev" href="([^"]+)"', text)
+    assert "offset" not in back
+    assert pages.get(html.unescape(back)).status_code == 200
+
+
+def test_the_page_before_one_behind_the_end_is_the_last(shop: Shop) -> None:
+    for number in range(120):
+        shop.client.execute(ops.Put("many", f"j-{number:03}", "K", "{}"), now=number)
+    text = shop.pages().get("/jobs?queue=many&state=waiting&offset=900").text
+    assert re.findall(r'rel="prev" href="[^"]*offset=(\d+)', text) == ["100"]
+    assert re.findall(r"(?s)<nav class=.pager.*?<span>(.*?)</span>", text) == ["of 120"]
