@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -24,6 +25,8 @@ from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
 
 HERE = Path(__file__).parent
+
+LOG = logging.getLogger("qmodel.web")
 
 NAVIGATION = (
     ("/", "Overview"),
@@ -68,9 +71,19 @@ class Site:
         self.source = source
         self.guard = guard
         self._may = may
-        self.decode: Decode = decode or (lambda _, text: text)
+        self._decode = decode
         self.prefix = f"/{prefix.strip('/')}".rstrip("/")
         self.version = _sum_of_assets()
+
+    def decode(self, klass: str, text: str) -> str:
+        """Make the text to show of stored data; these themselves if that fails: the rest of the page needs neither."""
+        if self._decode is None:
+            return text
+        try:
+            return self._decode(klass, text)
+        except Exception:
+            LOG.exception("The data of a job of type %r were not decoded.", klass)
+            return text
 
     def root(self, request: Request) -> str:
         """Give the prefix of every path: the mount's and the proxy's."""

@@ -9,7 +9,9 @@ from starlette.testclient import TestClient
 
 from qmodel import Client, DataError
 from qmodel.present.text import pretty
-from tests.web.conftest import Shop
+from qmodel.web import create
+from tests.servers import Server
+from tests.web.conftest import BASE, Shop
 
 DEEP = "[" * 100_000 + "]" * 100_000
 FAIRLY = "[" * 600 + "]" * 600
@@ -67,3 +69,19 @@ def test_a_reason_links_the_job_that_it_names_however_short_its_id(shop: Shop, p
     page = pages.get("/job?jid=after").text
     assert '<li>Job <a class="mono" href="/job?jid=a" title="a">a</a>, which it waits for, has failed' in page
     assert '1 (<a class="mono" href="/job?jid=a" title="a">a</a>).' in page
+
+
+def test_data_that_cannot_be_decoded_are_shown_as_they_are_stored(shop: Shop) -> None:
+    def away(klass: str, text: str) -> str:
+        raise ConnectionError("the store is away")
+
+    page = shop.pages(decode=away).get("/job?jid=mail-0")
+    assert page.status_code == 200
+    assert "&#34;ada&#34;" in page.text
+
+
+def test_pages_can_be_started_again(server: Server) -> None:
+    app = create(server.url)
+    for _ in range(2):
+        with TestClient(app, base_url=BASE) as pages:
+            assert pages.get("/queues").status_code == 200
