@@ -126,7 +126,7 @@ def several(client: redis.Redis, *jids: str, request: str = "") -> Any:
 def test_a_call_of_several_operations_meets_faults(served: Serving, text: str) -> None:
     fault(served, text)
     with served.client() as client:
-        with pytest.raises(redis.RedisError, match="BUSY|running a script"):
+        with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
             several(client, "a", "b")
         assert several(client, "a", "b") == [b"a", b"b"]
 
@@ -139,7 +139,7 @@ def test_a_rule_of_one_operation_lets_a_call_of_others_pass(served: Serving) -> 
 
 def test_a_call_of_a_document_meets_faults(served: Serving) -> None:
     fault(served, "busyx1")
-    with served.client() as client, pytest.raises(redis.RedisError, match="BUSY|running a script"):
+    with served.client() as client, pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
         client.fcall("qmodel_v1_qless_document", 1, PREFIX, "000", "get", "j")
 
 
@@ -221,7 +221,7 @@ def test_a_call_that_is_cut_short_gets_one_reply_when_a_fault_strikes_it() -> No
         fault(server, "busyx2")
         with server.client() as client:
             for words in (("FCALL", "qmodel_v1_pop", "0"), ("FCALL", "qmodel_v1_pop", "1")):
-                with pytest.raises(redis.RedisError, match="BUSY|running a script"):
+                with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
                     client.execute_command(*words)
                 assert client.ping() is True
 
@@ -233,7 +233,7 @@ def test_what_is_sent_together_is_to_be_sent_again() -> None:
         def run(server: Serving) -> None:
             fault(server, "busyx1")
             with server.client() as client:
-                with pytest.raises(redis.RedisError, match="BUSY|running a script"):
+                with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
                     several(client, "a", "b", request="r")
                 several(client, "a", "b", request=again)
 
