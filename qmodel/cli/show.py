@@ -17,7 +17,7 @@ from qmodel.contract.redaction import shown
 from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.present import describe
 from qmodel.present.numbers import counted
-from qmodel.present.text import on_a_line
+from qmodel.present.text import clean, on_a_line
 
 
 def reply(at: Session, op: Operation, found: Any) -> None:
@@ -48,7 +48,7 @@ def table(at: Session, columns: Sequence[str], rows: Iterable[Sequence[object]],
             no_wrap=column in whole,
         )
     for row in rows:
-        drawn.add_row(*(Text(str(cell)) for cell in row))
+        drawn.add_row(*(Text(clean(str(cell))) for cell in row))
     at.console().print(drawn)
 
 
@@ -118,14 +118,14 @@ def _job(at: Session, op: Any, job: replies.Job | None) -> None:
     click.echo(click.style(f"job {job.jid}", bold=True))
     for name, value in lines:
         if value not in ("", "-"):
-            click.echo(f"  {name:<11} {value}")
+            click.echo(f"  {name:<11} {clean(str(value))}")
     if job.failure is not None:
-        click.echo(f"  {'failure':<11} {job.failure.group} at {format_moment(job.failure.at)}")
+        click.echo(f"  {'failure':<11} {clean(job.failure.group)} at {format_moment(job.failure.at)}")
         for line in job.failure.message.splitlines():
-            click.echo(f"  {'':<11} {line}")
+            click.echo(f"  {'':<11} {clean(line)}")
     click.echo("  history")
     for stage in job.history:
-        facts = on_a_line(stage.what, stage.named)
+        facts = clean(on_a_line(stage.what, stage.named))
         click.echo(f"    {format_moment(stage.at)}  {stage.what:<10} {facts}")
 
 
