@@ -107,7 +107,7 @@ class Site:
         """Fill a template."""
         now = values.pop("now", None) or self.source.now()
         here = "/" + request.url.path.removeprefix(str(request.scope.get("root_path", ""))).lstrip("/")
-        writable = self.allows(request)
+        writable, where = self.allows(request), values.pop("where", self.source.where)
         made = (
             _templates()
             .get_template(template)
@@ -122,7 +122,7 @@ class Site:
                 writable=writable,
                 allowed=partial(self.allows, request),
                 token=self.guard.token(request) if writable else "",
-                where=self.source.where,
+                where=where,
                 said=request.cookies.get(flash.NAME, ""),
                 **values,
             )
@@ -133,8 +133,9 @@ class Site:
         return response
 
     def failed(self, request: Request, status: int, title: str, sentence: str, next_step: str = "") -> Response:
-        """Make an error page: what went wrong, and what to do."""
+        """Make an error page: what went wrong, and what to do; whoever is denied does not see where the jobs are."""
         values = {"title": title, "sentence": sentence, "next_step": next_step}
+        values |= {"where": ""} if status in (401, 403) else {}
         return self.page(request, "error.html", status, now=time.time_ns() // 1_000_000, **values)
 
 

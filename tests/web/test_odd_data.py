@@ -85,3 +85,11 @@ def test_pages_can_be_started_again(server: Server) -> None:
     for _ in range(2):
         with TestClient(app, base_url=BASE) as pages:
             assert pages.get("/queues").status_code == 200
+
+
+def test_who_is_denied_does_not_see_where_the_jobs_are() -> None:
+    with TestClient(create("redis://there.example:1/0?deadline=0", auth="ada:secret"), base_url=BASE) as pages:
+        answer = pages.get("/")
+        assert answer.status_code == 401
+        assert "there.example" not in answer.text
+        assert "there.example" in pages.get("/", auth=("ada", "secret")).text
