@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from urllib.parse import unquote
 
 import pytest
 from starlette.responses import Response
@@ -157,3 +158,15 @@ def test_the_page_before_one_behind_the_end_is_the_last(shop: Shop) -> None:
     text = shop.pages().get("/jobs?queue=many&state=waiting&offset=900").text
     assert re.findall(r'rel="prev" href="[^"]*offset=(\d+)', text) == ["100"]
     assert re.findall(r"(?s)<nav class=.pager.*?<span>(.*?)</span>", text) == ["of 120"]
+
+
+def test_all_jobs_are_taken_from_a_worker_with_more_than_one_operation_takes(shop: Shop, pages: TestClient) -> None:
+    for part in range(3):
+        jobs = tuple(ops.Put("lots", f"lot-{part}-{number}", "K", "{}") for number in range(700))
+        shop.client.execute(ops.PutMany(jobs))
+    while shop.client.execute(ops.Pop("lots", "lots.w", 1000)):
+        continue
+    assert "2,100 jobs taken from the worker." in unquote(
+        send(pages, "free", worker="lots.w", confirmed="1").headers["set-cookie"]
+    )
+    assert shop.client.execute(ops.Worker("lots.w")).jobs == ()
