@@ -170,3 +170,24 @@ def test_all_jobs_are_taken_from_a_worker_with_more_than_one_operation_takes(sho
         send(pages, "free", worker="lots.w", confirmed="1").headers["set-cookie"]
     )
     assert shop.client.execute(ops.Worker("lots.w")).jobs == ()
+
+
+def test_what_is_done_in_part_is_not_said_to_be_done(
+    shop: Shop, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qmodel.web.bulk.SPAN", -1.0)
+    shop.client.execute(ops.RequestOpen("large", "images", 2))
+    for part in range(6):
+        jobs = tuple(ops.Put("images", f"l-{part}-{number}", "Scale", "1") for number in range(1000))
+        shop.client.execute(ops.RequestAdd("large", jobs))
+    while shop.client.execute(ops.RequestCancel("large")):
+        continue
+    said: list[str] = []
+    page = send(pages, "request-forget", id="large", confirmed="1", next="/requests")
+    while page.status_code == 200 and "Continue" in page.text:
+        said += re.findall("<h1>(.*?)</h1>", page.text)
+        page = pages.post("/do", data=form_of(page.text, "request-forget"))
+    assert said and all(
+        re.fullmatch("Request large is being forgotten; [0-9,]+ sub-requests left.", one) for one in said
+    )
+    assert re.findall("<h1>(.*?)</h1>", page.text) == ["Request large is forgotten."]
