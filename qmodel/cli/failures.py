@@ -74,7 +74,7 @@ def _groups(at: Session, offset: int, count: int) -> None:
     show.table(at, (">jobs", "group", ">newest", "klass", "queue", "message"), rows, whole=(">newest",))
     click.echo()
     if more:
-        click.echo(f"More: qmodel failures --offset {offset + count}")
+        click.echo(f"More: qmodel failures --offset {offset + len(tallies)}")
     click.echo(f"Look: qmodel failures '{tallies[0].name}'    Retry: qmodel failures '{tallies[0].name}' --retry")
 
 

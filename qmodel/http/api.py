@@ -128,14 +128,17 @@ class Api:
                 async with asyncio.timeout(self.limits.answer_seconds) as limit:
                     response = _response(await handler(Call(self, request, limit)))
             except TimeoutError as error:
-                late = ConnectError(f"The jobs were not reached within {self.limits.answer_seconds:g} s.", "")
-                response = respond_to(late if limit.expired() else error)
+                response = respond_to(self.late() if limit.expired() else error)
             except Exception as error:
                 response = respond_to(error)
             self._note(request, response.status_code)
             return response
 
         return answer
+
+    def late(self) -> ConnectError:
+        """Make the error of a backend that has not answered in time."""
+        return ConnectError(f"The jobs were not reached within {self.limits.answer_seconds:g} s.", "")
 
     def _note(self, request: Request, status: int) -> None:
         """Log a request: at INFO if it changed something or was denied, else at DEBUG."""

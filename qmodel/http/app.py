@@ -104,7 +104,10 @@ def _health(api: Api) -> Any:
 
     async def health(request: Request) -> Response:
         try:
-            await api.client.execute(ops.Newest())
+            async with asyncio.timeout(api.limits.answer_seconds):
+                await api.client.execute(ops.Newest())
+        except TimeoutError:
+            return respond_to(api.late())
         except Exception as error:
             return respond_to(error)
         return as_json({"ok": True})

@@ -10,8 +10,11 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from qmodel.contract.events import Event
+from qmodel.contract.operations import CATALOGUE
 from qmodel.http.api import Api
 from qmodel.http.problems import Problem
+
+AFTER, EPOCH = CATALOGUE["events"].arguments[0].kind, CATALOGUE["events"].arguments[2].kind
 
 RETRY_MS = 1000
 """The milliseconds that a client waits before it reconnects."""
@@ -62,6 +65,11 @@ async def sleep(api: Api, sleep: Coroutine[Any, Any, None]) -> None:
         sleeping.cancel()
         closing.cancel()
         await asyncio.gather(sleeping, closing, return_exceptions=True)
+
+
+def is_place(seq: int, epoch: int | None) -> bool:
+    """Say whether there may be an event with a sequence number, and with an epoch if one is given."""
+    return AFTER.accepts(seq) and (epoch is None or EPOCH.accepts(epoch))
 
 
 def not_an_id(text: str) -> Problem:

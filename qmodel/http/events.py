@@ -23,15 +23,12 @@ from qmodel.client.spans import Spans
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import MOST
 from qmodel.contract.events import EVENTS, Event
-from qmodel.contract.operations import CATALOGUE
 from qmodel.errors import ConnectError, Forked
 from qmodel.http.api import Api, Call
-from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, line, not_an_id, sleep, trimmed
+from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, is_place, line, not_an_id, sleep, trimmed
 from qmodel.http.problems import Problem, meant
 from qmodel.http.shard_events import places_after, shard_messages
 from qmodel.wire.plain import plain
-
-AFTER, EPOCH = CATALOGUE["events"].arguments[0].kind, CATALOGUE["events"].arguments[2].kind
 
 
 async def follow(call: Call) -> Response:
@@ -73,7 +70,7 @@ def _after(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     one, dash, other = text.partition("-")
     number, epoch = _whole(one), _whole(other) if dash else None
-    if not AFTER.accepts(number) or (epoch is not None and not EPOCH.accepts(epoch)):
+    if not is_place(number, epoch):
         raise not_an_id(text)
     return number, epoch
 

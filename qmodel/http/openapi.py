@@ -9,7 +9,7 @@ from typing import Any
 from qmodel.contract.operations import CATALOGUE
 from qmodel.http.problems import MEDIA_TYPE, OWN, STATUS
 from qmodel.http.routes import RESOURCES, Resource, by_operation
-from qmodel.http.schemas import Schema, components, of_kind, operation_id, ref
+from qmodel.http.schemas import EVENT_ID, Schema, components, of_kind, operation_id, ref
 from qmodel.version import __version__
 
 _IDEMPOTENCY_KEY: Schema = {
@@ -22,7 +22,7 @@ _LAST_EVENT_ID: Schema = {
     "name": "Last-Event-ID",
     "in": "header",
     "description": "The id of the last message received; it takes precedence over `after`.",
-    "schema": {"type": "string", "pattern": "^[0-9]{1,13}$"},
+    "schema": EVENT_ID,
 }
 _ALWAYS = ("BAD_ARGUMENT", "UNAUTHORIZED", "WRONG_HOST", "UNREACHABLE", "INTERNAL")
 _OF_BODY = ("BAD_JSON", "UNKNOWN_ARGUMENT", "MISSING_ARGUMENT", "TOO_LARGE", "NOT_JSON", "SLOW_REQUEST")

@@ -12,7 +12,7 @@ from qmodel.contract.events import EVENTS
 from qmodel.contract.operations import CATALOGUE, Spec
 from qmodel.http import events, operations, resources, schedules
 from qmodel.http.api import Handler
-from qmodel.http.schemas import ANY, TEXT, Schema, array, of_argument, of_kind, of_operation, of_reply, record, ref
+from qmodel.http.schemas import ANY, EVENT_ID, TEXT, Schema, array, of_kind, of_operation, of_reply, record, ref
 
 SECONDS: Schema = {"type": ["number", "null"], "minimum": 0, "description": "The seconds to wait at most."}
 
@@ -65,8 +65,8 @@ _POP_ONE = _POP | {
     "required": ["worker"],
 }
 _FOLLOW: dict[str, Schema] = {
-    "after": of_argument(CATALOGUE["events"].arguments[0], required=True)
-    | {"description": "The sequence number of the last event received; 0 for all that are kept. Default: the newest."},
+    "after": EVENT_ID
+    | {"description": "The id of the last message received; 0 for all events that are kept. Default: the newest."},
     "event": array({"enum": list(EVENTS)}) | {"description": "Only events of this kind; may be repeated."},
     "queue": array(TEXT) | {"description": "Only events of this queue; may be repeated."},
     "jid": array(TEXT) | {"description": "Only events of this job; may be repeated."},
@@ -154,7 +154,7 @@ RESOURCES: tuple[Resource, ...] = (
         resources.cancel,
         record({"canceled": array(TEXT)}),
         ("cancel",),
-        query={"cascade": {"type": "boolean"}},
+        query={"cascade": {"type": "boolean"}, "complete": {"type": "boolean"}},
     ),
     Resource(
         "GET",

@@ -38,6 +38,12 @@ TEXT: Schema = {"type": "string"}
 DIGITS: Schema = {"type": "string", "pattern": "^[0-9]{1,30}$"}
 """A token: longer than the numbers of JavaScript."""
 
+EVENT_ID: Schema = {
+    "type": "string",
+    "pattern": r"^([0-9]{1,14}(-[0-9]{1,16})?|[0-9]{1,14}\.[0-9]{0,16}(,[0-9]{1,14}\.[0-9]{0,16})*)$",
+}
+"""The id of a message: a sequence number, mostly with its epoch; in a deployment, both of each shard."""
+
 FILLED = {("put", "jid"), ("put", "data")}
 """Required arguments that may be left out: a new job gets an id, and empty data."""
 

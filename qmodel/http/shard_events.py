@@ -19,7 +19,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError, Forked, RefusedError, error_of
 from qmodel.http.api import Api
-from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, line, not_an_id, sleep, trimmed
+from qmodel.http.event_texts import RETRY_MS, Paced, Wanted, is_place, line, not_an_id, sleep, trimmed
 from qmodel.wire.plain import plain
 
 
@@ -32,6 +32,8 @@ async def places_after(client: AsyncClient, text: str | None) -> Places:
         cursor.begin(len(client.shards))
     except ValueError:
         raise not_an_id(text) from None
+    if not all(is_place(place.seq, place.epoch) for place in cursor.places):
+        raise not_an_id(text)
     return Places(cursor)
 
 

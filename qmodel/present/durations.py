@@ -25,9 +25,22 @@ def parse_duration(text: str) -> int:
     if not parts or "".join(a + b for a, b in parts) != text or (len(parts) > 1 and "" in dict(parts).values()):
         raise ValueError(f"'{text}' is not a duration: write 90 (seconds), 1.5s, 10m, 2h, 1d or 1h30m")
     found = sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
-    if math.isinf(found):
-        raise ValueError("a duration has at most 300 digits")
+    if found == math.inf:
+        raise ValueError(f"'{text[:40]}...' is longer than any duration")
     return round(found)
+
+
+def write_duration(ms: int) -> str:
+    """Write a duration as `parse_duration` reads it, to the millisecond.
+
+    >>> [write_duration(ms) for ms in (0, 61_500, 86_400_000, 90_061_001)]
+    ['0s', '1m1s500ms', '1d', '1d1h1m1s1ms']
+    """
+    found = ""
+    for unit in ("d", "h", "m", "s", "ms"):
+        count, ms = divmod(ms, UNITS[unit])
+        found += f"{count}{unit}" if count else ""
+    return found or "0s"
 
 
 def format_duration(ms: float) -> str:

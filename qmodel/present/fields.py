@@ -26,18 +26,24 @@ class Fields:
 
     def text(self, name: str, default: str = "") -> str:
         """Give a text, stripped; the default if it is missing or empty."""
-        return self.fields.get(name, "").strip() or default
+        return self.exact(name).strip() or default
+
+    def exact(self, name: str) -> str:
+        """Give a text as it was sent: a name may begin or end with blanks, and without them it is another one's."""
+        return self.fields.get(name, "")
 
     def data(self) -> str:
-        """Give the data of a job; raise BadInput if values were left out of them to show them."""
-        found = self.text("data")
+        """Give the data of a job, with the line ends that they had before a browser sent them; raise BadInput if values
+        were left out of them to show them.
+        """
+        found = self.text("data").replace("\r\n", "\n")
         if is_shown(found):
             raise BadInput(SHOWN_ONLY)
         return found
 
     def needed(self, name: str) -> str:
-        """Give a text; raise BadInput if it is empty."""
-        found = self.text(name)
+        """Give a text as it was sent; raise BadInput if it is empty."""
+        found = self.exact(name)
         if not found:
             raise BadInput(f"The field '{name}' is empty.")
         return found
@@ -69,7 +75,7 @@ class Fields:
 
     def whole(self, name: str) -> int:
         """Give a whole number; raise BadInput if it is empty or something else."""
-        found = self.needed(name)
+        found = self.needed(name).strip()
         if not found.removeprefix("-").isdecimal() or not found.isascii() or len(found) > 15:
             raise BadInput(f"{name} must be a whole number, not '{found[:40]}'.")
         return int(found)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -86,11 +89,30 @@ def arguments(data: str, most: int = 60) -> str:
 
 
 def pretty(text: str) -> str:
-    """Indent a JSON object or array; give any other text as it is, and also JSON that Python cannot write as text."""
+    r"""Indent a JSON object or array; give any other text as it is, and also JSON that Python would write as another
+    value: it may be edited and stored again.
+
+    >>> pretty("[1]"), pretty('{"a":1,"a":2}'), pretty("[1e400]")
+    ('[\n  1\n]', '{"a":1,"a":2}', '[1e400]')
+    """
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_float=_same_number, object_pairs_hook=_all_fields)
         shown = json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else text
         shown.encode()
-    except (ValueError, RecursionError):  # not JSON, nested too deeply, or with half of a surrogate pair
+    except (ValueError, ArithmeticError, RecursionError):  # not JSON, too deep, another value, half of a surrogate
         return text
     return shown
+
+
+def _same_number(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found) or Decimal(repr(found)) != Decimal(text):
+        raise ValueError(text)
+    return found
+
+
+def _all_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field is given twice")
+    return found

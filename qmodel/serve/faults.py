@@ -22,6 +22,7 @@ from typing import Final
 
 from qmodel.backends.bundle import LIBRARY
 from qmodel.contract.operations import CATALOGUE
+from qmodel.serve.functions import calls_of
 
 FAULTS: Final = {
     "not-found": "the library is gone: ERR Function not found, until it is loaded again",
@@ -72,17 +73,32 @@ class Rule:
             return False
         if self.name.isupper():
             return command == self.name
-        operation = operation_of(words) if command in _CALLS else ""
-        return operation == self.name if self.name else operation in CATALOGUE or operation == "qless"
+        if command not in _CALLS:
+            return False
+        if not self.name:
+            return operation_of(words) in (*CATALOGUE, *_NOT_ONE)
+        return any(name == self.name for name, _ in operations_of(words))
+
+
+_NOT_ONE: Final = ("calls", "qless", "qless_document")
+"""What `operation_of` says of several operations, and of the calls of a dialect."""
 
 
 def operation_of(words: Sequence[str]) -> str:
-    """Find the operation that a call names; an empty text if none."""
+    """Find the operation that a call names, or what else it is; an empty text if neither."""
     if words[0].upper().startswith("FCALL"):
         return words[1].removeprefix(f"{LIBRARY}_") if len(words) > 1 else ""
     if len(words) > 2 and words[2] == "0":
         return "qless"
-    return words[4] if len(words) > 4 and words[4] in CATALOGUE else ""
+    return words[4] if len(words) > 4 and words[4] in (*CATALOGUE, "calls") else "qless_document"
+
+
+def operations_of(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """List the operations of a call, one or several, each with its moment, its request id and its arguments."""
+    name, at = operation_of(words), 4 if words[0].upper().startswith("FCALL") else 5
+    if name == "calls":
+        return [(spec.name, given) for spec, given in calls_of(words, at) or ()]
+    return [(name, list(words[at:]))] if name in CATALOGUE else []
 
 
 def rule(text: str) -> Rule:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from qmodel.contract.operations import CATALOGUE, Operation, Spec
+from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.model.state.history import stages
 from qmodel.present.numbers import counted
-from qmodel.serve.faults import operation_of
+from qmodel.serve.faults import operations_of
 from qmodel.serve.namespaces import Space
 
 FINDINGS: Final = {
@@ -121,16 +121,15 @@ class Judge:
     def strike(self, connection: int, words: Sequence[str], fault: str) -> None:
         """Record that a fault struck a command; `words` are the whole command."""
         self.struck += 1
-        name, at = operation_of(words), 4 if words[0].upper().startswith("FCALL") else 5
-        if name not in CATALOGUE or fault not in _RESENT:
+        if fault not in _RESENT:
             return
-        request = words[at + 1] if len(words) > at + 1 else ""
-        told = f"{name} {' '.join(map(_short, words[at + 2 :]))}".rstrip()
-        if fault in ("not-found", "noscript"):
-            self._unloaded = (connection, fault, told)
-        key = (name, words[3], *words[at + 2 :])
-        if len(self._awaited) < KEPT:
-            self._awaited[key] = (connection, told, request)
+        prefix = words[3] if len(words) > 3 else ""
+        for name, given in operations_of(words):
+            told = f"{name} {' '.join(map(_short, given[2:]))}".rstrip()
+            if fault in ("not-found", "noscript"):
+                self._unloaded = (connection, fault, told)
+            if len(self._awaited) < KEPT:
+                self._awaited[name, prefix, *given[2:]] = (connection, told, given[1] if len(given) > 1 else "")
 
     def unknown(self, connection: int, words: Sequence[str]) -> None:
         """Record a call of an unknown function, or an unknown command."""

@@ -108,7 +108,7 @@ def _entries(space: Space, first: Id, last: Id, most: int) -> list[Any]:
 
 def _bound(word: str, *, first: bool) -> Id | None:
     """Read the first or last id of a range; without its second part, an id stands for all with its first part."""
-    if word in "-+":
+    if word in ("-", "+"):
         return (0, 0) if word == "-" else (1 << 62, 0)
     found = _ID.fullmatch(word)
     if found is None:
@@ -150,7 +150,7 @@ def xread(session: Session, words: list[str]) -> Any:
         if isinstance(space, Fault):
             return space
         found = _ID.fullmatch(word)
-        if found is None and word != "$":
+        if word.startswith("(") or (found is None and word != "$"):
             return _BAD_ID
         wanted.append((key, space, (int(found[1]), int(found[2] or 0)) if found else (space.store.seq, _END)))
     reading = _Reading(session, wanted, most)
@@ -167,7 +167,7 @@ def _options(words: list[str]) -> tuple[int, int | None, list[str], list[str]] |
         if not is_number(words[at + 1]):
             return Fault("ERR value is not an integer or out of range")
         if words[at].upper() == "COUNT":
-            most = int(words[at + 1])
+            most = int(words[at + 1]) or most  # 0 is no limit
         else:
             block = int(words[at + 1])
         at += 2

@@ -101,7 +101,7 @@ def _queue(one: replies.QueueCounts, minutes: Sequence[replies.Minute], job: rep
     return Row(
         one.name,
         (
-            Text.assemble((one.name, "bold"), (_paused(one), "bold yellow")),
+            Text.assemble((clean(one.name), "bold"), (_paused(one), "bold yellow")),
             _number(one.waiting),
             Text(short_duration(now - job.ready_at) if job else "·", style="" if job else "dim", justify="right"),
             _number(one.running, "green"),
@@ -231,7 +231,7 @@ class WorkersView(View):
             Row(
                 one.name,
                 (
-                    Text(one.name),
+                    _name(one.name),
                     Text(f"{short_duration(now - one.seen_at)} ago", justify="right"),
                     _number(one.jobs, "green"),
                     _number(one.stalled, "bold yellow"),
@@ -276,6 +276,10 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _name(text: str, style: str = "") -> Text:
+    return Text(clean(text), style=style)
+
+
 def _number(value: int, style: str = "") -> Text:
     return Text(short_number(value), style=style, justify="right") if value else Text("·", style="dim", justify="right")
 
@@ -288,12 +292,12 @@ def _job(job: replies.Job) -> Row:
         job.jid,
         (
             Text(short(job.jid)),
-            Text(job.klass),
+            _name(job.klass),
             Text(job.state, style=COLORS.get(job.state, "")),
             Text(str(job.priority), justify="right"),
             Text(f"{job.remaining}/{job.retries}", justify="right"),
             Text(told, justify="right"),
-            Text(job.worker),
+            _name(job.worker),
             Text(arguments(job.data), style="dim"),
         ),
     )
@@ -305,8 +309,8 @@ def _running(job: replies.Job, now: int) -> Row:
         job.jid,
         (
             Text(short(job.jid)),
-            Text(job.klass),
-            Text(job.queue),
+            _name(job.klass),
+            _name(job.queue),
             Text(short_duration(now - job.popped_at), justify="right"),
             Text(
                 short_duration(left) if left > 0 else "expired",
@@ -314,7 +318,7 @@ def _running(job: replies.Job, now: int) -> Row:
                 justify="right",
             ),
             Text(f"{job.remaining}/{job.retries}", justify="right"),
-            Text(job.worker),
+            _name(job.worker),
             Text("revoked" if job.revoked else gist(job.progress, 60), style="yellow" if job.revoked else "dim"),
         ),
     )
@@ -326,10 +330,10 @@ def _group(one: replies.Tally, newest: replies.Job | None, now: int) -> Row:
         one.name,
         (
             _number(one.jobs, "bold red"),
-            Text(one.name, style="bold"),
+            _name(one.name, "bold"),
             Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
-            Text(newest.klass if newest else ""),
-            Text(newest.queue if newest else ""),
+            _name(newest.klass if newest else ""),
+            _name(newest.queue if newest else ""),
             Text(gist(failure.message, 100) if failure else ""),
         ),
     )
@@ -341,10 +345,10 @@ def _failed(job: replies.Job, now: int) -> Row:
         job.jid,
         (
             Text(short(job.jid)),
-            Text(job.klass),
-            Text(job.queue),
+            _name(job.klass),
+            _name(job.queue),
             Text(f"{short_duration(now - failure.at)} ago" if failure else "-", justify="right"),
-            Text(failure.worker if failure else ""),
+            _name(failure.worker if failure else ""),
             Text(arguments(job.data, 40), style="dim"),
             Text(gist(failure.message, 100) if failure else job.state, style="red" if failure else ""),
         ),

@@ -48,7 +48,7 @@ def _operations(client: Client, action: Once, fields: Fields) -> list[ops.Operat
 
 def go_on(client: Client, action: Stepwise, fields: Fields) -> Step:
     """Do steps of an action for about a second. Raises the refusal of a step; the steps before it stay done."""
-    done, cursor, left = fields.whole_or_none("done") or 0, fields.text("cursor"), -1
+    done, cursor, left = fields.whole_or_none("done") or 0, fields.exact("cursor"), -1
     until = time.monotonic() + bulk.SPAN
     while True:
         step = action.read(client.execute(action.step(fields, cursor)))

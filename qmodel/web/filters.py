@@ -13,6 +13,7 @@ FILTERS: dict[str, Any] = {
     "number": numbers.number,
     "counted": numbers.counted,
     "duration": durations.format_duration,
+    "exact_duration": durations.write_duration,
     "moment": durations.format_moment,
     "iso": durations.format_iso,
     "day": durations.format_day,

@@ -8,8 +8,8 @@ from qmodel.present.fields import BadInput
 
 
 def text(request: Request, name: str) -> str:
-    """Give a text; empty if it is missing."""
-    return request.query_params.get(name, "").strip()
+    """Give a text as it was sent, for a name may begin or end with blanks; empty if it is missing."""
+    return request.query_params.get(name, "")
 
 
 def needed(request: Request, name: str) -> str:
@@ -22,7 +22,7 @@ def needed(request: Request, name: str) -> str:
 
 def whole(request: Request, name: str, default: int = 0, most: int = 10**9) -> int:
     """Give a whole number of at least 0; raise BadInput for anything else."""
-    found = text(request, name)
+    found = text(request, name).strip()
     if not found:
         return default
     if len(found) > 16 or not (found.isascii() and found.isdigit()) or int(found) > most:
@@ -32,7 +32,7 @@ def whole(request: Request, name: str, default: int = 0, most: int = 10**9) -> i
 
 def choice(request: Request, name: str, words: tuple[str, ...], default: str) -> str:
     """Give one of some words; raise BadInput for another one."""
-    found = text(request, name) or default
+    found = text(request, name).strip() or default
     if found not in words:
-        raise BadInput(f"{name} must be one of {', '.join(words)}, not '{found[:40]}'.")
+        raise BadInput(f"{name} must be one of {', '.join(filter(None, words))}, not '{found[:40]}'.")
     return found

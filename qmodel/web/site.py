@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -24,6 +25,8 @@ from qmodel.web.filters import FILTERS
 from qmodel.web.source import Source
 
 HERE = Path(__file__).parent
+
+LOG = logging.getLogger("qmodel.web")
 
 NAVIGATION = (
     ("/", "Overview"),
@@ -68,9 +71,19 @@ class Site:
         self.source = source
         self.guard = guard
         self._may = may
-        self.decode: Decode = decode or (lambda _, text: text)
+        self._decode = decode
         self.prefix = f"/{prefix.strip('/')}".rstrip("/")
         self.version = _sum_of_assets()
+
+    def decode(self, klass: str, text: str) -> str:
+        """Make the text to show of stored data; these themselves if that fails: the rest of the page needs neither."""
+        if self._decode is None:
+            return text
+        try:
+            return self._decode(klass, text)
+        except Exception:
+            LOG.exception("The data of a job of type %r were not decoded.", klass)
+            return text
 
     def root(self, request: Request) -> str:
         """Give the prefix of every path: the mount's and the proxy's."""
@@ -94,7 +107,7 @@ class Site:
         """Fill a template."""
         now = values.pop("now", None) or self.source.now()
         here = "/" + request.url.path.removeprefix(str(request.scope.get("root_path", ""))).lstrip("/")
-        writable = self.allows(request)
+        writable, where = self.allows(request), values.pop("where", self.source.where)
         made = (
             _templates()
             .get_template(template)
@@ -109,7 +122,7 @@ class Site:
                 writable=writable,
                 allowed=partial(self.allows, request),
                 token=self.guard.token(request) if writable else "",
-                where=self.source.where,
+                where=where,
                 said=request.cookies.get(flash.NAME, ""),
                 **values,
             )
@@ -120,8 +133,9 @@ class Site:
         return response
 
     def failed(self, request: Request, status: int, title: str, sentence: str, next_step: str = "") -> Response:
-        """Make an error page: what went wrong, and what to do."""
+        """Make an error page: what went wrong, and what to do; whoever is denied does not see where the jobs are."""
         values = {"title": title, "sentence": sentence, "next_step": next_step}
+        values |= {"where": ""} if status in (401, 403) else {}
         return self.page(request, "error.html", status, now=time.time_ns() // 1_000_000, **values)
 
 

@@ -78,6 +78,8 @@ class Source:
             own.close()
         if self._url is not None and self._client is not None:
             self._client.close()
+            if not self._url.startswith(OWN):  # the app may be started again
+                self._client = self._impatient = None
 
     def now(self) -> int:
         """Give the time in milliseconds, of the backend's clock if it has one, else of ours."""

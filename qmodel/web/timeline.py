@@ -25,6 +25,7 @@ AFTER = {
     "lapsed": "stalled",
     "timed_out": "stalled",
     "told": "running",
+    "throttled": "throttled",
 }
 """The state of a job after each kind of stage, until the next: after `completed` it continued in another queue."""
 
@@ -40,6 +41,7 @@ TONES = {
     "lapsed": "stalled",
     "timed_out": "stalled",
     "told": "stalled",
+    "throttled": "throttled",
     "log": "plain",
 }
 """The colour of each kind of stage."""
@@ -97,6 +99,7 @@ def _told(stage: replies.Stage) -> str:
         "lapsed": "the lease of worker {worker} ran out",
         "timed_out": "the lease was taken from worker {worker}",
         "told": "worker {worker} was told that its lease ran out",
+        "throttled": "in queue {queue}, by throttle {throttle}",
         "log": "{message}",
     }.get(stage.what, "")
     if stage.what == "completed" and facts["state"] != "complete":

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from click.testing import CliRunner
 
+from qmodel import connect
 from qmodel.cli import cli
+from qmodel.contract import operations as ops
 from tests.cli.conftest import Run
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "mail.py", line 3, in send\nValueError: no such address'
@@ -130,3 +135,21 @@ def test_filters_without_retry_are_refused(run: Run) -> None:
 def test_nothing_failed_is_said(run: Run) -> None:
     assert run("failures").out == "Nothing has failed.\n"
     assert run("failures", "--offset", "5").out == "There are no more groups.\n"
+
+
+def test_the_groups_are_listed_to_the_last_at_any_count(run: Run) -> None:
+    with connect(os.environ["QMODEL_URL"]) as client:
+        client.queues["q"].put_many([("K", number) for number in range(1000)])
+        client.queues["q"].put_many([("K", number) for number in range(100)])
+        for _ in range(2):
+            jobs = client.execute(ops.Pop("q", "w", 1000))
+            client.execute_many(ops.Fail(job.jid, job.token, job.jid, "m") for job in jobs)
+    seen: list[str] = []
+    offset = "0"
+    while offset:
+        seen += [one["group"] for one in run("--json", "failures", "--count", "70", "--offset", offset).json]
+        found = re.search(
+            r"More: qmodel failures --offset (\d+)", run("failures", "--count", "70", "--offset", offset).out
+        )
+        offset = found[1] if found else ""
+    assert len(seen) == len(set(seen)) == 1100

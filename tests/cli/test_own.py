@@ -264,3 +264,14 @@ def test_ctrl_c_ends_a_command_quietly(run: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Client, "execute", interrupted)
     done = run("get", "a")
     assert (done.code, done.out, done.err) == (130, "", "")
+
+
+def test_what_others_wrote_is_shown_and_not_obeyed(run: Run) -> None:
+    assert run("op", "put", "odd\x9b31m", "K\x9b31m", "\x1b[2J", "--jid", "a").code == 0
+    assert run("op", "pop", "odd\x9b31m", "--worker", "w\x9b31m").code == 0
+    assert run("op", "log", "a", "\x1b[2J").code == 0
+    for command in (("queues",), ("workers",), ("search", "--queue", "odd\x9b31m"), ("get", "a")):
+        shown = run(*command).out
+        assert "�31m" in shown, command
+        assert not {"\x9b", "\x1b"} & set(shown), command
+    assert run("get", "a", "--json").json["data"] == "\x1b[2J"

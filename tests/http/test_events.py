@@ -237,6 +237,15 @@ def test_events_of_all_shards_come_as_they_happen_and_each_once(all_shards: str,
         again.close()
 
 
+@pytest.mark.parametrize("place", [f"{10**18}.", "1.99999999999999999999", "90000000000000."])
+def test_a_place_that_no_event_has_is_refused(all_shards: str, place: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(all_shards).netloc, timeout=30)
+    connection.request("GET", f"/v1/events?after={place},0.,0.,0.")
+    response = connection.getresponse()
+    assert response.status == 400 and b"is not the id of an event" in response.read()
+    connection.close()
+
+
 def test_a_shard_that_has_lost_events_is_named(all_shards: str, deployed: str) -> None:
     with Client(deployed) as client:
         raw, shard = Redis.from_url(deployed.partition("?")[0]), client.backend.shards[2]  # type: ignore[attr-defined]

@@ -10,8 +10,10 @@ import jsonschema
 from openapi_spec_validator.schemas import schema_v31
 from starlette.testclient import TestClient
 
+from qmodel.client.cursor import Cursor
 from qmodel.client.sync import Client
 from qmodel.contract.operations import CATALOGUE
+from qmodel.http.events import Place
 from qmodel.http.openapi import document
 from qmodel.http.routes import RESOURCES
 
@@ -76,6 +78,34 @@ def test_what_the_server_answers_is_what_it_says(api: TestClient, jobs: Client) 
         schema = document()["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         assert conforms(api.get(url).json(), schema), path
     assert not conforms({"jid": 1}, {"$ref": "#/components/schemas/JobShown"})
+
+
+def parameter(path: str, method: str, name: str) -> dict[str, Any]:
+    """The schema of a parameter."""
+    [schema] = [one["schema"] for one in document()["paths"][path][method]["parameters"] if one["name"] == name]
+    return dict(schema)
+
+
+def test_a_stream_continues_after_any_id_that_it_gives() -> None:
+    place = Place(17, 1_735_689_600_123_456)
+    cursor = Cursor([(90_000_000_000_000 - 1, 9 * 10**15 - 1), (0, None)])
+    for name in ("after", "Last-Event-ID"):
+        schema = parameter("/v1/events", "get", name)
+        for text in (place.id, Place(17, None).id, str(cursor), "0"):
+            assert conforms(text, schema), (name, text)
+        for text in ("", "x", "17-", "-1", "17.3,", "1 7"):
+            assert not conforms(text, schema), (name, text)
+
+
+def test_a_job_is_canceled_by_its_path_alone(api: TestClient, jobs: Client) -> None:
+    for jid in ("a", "b"):
+        api.post("/v1/queues/q/jobs", json={"klass": "K", "jid": jid})
+    found = api.delete("/v1/jobs/a?jids=b")
+    assert (found.status_code, found.json()["code"]) == (400, "UNKNOWN_ARGUMENT")
+    assert jobs.queues["q"].counts.waiting == 2
+    names = {one["name"] for one in document()["paths"]["/v1/jobs/{jid}"]["delete"]["parameters"]}
+    assert {"cascade", "complete"} <= names
+    assert api.delete("/v1/jobs/a?complete=true&cascade=true").json() == {"canceled": ["a"]}
 
 
 def test_a_problem_is_what_it_says(api: TestClient) -> None:

@@ -243,6 +243,7 @@ def test_a_backend_that_does_not_answer_is_not_waited_for_longer_than_allowed() 
         with TestClient(app, base_url=HERE) as api:
             assert problem(api.post("/v1/operations/put", json={"queue": "q", "klass": "K"})) == (503, "UNREACHABLE")
             assert problem(api.get("/v1/events")) == (503, "UNREACHABLE")
+            assert problem(api.get("/health")) == (503, "UNREACHABLE")
 
 
 @pytest.mark.parametrize("data", [5, -1.5, True])

@@ -217,3 +217,29 @@ def test_no_password_of_the_backend_is_shown() -> None:
 
     said = asyncio.run(main())
     assert b"redis://ann:***@host" in said and b"secret" not in said
+
+
+def asked(*words: bytes) -> bytes:
+    """Send a command to a server that has one job; give the reply."""
+
+    async def main() -> bytes:
+        session, line = opened(Host(Options(), ModelExecutor()))
+        session.data_received(packed(b"FCALL", b"qmodel_v1_put", b"1", b"ql:", b"", b"", b"q", b"j", b"K", b"{}"))
+        line.said = b""
+        session.data_received(packed(*words))
+        return line.said
+
+    return asyncio.run(main())
+
+
+def test_a_read_of_0_entries_is_one_of_all_as_on_redis() -> None:
+    read = (b"STREAMS", b"ql:events", b"0")
+    assert b"\tput\t" in asked(b"XREAD", b"COUNT", b"0", *read)
+    assert b"\tput\t" in asked(b"XREAD", b"COUNT", b"0", b"BLOCK", b"0", *read)
+
+
+@pytest.mark.parametrize("id", [b"", b"-+", b"(", b"x", b"1-", b"-1"])
+def test_an_id_of_a_stream_that_is_none_is_refused(id: bytes) -> None:
+    for words in ((b"XRANGE", b"ql:events", id, b"+"), (b"XREAD", b"STREAMS", b"ql:events", id)):
+        assert asked(*words).startswith(b"-ERR Invalid stream ID"), words
+    assert asked(b"XREAD", b"STREAMS", b"ql:events", b"(1").startswith(b"-ERR Invalid stream ID")

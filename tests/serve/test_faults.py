@@ -116,6 +116,33 @@ def test_what_is_left_to_chance_is_the_same_again_from_its_seed() -> None:
     assert len({str(one) for one in drawn}) == 2
 
 
+def several(client: redis.Redis, *jids: str, request: str = "") -> Any:
+    """Put jobs by one call of several operations."""
+    words = [("put", "6", "", request and f"{request}.{jid}", "q", jid, "K", "{}") for jid in jids]
+    return client.fcall("qmodel_v1_calls", 1, PREFIX, *[word for one in words for word in one])
+
+
+@pytest.mark.parametrize("text", ["busyx1", "busy:putx1"])
+def test_a_call_of_several_operations_meets_faults(served: Serving, text: str) -> None:
+    fault(served, text)
+    with served.client() as client:
+        with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
+            several(client, "a", "b")
+        assert several(client, "a", "b") == [b"a", b"b"]
+
+
+def test_a_rule_of_one_operation_lets_a_call_of_others_pass(served: Serving) -> None:
+    fault(served, "busy:complete")
+    with served.client() as client:
+        assert several(client, "a", "b") == [b"a", b"b"]
+
+
+def test_a_call_of_a_document_meets_faults(served: Serving) -> None:
+    fault(served, "busyx1")
+    with served.client() as client, pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
+        client.fcall("qmodel_v1_qless_document", 1, PREFIX, "000", "get", "j")
+
+
 @pytest.mark.parametrize("text", ["", "lose", "lost:nothing", "delay", "lost=5", "lost@x%", "lostx", "delay=5:pop@5x3"])
 def test_what_is_no_rule_is_refused(served: Serving, text: str) -> None:
     with pytest.raises(ValueError):
@@ -187,6 +214,33 @@ def test_a_binding_that_is_wrong_is_named_for_what_is_wrong(code: str) -> None:
     calls, options = WRONG[code]
     said = verdict(raw(*calls), *options)
     assert f"{code}, once" in said, said
+
+
+def test_a_call_that_is_cut_short_gets_one_reply_when_a_fault_strikes_it() -> None:
+    def act(server: Serving) -> None:
+        fault(server, "busyx2")
+        with server.client() as client:
+            for words in (("FCALL", "qmodel_v1_pop", "0"), ("FCALL", "qmodel_v1_pop", "1")):
+                with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
+                    client.execute_command(*words)
+                assert client.ping() is True
+
+    assert "pop" in verdict(act)
+
+
+def test_what_is_sent_together_is_to_be_sent_again() -> None:
+    def act(again: str) -> Callable[[Serving], None]:
+        def run(server: Serving) -> None:
+            fault(server, "busyx1")
+            with server.client() as client:
+                with pytest.raises(redis.RedisError, match=r"BUSY|running a script"):
+                    several(client, "a", "b", request="r")
+                several(client, "a", "b", request=again)
+
+        return run
+
+    assert "No mistakes" in verdict(act("r"))
+    assert "SEND-1, 2 times" in verdict(act("s"))
 
 
 def test_a_worker_that_ignores_lock_lost_is_named() -> None:

@@ -320,6 +320,22 @@ async def test_what_others_wrote_is_shown_and_not_obeyed(memory: Client) -> None
         assert "�[2J[/red]" in screen.text("lines") and "\x1b" not in screen.text("lines")
 
 
+async def test_names_are_shown_and_not_obeyed(memory: Client) -> None:
+    odd = "\x9b31m" + "odd"  # a name may have control characters of eight bits
+    for jid in ("a", "b", "c"):
+        memory.queues[odd].put(odd, jid=jid)
+    memory.queues[odd].pop(worker=odd)
+    job = memory.queues[odd].pop(worker=odd)
+    assert job is not None
+    job.fail(odd, "m")
+    async with top(memory) as screen:
+        for keys in (["1"], ["enter"], ["2"], ["3"], ["enter"], ["4"], ["enter"]):
+            await screen.press(*keys)
+            shown = [cell for row in screen.rows for cell in row]
+            assert any("\ufffd31modd" in cell for cell in shown), keys
+            assert not any("\x9b" in cell for cell in shown), keys
+
+
 async def test_long_lists_are_turned_page_by_page(memory: Client) -> None:
     memory.put_many(memory.queues[f"q{number:03}"].new("K") for number in range(25))
     async with top(memory, page=10) as screen:

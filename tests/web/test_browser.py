@@ -184,6 +184,13 @@ def test_a_failed_job_is_tried_again(opened: Open, client: Client, scripts: bool
     assert client.jobs[jid].state == "waiting"
 
 
+def test_what_needs_a_script_is_not_there_without_one(opened: Open) -> None:
+    page = opened("/job?jid=mail-0", java_script_enabled=False)
+    expect(page.locator("#live, button.copy")).to_have_count(3)
+    for number in range(3):
+        expect(page.locator("#live, button.copy").nth(number)).to_be_hidden()
+
+
 def test_selected_jobs_are_canceled_after_a_question(opened: Open, client: Client) -> None:
     for number in range(5):
         client.queues["picked"].put("K", jid=f"pick-{number}")

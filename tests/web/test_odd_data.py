@@ -9,7 +9,9 @@ from starlette.testclient import TestClient
 
 from qmodel import Client, DataError
 from qmodel.present.text import pretty
-from tests.web.conftest import Shop
+from qmodel.web import create
+from tests.servers import Server
+from tests.web.conftest import BASE, Shop
 
 DEEP = "[" * 100_000 + "]" * 100_000
 FAIRLY = "[" * 600 + "]" * 600
@@ -51,3 +53,43 @@ def test_reading_data_that_are_nested_too_deeply_is_a_typed_error() -> None:
             client.queues["q"].put("K", deep)
         half = client.queues["q"].put("K", text=HALF)
         assert half.data == "\ud800" == client.jobs[client.queues["q"].put("K", half.data).jid].data
+
+
+def test_a_reason_links_the_job_that_it_names_however_short_its_id(shop: Shop, pages: TestClient) -> None:
+    put, pop = shop.client.queues["odd"].put, shop.client.queues["odd"].pop
+    put("K", jid="o", ordered="line")
+    pop()
+    put("K", jid="behind", ordered="line")
+    assert 'slot: job <a class="mono" href="/job?jid=o" title="o">o</a> holds one.' in pages.get("/job?jid=behind").text
+    put("K", jid="a")
+    put("K", jid="after", depends=["a"])
+    failing = pop()
+    assert failing is not None and failing.jid == "a"
+    failing.fail("g", "m")
+    page = pages.get("/job?jid=after").text
+    assert '<li>Job <a class="mono" href="/job?jid=a" title="a">a</a>, which it waits for, has failed' in page
+    assert '1 (<a class="mono" href="/job?jid=a" title="a">a</a>).' in page
+
+
+def test_data_that_cannot_be_decoded_are_shown_as_they_are_stored(shop: Shop) -> None:
+    def away(klass: str, text: str) -> str:
+        raise ConnectionError("the store is away")
+
+    page = shop.pages(decode=away).get("/job?jid=mail-0")
+    assert page.status_code == 200
+    assert "&#34;ada&#34;" in page.text
+
+
+def test_pages_can_be_started_again(server: Server) -> None:
+    app = create(server.url)
+    for _ in range(2):
+        with TestClient(app, base_url=BASE) as pages:
+            assert pages.get("/queues").status_code == 200
+
+
+def test_who_is_denied_does_not_see_where_the_jobs_are() -> None:
+    with TestClient(create("redis://there.example:1/0?deadline=0", auth="ada:secret"), base_url=BASE) as pages:
+        answer = pages.get("/")
+        assert answer.status_code == 401
+        assert "there.example" not in answer.text
+        assert "there.example" in pages.get("/", auth=("ada", "secret")).text

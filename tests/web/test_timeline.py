@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from qmodel import Client
 from qmodel.contract import operations as ops
-from qmodel.contract.replies import Job
-from qmodel.web.timeline import WIDTH, moments, spans
+from qmodel.contract.replies import HISTORY, Job
+from qmodel.dialects import qless
+from qmodel.web.timeline import TONES, WIDTH, moments, spans
 
 AT = 1_800_000_000_000
 
@@ -60,6 +61,24 @@ def test_every_part_can_be_seen_and_all_of_them_fill_the_bar() -> None:
     found = spans(life((0, "put"), (1, "pop"), (100_000, "complete")), AT)
     assert found[0].width > 3
     assert round(found[-1].x + found[-1].width) == WIDTH
+
+
+def test_each_kind_of_stage_has_a_colour() -> None:
+    assert TONES.keys() == HISTORY.keys()
+
+
+def test_a_job_that_reqless_has_throttled_is_told() -> None:
+    client = Client("memory://")
+    seconds = AT // 1000
+    store = client.backend.namespace.store  # type: ignore[attr-defined]
+    qless.call(store, ["reqless.throttle.set", str(seconds), "t", "1", "0"])
+    for jid in "ij":
+        qless.call(store, ["reqless.put", str(seconds), "w", "q", jid, "K", "{}", "0", "throttles", '["t"]'])
+    qless.call(store, ["reqless.pop", str(seconds + 7), "q", "w", "2"])
+    job = client.execute(ops.Get("j"), now=AT + 9000)
+    assert isinstance(job, Job)
+    assert [(one.what, one.told) for one in moments(job)][-1] == ("throttled", "in queue q, by throttle t")
+    assert told(job, 9) == [("waiting", 7), ("throttled", 2)]
 
 
 def test_stages_are_told_in_words() -> None:

@@ -9,6 +9,8 @@ from qmodel.client.build import new_job
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
 from qmodel.contract.arguments import Whole
+from qmodel.contract.refusals import Refusal
+from qmodel.errors import error_of
 from qmodel.model.state.options import OF_PUT
 from qmodel.present.actions.kinds import Action, Once, Stepwise, either, of_bulk, said
 from qmodel.present.fields import Fields
@@ -60,6 +62,8 @@ def _put(fields: Fields) -> list[ops.Operation]:
 def _moved(fields: Fields, known: Sequence[replies.Job]) -> list[ops.Operation]:
     """Move a job: a failed one by a retry, another one by a put with all that it has."""
     queue = fields.needed("queue")
+    if not known:
+        raise error_of(Refusal("JOB_NOT_FOUND", (fields.needed("jid"),)))
     return [ops.RetryMany(jids=(job.jid,), to=queue) if job.state == "failed" else again(job, queue) for job in known]
 
 
@@ -82,7 +86,7 @@ def argument(name: str, text: str | None) -> Any:
 
 
 ACTIONS: dict[str, Action] = {
-    "put": Once("Enqueue", make=_put, tell=lambda f, found: f"Job {found[0]} is in queue {f.text('queue')}."),
+    "put": Once("Enqueue", make=_put, tell=lambda f, found: f"Job {found[0]} is in queue {f.exact('queue')}."),
     "update": Once(
         "Replace the data",
         make=lambda f: [ops.Update(f.needed("jid"), f.data())],
@@ -177,7 +181,7 @@ ACTIONS: dict[str, Action] = {
         "Move all jobs of group {group} to queue {queue}? They start anew there.",
         step=lambda f, cursor: ops.RetryMany(group=f.needed("group"), to=f.needed("queue"), cursor=cursor),
         read=of_bulk,
-        tell=lambda f, step: f"{counted(step.done, 'job')} moved to queue {f.text('queue')}.",
+        tell=lambda f, step: f"{counted(step.done, 'job')} moved to queue {f.exact('queue')}.",
     ),
 }
 """Every action by its name."""

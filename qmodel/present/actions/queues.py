@@ -26,7 +26,7 @@ ACTIONS: dict[str, Action] = {
     ),
     "unpause": Once(
         "Unpause",
-        make=lambda f: [ops.Unpause(f.several("queue"), f.text("reason") or None)],
+        make=lambda f: [ops.Unpause(f.several("queue"), f.exact("reason") or None)],
         tell=_queues("unpaused"),
     ),
     "fire": Once(

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from qmodel.contract import operations as ops
-from qmodel.present.actions.kinds import Action, Once, Stepwise, down_to, either, of_forgotten, said, up_to
+from qmodel.present.actions.kinds import Action, Once, Step, Stepwise, down_to, either, of_forgotten, said, up_to
+from qmodel.present.fields import Fields
 from qmodel.present.numbers import counted
+
+_CATCHES = {True: "catches up", False: "has caught up"}
+
+
+def _forgotten(fields: Fields, step: Step, also: str = "") -> str:
+    """Say that a request is forgotten, or of how much of it."""
+    left = f"is being forgotten{also}; {counted(step.left, 'sub-request')} left." if step.more else ""
+    return f"Request {fields.text('id')} {left or f'is forgotten{also}.'}"
+
 
 ACTIONS: dict[str, Action] = {
     "request-close": Once(
@@ -29,14 +39,14 @@ ACTIONS: dict[str, Action] = {
         "Forget request {id}? Its jobs stay.",
         step=lambda f, _: ops.RequestForget(f.needed("id")),
         read=of_forgotten,
-        tell=lambda f, step: f"Request {f.text('id')} is forgotten.",
+        tell=_forgotten,
     ),
     "request-delete": Stepwise(
         "Forget with jobs",
         "Forget request {id} and delete its jobs? Jobs that others depend on stay, and those that were put again.",
         step=lambda f, _: ops.RequestForget(f.needed("id"), delete_jobs=True),
         read=of_forgotten,
-        tell=lambda f, step: f"Request {f.text('id')} is forgotten; {counted(step.done, 'job')} deleted.",
+        tell=lambda f, step: _forgotten(f, step, f"; {counted(step.done, 'job')} deleted"),
     ),
     "publish": Once(
         "Publish",
@@ -53,7 +63,7 @@ ACTIONS: dict[str, Action] = {
         "Catch up",
         step=lambda f, _: ops.CatchUp(f.needed("subscription")),
         read=down_to,
-        tell=lambda f, step: f"The subscription has caught up; {counted(step.left, 'message')} left.",
+        tell=lambda f, step: f"The subscription {_CATCHES[step.more]}; {counted(step.left, 'message')} left.",
     ),
     "trim": Stepwise(
         "Delete all",

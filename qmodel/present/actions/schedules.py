@@ -11,7 +11,7 @@ def _schedule(fields: Fields) -> list[ops.Operation]:
     """Make the update of a recurring job; an empty field of the form changes nothing."""
     update = ops.RecurUpdate(
         fields.needed("jid"),
-        queue=fields.text("queue") or None,
+        queue=fields.exact("queue") or None,
         data=fields.data() or None,
         interval_ms=fields.duration_or_none("every"),
         priority=fields.whole_or_none("priority"),

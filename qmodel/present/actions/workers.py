@@ -13,7 +13,7 @@ from qmodel.present.numbers import counted
 
 
 def _held(fields: Fields, worker: replies.WorkerJobs) -> list[ops.Operation]:
-    return [ops.Timeout(worker.jobs[:MOST])] if worker.jobs else []
+    return [ops.Timeout(worker.jobs[begin : begin + MOST]) for begin in range(0, len(worker.jobs), MOST)]
 
 
 def _freed(fields: Fields, found: list[Any]) -> str:

@@ -33,12 +33,12 @@ def preview(request: Request) -> Response:
 @posted
 def run(site: Site, request: Request, form: Fields) -> Response:
     """Do a part of the action, and show the progress."""
-    wanted = Wanted(**{name: form.text(name) for name in Wanted.__dataclass_fields__})
+    wanted = Wanted(**{name: form.exact(name) for name in Wanted.__dataclass_fields__})
     kind = form.text("action")
     site.check(request, f"{kind}-all")
     older = form.duration("older") if kind == "clean" else 0
     begun = Bulk(
-        kind, wanted, older, form.text("cursor"), form.whole_or_none("done") or 0, form.whole_or_none("passed") or 0
+        kind, wanted, older, form.exact("cursor"), form.whole_or_none("done") or 0, form.whole_or_none("passed") or 0
     )
     after = go_on(site.source, begun)
     note(request, f"{kind}-all", f"{outcome(kind, after.done - begun.done)} {dict(wanted.given)}")

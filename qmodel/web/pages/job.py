@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
+from qmodel.contract.reasons import Reason
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import JobNotFound, OverBudget, RefusedError
 from qmodel.present.numbers import counted
@@ -33,6 +34,26 @@ def _results(site: Site, jid: str, given: Any) -> list[replies.Result]:
     return [] if isinstance(given, RefusedError) else list(given)
 
 
+LINKED = {"ordered": "holder", "depends": "first", "full": "first", "dependency_failed": "jid"}
+"""The fact of a reason that begins with the id of another job, by the code of the reason."""
+
+
+def parted(reason: Reason) -> tuple[str, str, str]:
+    """Divide the sentence of a reason at the other job that it names: the text before, the job's id, the text after.
+
+    >>> parted(Reason("ordered", ("k", "o")))
+    ('The concurrency key k has no free slot: job ', 'o', ' holds one.')
+    """
+    name = LINKED.get(reason.code, "")
+    fact = reason.named.get(name, "")
+    jid = fact.split(" ")[0]
+    if not jid:
+        return reason.sentence, "", ""
+    marked = tuple((reason.named | {name: "\n"}).values())  # no fact has a line end
+    before, _, after = reason._replace(facts=marked).sentence.partition("\n")
+    return before, jid, fact.removeprefix(jid) + after
+
+
 def show(request: Request) -> Response:
     """Show a job."""
     site = site_of(request)
@@ -47,7 +68,7 @@ def show(request: Request) -> Response:
         data=site.decode(job.klass, job.data),
         result=site.decode(job.klass, job.result),
         now=now,
-        reasons=[] if isinstance(reasons, RefusedError) else list(reasons),
+        reasons=[] if isinstance(reasons, RefusedError) else [(reason.named, *parted(reason)) for reason in reasons],
         results=_results(site, jid, results),
         more_results=isinstance(results, OverBudget),
         related=related,

@@ -34,7 +34,7 @@ def index(request: Request) -> Response:
 def find(request: Request) -> Response:
     """Redirect to the page of a name: a job, a queue, a schedule, a request, ...; else to the jobs of that type."""
     site = site_of(request)
-    name = queries.text(request, "q")
+    name = queries.text(request, "q").strip()
     if not name:
         return RedirectResponse(site.link(request, "/jobs"), 303)
     tries: list[tuple[ops.Operation, str, str]] = [

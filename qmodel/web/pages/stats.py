@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
+from qmodel.contract.arguments import TIME_END
 from qmodel.model.state.stats import DAY_MS
 from qmodel.present.durations import format_day, parse_moment
 from qmodel.present.fields import BadInput
@@ -63,6 +64,9 @@ def _day(text: str, today: int) -> int:
     if not text:
         return today
     try:
-        return parse_moment(text)
+        found = parse_moment(text)
     except (ValueError, OverflowError):
-        raise BadInput(f"day must be a date like 2027-01-31, not '{text[:40]}'.") from None
+        found = -1
+    if not 0 <= found < TIME_END - DAY_MS:
+        raise BadInput(f"day must be a date like 2027-01-31, not '{text[:40]}'.")
+    return found
