@@ -6,6 +6,8 @@ backend cannot be reached. Modules that are slow to import are imported where th
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -86,7 +88,9 @@ common(cli, at_top=True)
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. What the output cannot encode, such as data that are not UTF-8, is written as in JSON."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     cli(prog_name="qmodel")
 
 
