@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Any
 
@@ -65,7 +66,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float | list) else str(value)
+    """Convert a value to what JSON has: a number that is none becomes null."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _shown(value: Any) -> str:

@@ -105,22 +105,20 @@ _GONE = {"canceled", "retired"}
 
 def archived(root: str, namespace: str | None = None) -> list[Observed]:
     """Observe a namespace of an archive; `namespace` is required if it has several. Raises QmodelError."""
-    from pyarrow import parquet
-
     from qmodel.pipeline.archive.kinds import EVENTS, opened
+    from qmodel.pipeline.archive.read import read
     from qmodel.pipeline.events.decode import events_of
 
     archive = opened(root, EVENTS)
     there = archive.namespaces()
     if namespace is None and len(there) > 1:
         raise QmodelError(f"The archive {root} has several namespaces. Choose one: {', '.join(there)}.")
-    files = archive.files(namespace or (there[0] if there else ""))
-    if not files:
+    name = namespace or (there[0] if there else "")
+    if name not in there or not archive.files(name):
         raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")
     observer = Observer()
-    for file in files:
-        with archive.open(file) as opened:
-            observer.add(events_of(parquet.read_table(opened).sort_by("seq")))
+    for table in read(root, name, gaps=[]):
+        observer.add(events_of(table))
     return observer.observed()
 
 

@@ -216,6 +216,9 @@ def test_an_archive_tells_what_the_queue_told(url: str, tmp_path: Path) -> None:
     assert observations.archived(str(tmp_path)) == observations.archived(str(tmp_path), "spark:") == seen
     with pytest.raises(QmodelError, match="has no events of 'other'"):
         observations.archived(str(tmp_path), "other")
+    next(tmp_path.rglob("*.parquet")).write_bytes(b"PAR1")
+    with pytest.raises(QmodelError, match=r"is damaged: .*archive verify"):
+        observations.archived(str(tmp_path))
 
 
 NOT_WHOLE = observations.dumps([observations.Observed("emails", "emails", 1, 1, 0, 0, (1.5,), ())])  # type: ignore[arg-type]
