@@ -140,7 +140,7 @@ def test_the_command_answers_sql_about_an_archive(tmp_path: Path) -> None:
     lists = "select list(started_at) as moments, [1.5::decimal(3, 1), null] as few, 'nan'::double as no from attempts"
     (row,) = json.loads(CliRunner().invoke(cli, ["query", archive, lists, "--json"]).stdout, parse_constant=pytest.fail)
     assert all(isinstance(one, str) for one in row["moments"]) and (row["few"], row["no"]) == (["1.5", None], None)
-    assert CliRunner().invoke(cli, ["query", archive, "-- nothing", "--json"]).stdout == "[]\n"
+    assert CliRunner().invoke(cli, ["query", archive, "/* nothing */", "--json"]).stdout == "[]\n"
     Path(archive, "namespace=a%3A").rename(tmp_path / "gone")
     Path(archive, "namespace=b%3A").mkdir()
     none = CliRunner().invoke(cli, ["query", archive, text, "--tables", str(tmp_path / "none")])
