@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,9 +16,9 @@ LAYOUT: Final = ("shards", "single", "split", "relay")
 def read_layout(options: Mapping[str, str]) -> Layout:
     """Read a layout from the options of a URL. Raises ConnectError if they are bad."""
     shards = options.get("shards", "")
-    if not shards.isdecimal() or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
+    if not re.fullmatch("[0-9]{1,9}", shards) or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
         raise ConnectError(
-            f"A deployment cannot have {shards or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."
+            f"A deployment cannot have {shards[:20] or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."
         )
     single, split = (frozenset(filter(None, options.get(name, "").split(","))) for name in ("single", "split"))
     relay = options.get("relay", "")

@@ -37,7 +37,8 @@ from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
-from qmodel.model.deployment.plans import Call, Extra, Turns, begun, destination
+from qmodel.model.deployment.plans import Call, Extra, begun, destination
+from qmodel.model.deployment.turns import Turns
 
 
 class AsyncRedisShard(Prepared, AsyncRedisBackend):

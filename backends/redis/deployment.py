@@ -49,7 +49,8 @@ from qmodel.backends.redis.url import Options
 from qmodel.contract.operations import Newest, Operation
 from qmodel.contract.routing import Layout
 from qmodel.errors import ConnectError
-from qmodel.model.deployment.plans import Call, Extra, Turns, carry_out, destination
+from qmodel.model.deployment.plans import Call, Extra, carry_out, destination
+from qmodel.model.deployment.turns import Turns
 
 
 class RedisShard(Prepared, RedisBackend):

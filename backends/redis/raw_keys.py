@@ -46,6 +46,10 @@ FOLD_TAGS = 512
 """The number of pending durations that are folded in together (lua/state/stats.lua)."""
 
 
+UTF8 = "utf-8", "surrogateescape"
+"""How texts are read: bytes that are not UTF-8 become lone surrogates, as on the wire."""
+
+
 class Corrupt(ValueError):
     """A key is not part of the schema, or its content contradicts itself."""
 
@@ -76,7 +80,7 @@ _KIND = re.compile(r"rq-|\w+:")
 @lru_cache(4096)
 def _named(key: bytes, begin: int) -> tuple[str, str]:
     """Give a key without its prefix of so many bytes, and how the names of its kind begin, if it has any."""
-    name = key[begin:].decode()
+    name = key[begin:].decode(*UTF8)
     kind = _KIND.match(name)
     return name, kind[0] if kind is not None else ""
 
@@ -116,17 +120,17 @@ class _Reader:
         return found[1]
 
     def text(self, name: str, default: str = "") -> str:
-        return str(self.take(name, "string", default.encode()).decode())
+        return str(self.take(name, "string", default.encode()).decode(*UTF8))
 
     def members(self, name: str) -> list[tuple[float, str]]:
         if name not in self.left:
             return []
-        return [(_score(score), member.decode()) for member, score in self.take(name, "zset", [])]
+        return [(_score(score), member.decode(*UTF8)) for member, score in self.take(name, "zset", [])]
 
     def fields(self, name: str) -> dict[str, str]:
         if name not in self.left:
             return {}
-        return {field.decode(): value.decode() for field, value in self.take(name, "hash", {}).items()}
+        return {field.decode(*UTF8): value.decode(*UTF8) for field, value in self.take(name, "hash", {}).items()}
 
     def names(self, begin: str, end: str = "") -> list[str]:
         if begin not in self.kinds:
@@ -323,7 +327,7 @@ class _Reader:
             raise Corrupt(f"the queues {sorted(owners)} are said to have throttles of their own")
         lines = [line.split("\t") for line in self.text("families").split("\n")[:-1]]
         families = {name: int(generation) for name, generation in lines}
-        in_order = sorted(filter(names_family, limited), key=lambda name: (-len(name.encode()), name))
+        in_order = sorted(filter(names_family, limited), key=lambda name: (-len(name.encode(*UTF8)), name))
         if list(families) != in_order:
             raise Corrupt(f"the families are said to be {list(families)}")
         cooling = {name: int(moment) for moment, name in self.members("cooling")}
@@ -375,7 +379,7 @@ class _Reader:
             "given": tuple(jid for jid, score in scores if score in (2, 4)),
             "yielded": tuple(jid for jid, score in scores if score in (3, 4)),
             "ended": tuple((jid, OUTCOMES[-score % 10], -score // 10) for jid, score in scores if score <= 0),
-            "order": tuple(jid.decode() for jid in self.take(f"ro:{id}", "list", [])),
+            "order": tuple(jid.decode(*UTF8) for jid in self.take(f"ro:{id}", "list", [])),
             "dependents": tuple(sorted(marked)),
         }
 
@@ -390,19 +394,19 @@ class _Reader:
         return {jid: self.schedule(jid) for jid in self.names("r:")}
 
     def schedule(self, jid: str) -> Record:
-        raw = {field.decode(): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
+        raw = {field.decode(*UTF8): value for field, value in self.take(f"r:{jid}", "hash", {}).items()}
         for name, none in (("throttles", b""), ("fair_key", b""), ("fair_weight", b"0")):
             raw.setdefault(name, none)  # recurring jobs of earlier versions have none
         if raw.keys() != set(SCHEDULE):
             raise Corrupt(f"the recurring job {jid} has the fields {sorted(raw)}")
         tags, later, paused, named = raw.pop("tags"), raw.pop("later"), raw.pop("paused"), raw.pop("throttles")
         words = ("queue", "klass", "data", "kind", "cron", "missed", "overlap", "fair_key")
-        texts = {name: raw.pop(name).decode() for name in words}
+        texts = {name: raw.pop(name).decode(*UTF8) for name in words}
         return {
             **texts,
-            "tags": tuple(tag.decode() for tag in tags.split(b"\xff")) if tags else (),
+            "tags": tuple(tag.decode(*UTF8) for tag in tags.split(b"\xff")) if tags else (),
             "later": tuple(map(int, later.split())),
-            "throttles": tuple(named.decode().split()),
+            "throttles": tuple(named.decode(*UTF8).split()),
             "paused": {b"0": False, b"1": True}[paused],
             **{name: int(value) for name, value in raw.items()},
         }
@@ -422,7 +426,7 @@ class _Reader:
 
     def subscriptions(self) -> dict[str, Record]:
         found = self.take("subscriptions", "hash", {})
-        return {name.decode(): _subscription(value.split(b"\t")) for name, value in found.items()}
+        return {name.decode(*UTF8): _subscription(value.split(b"\t")) for name, value in found.items()}
 
     def messages(self) -> tuple[tuple[int, int, int, str, str], ...]:
         return tuple(self.message(int(score), member) for score, member in self.members("messages"))
@@ -485,7 +489,7 @@ class _Reader:
             raise Corrupt(f"{len(pending)} durations by {by} of {member} are pending")
         durations: dict[tuple[str, str], list[int]] = {}
         for item in pending:
-            head, *names = item.decode().split("\t")
+            head, *names = item.decode(*UTF8).split("\t")
             most, duration = map(int, head[1:].split())
             for name in names:
                 if name not in folded and len(folded) < most:
@@ -596,20 +600,20 @@ SHORT = 2000
 def _job(jid: str, raw: bytes) -> tuple[Record, dict[str, bytes], tuple[int, int, int], tuple[str, ...]]:
     """Read the record of a job, without its other keys: fields, rare fields, counts, tags."""
     head, _, rest = raw.partition(b"\n")
-    f = dict(zip(FIELDS, head.decode().split("\t"), strict=True))
+    f = dict(zip(FIELDS, head.decode(*UTF8).split("\t"), strict=True))
     size, stop = int(f["data_size"]), len(rest) - int(f["more"])
     more, texts = _more(jid, rest[stop:])
     record: Record = {
         **{name: f[name] for name in ("klass", "queue", "state", "worker", "grant", "put_request")},
         **{name: int(f[name]) for name in NUMBERS},
-        "data": rest[:size].decode(),
+        "data": rest[:size].decode(*UTF8),
         "result": texts[0],
         "progress": texts[1],
         "failure": _failure(more, texts[2]),
         "history": tuple((stage.what, stage.at, stage.facts) for stage in codec.history(rest[size:stop])),
         "options": codec.options(more["options"]),
     }
-    names = tuple(tag.decode() for tag in more["tags"].split(b"\xff")) if more["tags"] else ()
+    names = tuple(tag.decode(*UTF8) for tag in more["tags"].split(b"\xff")) if more["tags"] else ()
     return record, more, (int(more["waits"]), int(more["waited_for"]), int(f["stages"])), names
 
 
@@ -671,7 +675,7 @@ def _more(jid: str, raw: bytes) -> tuple[dict[str, bytes], list[str]]:
         raise Corrupt(f"job {jid} says that it has more, and has not")
     texts, at = [], 0
     for size in (int(more["result_size"]), int(more["progress_size"]), int(more["message_size"])):
-        texts.append(rest[at : at + size].decode())
+        texts.append(rest[at : at + size].decode(*UTF8))
         at += size
     if at != len(rest):
         raise Corrupt(f"job {jid} has {len(rest)} bytes of texts, {at} are counted")
@@ -684,8 +688,8 @@ def _subscription(fields: list[bytes]) -> Record:
         "seq": int(seq),
         "position": int(position) if position else None,
         "patterns": _list(patterns),
-        "queue": queue.decode(),
-        "klass": klass.decode(),
+        "queue": queue.decode(*UTF8),
+        "klass": klass.decode(*UTF8),
         "priority": int(priority),
         "retries": int(retries),
         "delay_ms": int(delay_ms),
@@ -695,7 +699,7 @@ def _subscription(fields: list[bytes]) -> Record:
 
 
 def _list(raw: bytes) -> tuple[str, ...]:
-    return tuple(one.decode() for one in raw.split(b"\xff")) if raw else ()
+    return tuple(one.decode(*UTF8) for one in raw.split(b"\xff")) if raw else ()
 
 
 def _ready(member: str) -> tuple[int, int, str]:
@@ -718,7 +722,7 @@ def _jid(filled: str, blanks: int) -> str:
 def _failure(more: dict[str, bytes], message: str) -> tuple[str, str, int, str] | None:
     if not more["group"]:
         return None
-    return more["group"].decode(), message, int(more["failed_at"]), more["failed_worker"].decode()
+    return more["group"].decode(*UTF8), message, int(more["failed_at"]), more["failed_worker"].decode(*UTF8)
 
 
 @lru_cache(1 << 16)

@@ -21,6 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import redis.connection
 
+from qmodel.backends import without_password
 from qmodel.backends.layouts import LAYOUT, read_layout
 from qmodel.backends.redis.confirm import Confirm, confirm_of
 from qmodel.contract.routing import Layout
@@ -80,7 +81,10 @@ class Options:
 
 def options_of(url: str) -> Options:
     """Read a URL. Raises ConnectError if it is bad."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ConnectError(f"'{without_password(url)}' is not a URL of a server: {error}.", _EXAMPLE) from None
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     own, theirs, sentinel = _shared_out(parts.query)
     base, _, kind = parts.scheme.partition("+")
@@ -91,6 +95,11 @@ def options_of(url: str) -> Options:
         own["service"], parts = _service(parts, where)
     _check_names(own)
     scheme = _SCHEMES.get(base, base)
+    if scheme != "unix" and not _DATABASE.fullmatch(parts.path):
+        raise ConnectError(
+            f"'{where}' has no number of a database in its path.",
+            "Write /0, or leave it out; ?prefix=shop: is the name of a namespace.",
+        )
     connection = _connection(f"{scheme}://{parts.netloc}{parts.path}?{urlencode(theirs)}", where)
     if (credentials := own.pop("credentials", None)) is not None:
         connection["credential_provider"] = _provider(credentials)
@@ -143,12 +152,6 @@ def _connection(plain: str, where: str) -> dict[str, Any]:
         connection = dict(redis.connection.parse_url(plain))  # type: ignore[no-untyped-call]
     except ValueError as error:
         raise ConnectError(f"'{where}' is not a URL of a server: {error}.", _EXAMPLE) from None
-    database = "" if plain.startswith("unix:") else unquote(urlsplit(plain).path).strip("/")
-    if database and not (database.isascii() and database.isdigit()):  # redis-py would take database 0
-        raise ConnectError(
-            f"'{where}' names the database {database!r}, and databases have numbers.",
-            "Write redis://host:6379/0; a namespace of your own is ?prefix=shop: there.",
-        )
     if plain.startswith("unix:") and not connection.get("path"):
         raise ConnectError(f"'{where}' names no socket.", _EXAMPLE)
     for name in ("socket_timeout", "socket_connect_timeout"):
@@ -199,6 +202,9 @@ def _provider(where: str) -> Any:
 
 
 _CREDENTIALS: Final = "Name a redis.CredentialProvider, or a function that makes one, as module:name."
+_DATABASE: Final = re.compile(r"(/[0-9]{0,4}/?)?", re.ASCII)
+"""The path of a URL. Another one is no error to redis-py, which would use the database 0."""
+
 _EXAMPLE: Final = "Write for example redis://localhost:6379/0 or unix:///run/redis.sock?db=0."
 
 

@@ -291,7 +291,7 @@ def _read(place: str) -> Snapshot:
 def _write(place: str, found: Snapshot) -> None:
     from qmodel.model import restore
 
-    files.write(place, gzip.compress(restore.dumps(found).encode(), 3))
+    files.write(place, gzip.compress(restore.dumps(found).encode("utf-8", "backslashreplace"), 3))
 
 
 common(command)

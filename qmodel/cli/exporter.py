@@ -61,7 +61,8 @@ def command(host: str, port: int, queues: str, most: int, histograms: bool, type
         endpoint = serve(health, port, host, metrics=page(registry))
     except OSError as error:
         raise QmodelError(f"Port {port} of {host} cannot be used: {error}. Give another --port.") from None
-    click.echo(f"qmodel serves its metrics at http://{host}:{endpoint.port}/metrics")
+    place = f"[{host}]" if ":" in host else host
+    click.echo(f"qmodel serves its metrics at http://{place}:{endpoint.port}/metrics")
     while not stop.wait(1):
         health.tick()
     endpoint.close()

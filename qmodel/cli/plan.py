@@ -95,12 +95,14 @@ def _invented(name: str, queue: str, klass: str, arrivals: str, service: str, fa
 def _stream_of(one: Any) -> str:
     import json
 
-    name = json.dumps(f"{one.queue} {one.klass}")
+    name, queue, klass = (
+        json.dumps(text, ensure_ascii=False) for text in (f"{one.queue} {one.klass}", one.queue, one.klass)
+    )  # TOML has no surrogate pairs
     seen = '{ law = "observed" }'
     arrivals = '{ law = "recorded" }   # in their order; or "observed", by chance'
     fails = round(one.retried / one.attempts, 4) if one.attempts else 0.0
     return STREAM.format(
-        key=name, queue=json.dumps(one.queue), klass=json.dumps(one.klass), arrivals=arrivals, service=seen,
+        key=name, queue=queue, klass=klass, arrivals=arrivals, service=seen,
         fails=min(fails, 0.9),
     )  # fmt: skip
 

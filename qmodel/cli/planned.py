@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -129,7 +130,8 @@ def _show(at: Session, grid: Grid, found: Sequence[Outcome]) -> None:
 def _figure(value: Estimate) -> str:
     """Format a duration and its error in one unit, so that the two can be compared."""
     unit, name = next((unit, name) for unit, below, name in UNITS if value.mean < below)
-    return f"{_digits(value.mean / unit)} ± {_digits(value.half / unit)} {name}"
+    half = _digits(value.half / unit) if math.isfinite(value.half) else "?"
+    return f"{_digits(value.mean / unit)} ± {half} {name}"
 
 
 def _digits(value: float) -> str:

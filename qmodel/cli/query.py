@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Any
 
@@ -65,8 +66,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
+    """Convert a value to what JSON has: a number that is none becomes null."""
     if isinstance(value, list):
-        return list(map(_plain, value))
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

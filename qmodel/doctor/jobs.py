@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from shlex import quote
 
 from qmodel.contract import operations as ops
 from qmodel.contract import replies
@@ -36,10 +37,10 @@ def _stuck(listed: list[replies.QueueCounts]) -> Iterator[Finding]:
         if one.paused and ready:
             reasons = ", ".join(pause.reason for pause in one.pauses)
             what = f"queue {one.name} is paused with {counted(ready, 'ready job')} ({reasons})"
-            yield Finding(WARN, what, f"If this is not intended: qmodel unpause {one.name}")
+            yield Finding(WARN, what, f"If this is not intended: qmodel unpause {_word(one.name)}")
         elif one.stalled:
             what = f"queue {one.name} has {counted(one.stalled, 'job')} whose workers were lost"
-            fix = f"Start a worker: the next pop takes them. See: qmodel op stalled {one.name}"
+            fix = f"Start a worker: the next pop takes them. See: qmodel op stalled {_word(one.name)}"
             yield Finding(WARN, what, fix)
 
 
@@ -57,10 +58,13 @@ def _left(at: Asked, listed: list[replies.QueueCounts]) -> Iterator[Finding]:
             reasons = ()
         what = f"the next job of queue {name} has been ready for {format_duration(since)}"
         if any(reason.code == "unattended" for reason in reasons):
-            fix = f"No worker asks for jobs. Start one: qmodel worker MODULE:APP --queues {name}"
+            fix = f"No worker asks for jobs. Start one: qmodel worker MODULE:APP --queues {quote(name)}"
         else:
             why = " ".join(reason.sentence for reason in reasons)
-            fix = why or f"Workers are alive, but busy or on other queues. See: qmodel workers; qmodel stats {name}"
+            fix = (
+                why
+                or f"Workers are alive, but busy or on other queues. See: qmodel workers; qmodel stats {_word(name)}"
+            )
         yield Finding(WARN, what, fix)
 
 
@@ -87,7 +91,7 @@ def failures(at: Asked) -> Iterator[Finding]:
     groups = at.client.failed.groups(0, MOST)
     yield from first(
         (
-            Finding(WARN, f"{counted(count, 'failed job')} in group {group}", f"See: qmodel failures '{group}'")
+            Finding(WARN, f"{counted(count, 'failed job')} in group {group}", f"See: qmodel failures {_word(group)}")
             for group, count in sorted(groups.items(), key=lambda pair: -pair[1])
         ),
         "groups of failed jobs",
@@ -116,7 +120,12 @@ def _silent(at: Asked, one: replies.WorkerCounts, now: int) -> Finding:
         return f"deregistered {one.name}"
 
     what = f"worker {one.name} has been silent for {format_duration(now - one.seen_at)}"
-    return Finding(WARN, what, f"qmodel op deregister '{one.name}'", deregister)
+    return Finding(WARN, what, f"qmodel op deregister {_word(one.name)}", deregister)
+
+
+def _word(name: str) -> str:
+    """Write a name as an argument for a shell, whatever it begins with."""
+    return f"-- {quote(name)}" if name.startswith("-") else quote(name)
 
 
 def _now() -> int:

@@ -10,6 +10,7 @@ The kernel is `measure`: a point and a run. It can be called in this process, in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -79,14 +80,15 @@ def tasks(grid: Grid) -> list[tuple[int, int]]:
 def measure(grid: Grid, point: int, run: int) -> Measured:
     """Simulate a run of a point, and measure it."""
     found = simulate(grid.points[point].setup, run)
-    return Measured(point, run, tuple(_values(found)), found.busy, found.attempts, found.lost)
+    several = len(grid.points[point].setup.streams) > 1
+    return Measured(point, run, tuple(_values(found, several)), found.busy, found.attempts, found.lost)
 
 
-def _values(found: Simulated) -> Iterator[tuple[str, tuple[float, ...]]]:
-    names = list(dict.fromkeys(sorted(one.stream for one in found.served)))
-    if len(names) > 1:
+def _values(found: Simulated, several: bool) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield the metrics of all jobs together, if there are several streams, and of each stream that had jobs."""
+    if several:
         yield ALL, _metrics(found.served)
-    for name in names:
+    for name in sorted({one.stream for one in found.served}):
         yield name, _metrics([one for one in found.served if one.stream == name])
 
 
@@ -171,7 +173,10 @@ def _grows(values: dict[str, Estimate]) -> bool:
 
 
 def table(grid: Grid, found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Give a row for each point and stream: the grid's values, then each metric with the bounds of its interval."""
+    """Give a row for each point and stream: the grid's values, then each metric with the bounds of its interval.
+
+    The bounds are None if only one run had jobs of the stream.
+    """
     rows = []
     for outcome in found:
         for stream, values in outcome.streams.items():
@@ -183,6 +188,8 @@ def table(grid: Grid, found: Sequence[Outcome]) -> list[dict[str, Any]]:
                 ("again", outcome.again),
                 ("lost", outcome.lost),
             ):
-                row |= {name: one.mean, f"{name}_low": one.low, f"{name}_high": one.high}
+                known = math.isfinite(one.half)
+                row |= {name: one.mean, f"{name}_low": one.low if known else None}
+                row[f"{name}_high"] = one.high if known else None
             rows.append(row)
     return rows

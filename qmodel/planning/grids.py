@@ -23,7 +23,6 @@ before the first is simulated. An error names the path, the value, and the value
 from __future__ import annotations
 
 import copy
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -91,6 +90,8 @@ def grid(found: Mapping[str, Any], folder: Path = Path()) -> Grid:
     seen = _observed(given.pop("observed", None), folder)
     if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
         raise GridError('[grid] has paths, each with a list of values: "pools.main.workers" = [2, 3, 4].')
+    for name in {"runs", "observed"} & axes.keys():
+        raise GridError(f"[grid] has {name!r}, which is the same at all points: give it outside of [grid].")
     points = []
     many = 1
     for values in axes.values():
@@ -112,7 +113,7 @@ def _observed(name: Any, folder: Path) -> dict[tuple[str, str], Observed]:
         return loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise GridError(f"observed is {name!r}, and there is no file {folder / name}.") from None
-    except (ValueError, TypeError, KeyError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise GridError(f"{folder / name} has no observations: {error}. `qmodel plan new` writes them.") from None
 
 
@@ -242,6 +243,8 @@ def _law(part: _Part, observed: Observed | None, what: str) -> Law:
             raise GridError(f"{part.path} is {kind}, and the file `observed` has no such jobs of that queue and klass.")
         times = part.number("times", 1.0, 0.0, 1e6)
         law = Law(kind, values=values if times == 1.0 else tuple(round(value * times) for value in values))
+        if not law.mean:
+            raise GridError(f"{part.at('times')} is {times:g}, and makes all observed durations 0 ms.")
         part.end("law and times")
         return law
     law = Law(kind, part.number("mean_ms", None, 0.0, 1e10), part.number("cv", 1.0, 0.0, 100.0))

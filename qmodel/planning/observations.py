@@ -63,6 +63,7 @@ class Observer:
                 self._put(self._of(jid, str(facts["queue"])), event.at)
             elif event.event in _GONE:
                 self._klass.pop(jid, None)
+                self._began.pop(jid, None)
             elif jid in self._klass and event.event in _LEASES:
                 self._lease(event, jid, self._of(jid, str(facts["queue"])))
 
@@ -81,7 +82,9 @@ class Observer:
             seen.attempts += 1
             self._began[jid] = event.at
             return
-        began = self._began.pop(jid, event.at)
+        began = self._began.pop(jid, None)
+        if began is None:  # a failure that ended no attempt: of a lapsed job without retries, or of a dependency
+            return
         if event.event == "lock_lost":
             seen.lapsed += event.named["cause"] == "lapsed"
             return
@@ -102,22 +105,20 @@ _GONE = {"canceled", "retired"}
 
 def archived(root: str, namespace: str | None = None) -> list[Observed]:
     """Observe a namespace of an archive; `namespace` is required if it has several. Raises QmodelError."""
-    from pyarrow import parquet
-
     from qmodel.pipeline.archive.kinds import EVENTS, opened
+    from qmodel.pipeline.archive.read import read
     from qmodel.pipeline.events.decode import events_of
 
     archive = opened(root, EVENTS)
     there = archive.namespaces()
     if namespace is None and len(there) > 1:
         raise QmodelError(f"The archive {root} has several namespaces. Choose one: {', '.join(there)}.")
-    files = archive.files(namespace or (there[0] if there else ""))
-    if not files:
+    name = namespace or (there[0] if there else "")
+    if name not in there or not archive.files(name):
         raise QmodelError(f"The archive {root} has no events{f' of {namespace!r}' if namespace else ''}.")
     observer = Observer()
-    for file in files:
-        with archive.open(file) as opened:
-            observer.add(events_of(parquet.read_table(opened).sort_by("seq")))
+    for table in read(root, name, gaps=[]):
+        observer.add(events_of(table))
     return observer.observed()
 
 
@@ -132,4 +133,6 @@ def loads(text: str) -> dict[tuple[str, str], Observed]:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     rows = [Observed(**{**row, "gaps": tuple(row["gaps"]), "runs": tuple(row["runs"])}) for row in found["observed"]]
+    if not all(type(one) is int and one >= 0 for row in rows for one in (*row.gaps, *row.runs)):
+        raise ValueError("a duration is not a whole number from 0")
     return {(row.queue, row.klass): row for row in rows}

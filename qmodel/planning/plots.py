@@ -32,7 +32,7 @@ def picture(grid: Grid, found: Sequence[Outcome], metric: str) -> str:
 
     Durations are on a logarithmic scale. There are as many lines as colours.
     """
-    streams = list(found[0].streams)
+    streams = list(dict.fromkeys(name for one in found for name in one.streams))  # a rare one is not at each point
     labels = [str(value) for value in grid.axes[0][1]] if grid.axes else [""]
     lines = _lines(grid, found)
     height = TOP + HEIGHT + 76 + 16 * len(lines)
@@ -43,13 +43,21 @@ def picture(grid: Grid, found: Sequence[Outcome], metric: str) -> str:
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{LEFT - 48}" y="24" font-size="15">{escape(_title(metric))}</text>',
     ]
-    values = [one.streams[name][metric] for one in found for name in streams]
+    values = [_drawn(one.streams[name][metric]) for one in found for name in one.streams]
     scale = _Scale(min(one.low for one in values), max(one.high for one in values))
     for number, stream in enumerate(streams):
-        drawn = [[_Place(at, o.streams[stream][metric], o.settled) for at, o in line] for _, line in lines]
+        drawn = [
+            [_Place(at, _drawn(o.streams[stream][metric]), o.settled) for at, o in line if stream in o.streams]
+            for _, line in lines
+        ]
         out += _panel(LEFT + number * (WIDTH + GAP), stream, labels, drawn, scale)
     out += _legend(grid, [name for name, _ in lines])
     return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _drawn(value: Estimate) -> Estimate:
+    """Give an estimate without its interval if that is not known."""
+    return value if math.isfinite(value.half) else Estimate(value.mean, 0.0)
 
 
 def _title(metric: str) -> str:

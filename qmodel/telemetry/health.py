@@ -11,6 +11,8 @@ does not return within `deadline` counts as failed.
 from __future__ import annotations
 
 import json
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -102,7 +104,7 @@ class Endpoint:
     """A small HTTP server with its own threads: `/live`, `/ready`, and the given pages."""
 
     def __init__(self, health: Health, host: str, port: int, pages: dict[str, Page]) -> None:
-        self._server = _Server((host, port), _Handler)
+        self._server = _Server(host, port)
         self._server.pages = {"/live": lambda: _of(health.live()), "/ready": lambda: _of(health.ready())}
         self._server.pages |= {path: _found(page) for path, page in pages.items()}
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name="qmodel-health", daemon=True).start()
@@ -139,6 +141,16 @@ def _found(page: Page) -> Callable[[], tuple[int, str, bytes]]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     pages: dict[str, Callable[[], tuple[int, str, bytes]]]
+
+    def __init__(self, host: str, port: int) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that is gone: a probe ends when the server of the jobs takes too long to answer."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

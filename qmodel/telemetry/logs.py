@@ -67,6 +67,23 @@ def scrubbed(text: str) -> str:
         return text
 
 
+def _text(line: dict[str, Any]) -> str:
+    """Write a line as JSON that any encoding has. A field that JSON cannot have must not lose the line: it is told."""
+    try:
+        text = json.dumps(line, default=str, ensure_ascii=False, allow_nan=False)
+    except Exception:
+        fields = {name: value if isinstance(value, str | int) else _told(value) for name, value in line.items()}
+        text = json.dumps(fields, ensure_ascii=False)
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def _told(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} without a text: {type(error).__name__}>"
+
+
 class JsonFormatter(logging.Formatter):
     """Writes a record as a line of JSON: time, level, logger, message, the job's fields, and the fields of `extra`."""
 
@@ -84,7 +101,7 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = self.formatStack(record.stack_info)
-        return scrubbed(json.dumps(line, default=str, ensure_ascii=False))
+        return scrubbed(_text(line))
 
 
 class TextFormatter(logging.Formatter):

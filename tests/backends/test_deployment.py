@@ -114,6 +114,16 @@ def test_a_made_up_id_leads_to_the_other_names_of_the_job(name: str, client: Cli
     assert client.jobs[job.jid].ordered == name
 
 
+def test_a_pop_that_is_sent_again_gets_the_same_jobs(client: Client) -> None:
+    for number in range(40):
+        client.queues["q"].put("K", number)
+    first = [client.execute(ops.Pop("q", "w", 2, request=f"r{number}")) for number in range(8)]
+    again = [client.execute(ops.Pop("q", "w", 2, request=f"r{number}")) for number in range(8)]
+    assert first == again and len({job.jid for jobs in first for job in jobs}) == 16
+    assert len(homes(client, [jobs[0].jid for jobs in first])) > 2
+    assert client.execute(ops.Length("q")) == 40
+
+
 def test_a_job_is_at_home_with_the_job_that_it_waits_for(client: Client) -> None:
     first = client.queues["q"].put("K")
     second = client.queues["q"].put("K", depends=[first])

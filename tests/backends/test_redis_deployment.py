@@ -51,6 +51,7 @@ def test_shards_have_slots_in_equal_ranges_and_the_first_is_the_same_for_every_n
     ("url", "said"),
     [
         ("redis+cluster://a/0?name=shop&shards=6", "cannot have 6 shards"),
+        (f"redis+cluster://a/0?name=shop&shards={'1' * 5000}", "cannot have 1{20} shards"),
         ("redis+cluster://a/0?name=shop&single=x", "cannot have no shards"),
         ("redis+cluster://a/0?shards=8", "no name for the deployment"),
         ("redis+cluster://a/0?name=shop&prefix={a}:", "Leave out one of them"),

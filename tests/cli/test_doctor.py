@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from qmodel.doctor import environment
 from tests.cli.conftest import Run
 from tests.servers import Server
 
@@ -174,3 +175,22 @@ def test_a_journal_for_which_there_is_no_room_is_told(run: Run, server: Server) 
     assert re.search(r"WARN  100,000 entries of the journal would take about [\d.]+ [KMG]iB", out)
     fits = re.search(r"qmodel op config-set max-journal (\d+)", out)
     assert fits and 20 < int(fits[1]) < 100_000
+
+
+def test_the_clock_of_a_server_is_compared_with_ours(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No backend of a server had what the check asked for, so it said nothing."""
+    assert "OK    the server's clock differs from ours by less than 5 s" in run("doctor", "--url", server.url).out
+    monkeypatch.setattr(environment, "APART_MS", 0)
+    assert "WARN  the server's clock differs from ours by " in run("doctor", "--url", server.url).out
+
+
+def test_what_to_run_next_is_written_for_a_shell(run: Run) -> None:
+    for name in ("a b", "-x", "it's"):
+        run("put", "--", name, "A")
+        run("pause", "--", name)
+    out = run("doctor").out
+    for word in ("'a b'", "-- -x", "'it'\"'\"'s'"):
+        assert f"qmodel unpause {word}\n" in out
+    for word in (["a b"], ["--", "-x"], ["it's"]):
+        assert run("unpause", *word).code == 0
+    assert "is paused" not in run("doctor").out

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +56,7 @@ def tried(there: Namespaces, fault: str = "", level: str = "smoke", **given: obj
         ({"a": 1, "b": 2}, {"a": 1}, "reply.b: missing"),
         ([{"a": "x"}], [{"a": "y"}], "reply[0].a: 'x' != 'y'"),
         ([1], [1, 2], "reply: [1] != [1, 2]"),
+        (1.5, 10**400, f"reply: 1.5 != 1{'0' * 99}... (401 characters)"),
     ],
 )
 def test_a_difference_is_reported_with_its_path(one: object, other: object, path: str) -> None:
@@ -194,6 +197,30 @@ def test_a_violation_of_the_protocol_has_its_own_exit_code(server: Server) -> No
     done = run("driver", "--url", server.url, "--", sys.executable, "-c", "raise SystemExit('no such module')")
     assert done.exit_code == 3
     assert "DRIVER-4" in done.output and "no such module" in done.output
+
+
+HALF = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"hello": {"protocol": 1, "binding": "\\ud83d", "version": "1", "features": ["length"]}}
+    answer["op"], done = {"reply": "\\ud83d"}, {"ok": True}
+    print(json.dumps({"seq": asked["seq"], **answer.get(asked["cmd"], done)}), flush=True)
+"""
+
+
+def test_a_driver_that_answers_half_a_character_is_reported(server: Server) -> None:
+    """JavaScript cuts texts between the halves of a character; the output of the command is UTF-8."""
+    qmodel = [sys.executable, "-m", "qmodel.cli", "conformance", "driver", "--url", server.url, "--level", "smoke"]
+    done = subprocess.run(
+        [*qmodel, "--", sys.executable, "-c", HALF], capture_output=True, check=False, env=os.environ | STRICT
+    )
+    assert done.returncode == 1, done.stderr
+    assert b"\\ud83d 1, 1 of" in done.stdout and b'answered {"reply": "\\ud83d"}' in done.stdout
+    assert b"does not conform: NUMBER-1" in done.stdout
+
+
+STRICT = {"PYTHONIOENCODING": "utf-8:strict"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import tomllib
 from itertools import islice, pairwise
 from pathlib import Path
@@ -15,11 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 from qmodel import Client, connect
-from qmodel.cli import cli
+from qmodel.cli import cli, planned
 from qmodel.contract import operations as ops
 from qmodel.errors import QmodelError
 from qmodel.pipeline.events.pages import pages
-from qmodel.planning import capacity, grids, observations
+from qmodel.planning import capacity, grids, observations, plots
+from qmodel.planning.confidence import Estimate
 from qmodel.planning.distributions import Law
 from qmodel.planning.grids import GridError, grid
 
@@ -93,6 +95,7 @@ def test_the_points_are_all_combinations() -> None:
         ("observed", "nix.json", "there is no file"),
         ("grid", {"workers.x": [1]}, "there is no table [workers]"),
         ("grid", {"load": 1}, "[grid] has paths, each with a list of values"),
+        ("grid", {"runs": [2, 3]}, "[grid] has 'runs', which is the same at all points"),
         ("grid", {"load": []}, "[grid] has paths, each with a list of values"),
         ("grid", {"load": list(range(200)), "jobs": list(range(200))}, "The grid has 40,000 points"),
     ],
@@ -132,6 +135,20 @@ def test_a_row_has_the_values_of_the_grid_and_intervals() -> None:
     assert all(row["wait_p99_low"] <= row["wait_p99"] <= row["wait_p99_high"] for row in rows)
 
 
+def test_a_stream_with_few_jobs_is_left_out_where_it_has_none(tmp_path: Path) -> None:
+    gaps = {"streams.reports.arrivals": {"law": "exponential", "mean_ms": 100}}
+    given = _given(**gaps, jobs=100, warmup=0, grid={"streams.reports.arrivals.mean_ms": [500, 1e9, 30_000]}, runs=2)
+    many, none, few = found = capacity.run(grid(given), 1)
+    assert [list(one.streams) for one in (many, none)] == [["all", "emails", "reports"], ["all", "emails"]]
+    assert none.streams["all"] == none.streams["emails"] and math.isfinite(few.streams["all"]["wait_mean"].half)
+    one_run = few._replace(streams={**few.streams, "reports": dict.fromkeys(capacity.METRICS, Estimate(7.0, math.inf))})
+    rows = capacity.table(grid(given), [many, none, one_run])
+    assert (rows[-1]["wait_p99"], rows[-1]["wait_p99_low"], rows[-1]["wait_p99_high"]) == (7.0, None, None)
+    drawn = ElementTree.fromstring(plots.picture(grid(given), [many, none, one_run], "wait_p99"))
+    assert len(drawn.findall(".//{*}circle")) == 3 + 2 + 3 and found
+    assert planned._figure(one_run.streams["reports"]["wait_p99"]) == "7.00 ± ? ms"
+
+
 # ---- what was seen
 
 
@@ -168,6 +185,18 @@ def test_what_is_observed_is_when_jobs_came_and_how_long_they_took() -> None:
     assert observations.loads(observations.dumps([found])) == {("q", "Send"): found}
 
 
+def test_a_failure_that_ended_no_attempt_is_none() -> None:
+    client = connect("memory://observed-failures")
+    client.execute(ops.Put("q", "a", "k", "", retries=0), now=0)
+    client.execute(ops.Put("q", "b", "k", "", depends=("a fail",)), now=0)
+    client.execute(ops.Pop("q", "w"), now=1000)
+    client.execute(ops.Pop("q", "w"), now=10_000_000)
+    client.execute(ops.Pop("q", "w"), now=20_000_000)
+    assert [one.event for one in client.events()][-3:] == ["lock_lost", "failed", "failed"]
+    (found,) = _observed(client)
+    assert (found.attempts, found.retried, found.lapsed, found.runs) == (1, 0, 1, ())
+
+
 def test_jobs_that_were_put_before_the_first_event_are_passed_over() -> None:
     client = _watched(connect("memory://observed-late"))
     observer = observations.Observer()
@@ -187,16 +216,42 @@ def test_an_archive_tells_what_the_queue_told(url: str, tmp_path: Path) -> None:
     assert observations.archived(str(tmp_path)) == observations.archived(str(tmp_path), "spark:") == seen
     with pytest.raises(QmodelError, match="has no events of 'other'"):
         observations.archived(str(tmp_path), "other")
+    next(tmp_path.rglob("*.parquet")).write_bytes(b"PAR1")
+    with pytest.raises(QmodelError, match=r"is damaged: .*archive verify"):
+        observations.archived(str(tmp_path))
+
+
+NOT_WHOLE = observations.dumps([observations.Observed("emails", "emails", 1, 1, 0, 0, (1.5,), ())])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "{}", "x", '{"format": "qmodel observations 1"}', '{"format": "qmodel observations 1", "observed": [1]}'],
+    [
+        NOT_WHOLE,
+        "[]",
+        "{}",
+        "x",
+        '{"format": "qmodel observations 1"}',
+        '{"format": "qmodel observations 1", "observed": [1]}',
+    ],
 )
 def test_a_file_that_has_no_observations_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "o.json").write_text(text, encoding="utf-8")
     with pytest.raises(GridError, match=r"o.json has no observations: .* `qmodel plan new` writes them"):
         grid({**tomllib.loads(TEXT), "observed": "o.json"}, tmp_path)
+
+
+def test_observed_durations_that_become_nothing_are_refused(tmp_path: Path) -> None:
+    seen = observations.Observed("emails", "emails", 2, 1, 0, 0, (400,), (90,))
+    (tmp_path / "o.json").write_text(observations.dumps([seen]), encoding="utf-8")
+    arrivals = {"law": "observed", "times": 0.001}
+    given = _given(**{"streams.emails.arrivals": arrivals}) | {"observed": "o.json"}
+    with pytest.raises(
+        GridError, match=r"streams.emails.arrivals.times is 0.001, and makes all observed durations 0 ms"
+    ):
+        grid(given, tmp_path)
+    with pytest.raises(GridError, match="Is a directory"):
+        grid(given | {"observed": "."}, tmp_path)
 
 
 def test_recorded_durations_keep_their_order_and_observed_ones_do_not() -> None:
@@ -246,6 +301,17 @@ def test_from_what_happened_to_a_table(tmp_path: Path) -> None:
     assert (
         "nothing to observe" in _run("new", str(tmp_path / "b.toml"), "--observe", url="memory://planning-not").output
     )
+
+
+def test_a_name_in_any_script_is_written_as_toml_has_it(tmp_path: Path) -> None:
+    with connect("memory://planning-script") as client:
+        for number in range(3):
+            client.execute(ops.Put("\U0001f4e7", str(number), 'é"', ""), now=1000 * number)
+            (job,) = client.execute(ops.Pop("\U0001f4e7", "w"), now=1000 * number)
+            client.execute(ops.Complete(job.jid, job.token), now=1000 * number + 500)
+    file = tmp_path / "grid.toml"
+    assert _run("new", str(file), "--observe", url="memory://planning-script").exit_code == 0
+    assert [one.queue for one in grids.read(file).points[0].setup.streams] == ["\U0001f4e7"]
 
 
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from qmodel import Client, connect
+from qmodel.backends.redis.take_snapshot import taken
 from qmodel.contract import operations as ops
 from qmodel.contract.arguments import EPOCH_END, TOKEN_EPOCH
 from qmodel.contract.events import EVENTS, WHOLE, Event
@@ -21,7 +24,9 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes w
 
 from qmodel.pipeline.events import decode, schema  # noqa: E402
 from qmodel.pipeline.events.columns import UnknownEvent, batch_of  # noqa: E402
+from qmodel.pipeline.journal import archive  # noqa: E402
 from qmodel.pipeline.journal import tables as journal_tables  # noqa: E402
+from qmodel.pipeline.tables import live  # noqa: E402
 
 JOBS = 300
 
@@ -208,3 +213,23 @@ def test_days_that_are_kept_no_longer_or_were_not_seen_whole_are_told_apart() ->
     assert report.differences == ()
     assert isinstance(report, Report)
     assert report.gone[0] == Key(0, "queue", "q")
+
+
+def test_a_text_that_is_no_utf8_stands_in_tables_as_in_json(server: Server, client: Client, tmp_path: Path) -> None:
+    """A binding in another language can store any bytes; one such job kept all others from the archive."""
+    client.config["journal"] = 1
+    call = "", "", b"q\xff", "bad", "k", b"[1\xfe]", "tags", b"t\xfe"
+    with Client(f"{server.url}?prefix=pipeline:") as raw:
+        if not raw.backend.found.functions:  # type: ignore[attr-defined]
+            pytest.skip("the call is one of functions")
+    server.client().fcall("qmodel_v1_put", 1, "pipeline:", *call)
+    rows = decode.tables(decode.read(client)).to_pylist()
+    assert (rows[-1]["queue"], rows[-1]["tags"], rows[-1]["klass"]) == ("q\\udcff", ["t\\udcfe"], "k")
+    assert decode.tables([decode.batch(list(client.events()))]).to_pylist() == rows
+    called = [row["call"] for row in journal_tables.table(list(client.journal())).to_pylist()]
+    assert "\\udcff" in called[-1] and json.loads(called[-1])["data"] == "[1\udcfe]"
+    (batch,) = live.read(client, "queues", live.Narrow(), live.Part())
+    assert batch.column("queue").to_pylist() == ["q\\udcff"]
+    state = taken(f"{server.url}?prefix=pipeline:")
+    archive.keep(str(tmp_path), "n", state)
+    assert archive.state(str(tmp_path), "n", state.journaled) == state

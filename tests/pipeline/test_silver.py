@@ -137,3 +137,11 @@ def test_the_command_answers_sql_about_an_archive(tmp_path: Path) -> None:
     assert {row["outcome"]: row["jobs"] for row in json.loads(answer.stdout)} == counts
     wrong = CliRunner().invoke(cli, ["query", archive, "select colour from jobs"])
     assert (wrong.exit_code, "colour" in wrong.output) == (1, True)
+    lists = "select list(started_at) as moments, [1.5::decimal(3, 1), null] as few, 'nan'::double as no from attempts"
+    (row,) = json.loads(CliRunner().invoke(cli, ["query", archive, lists, "--json"]).stdout, parse_constant=pytest.fail)
+    assert all(isinstance(one, str) for one in row["moments"]) and (row["few"], row["no"]) == (["1.5", None], None)
+    assert CliRunner().invoke(cli, ["query", archive, "/* nothing */", "--json"]).stdout == "[]\n"
+    Path(archive, "namespace=a%3A").rename(tmp_path / "gone")
+    Path(archive, "namespace=b%3A").mkdir()
+    none = CliRunner().invoke(cli, ["query", archive, text, "--tables", str(tmp_path / "none")])
+    assert (none.exit_code, "has no events yet" in none.stderr) == (1, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -221,6 +222,28 @@ def test_what_does_not_fit_what_was_counted_is_refused(engine: DuckDB, tmp_path:
         count(engine, archive, out)
     with pytest.raises(StatisticsError, match="DuckDB cannot open nosuch://x"):
         engine.parquet("cells", ["nosuch://x"])
+
+
+def test_a_damaged_file_is_named_and_a_table_is_made_anew(tmp_path: Path) -> None:
+    events = next(one.events for one in histories() if len(one.events) > 20)
+    root, out = tmp_path / "archive", tmp_path / "out"
+    keep(root, "a:", events[:10])
+    assert run(str(root), "--out", str(out)).exit_code == 0
+    (good, tables) = written(out), [out / f"{name}.parquet" for name in written(out)]
+    for path, torn in zip(tables, (b"", b"PAR1", tables[2].read_bytes()[:-9]), strict=True):
+        path.write_bytes(torn)
+    assert run(str(root), "--out", str(out)).exit_code == 0 and written(out) == good
+    (cells,), counts = (out / "runs/000001/cells").iterdir(), out / "runs/000001/counts.json"
+    (kept,) = root.rglob("*.parquet")
+    for path, says in ((cells, "DuckDB says: .*part.parquet"), (counts, "counts.json is damaged"), (kept, "verify")):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:3])
+        tables[0].unlink(missing_ok=True)
+        done = run(str(root), *(() if path == kept else ("--out", str(out))))
+        assert (done.exit_code, type(done.exception)) == (1, SystemExit) and re.search(says, done.stderr), done
+        path.write_bytes(whole)
+    cells.unlink()
+    assert "cells has no Parquet files any more" in run(str(root), "--out", str(out)).stderr
 
 
 def test_a_cell_is_the_bin_and_the_fine_cell(engine: DuckDB) -> None:

@@ -216,6 +216,14 @@ def test_a_refused_row_is_named_and_those_before_it_stay(client: Client) -> None
         add(client, "fit", puts(batch(jid=["b", "a"]), EMAILS._replace(request="fit")))
 
 
+def test_rows_that_are_too_large_for_one_call_together_are_jobs(client: Client) -> None:
+    rows = batch(jid=[f"j{number}" for number in range(15)], data=[f'"{"x" * 1_000_000}"'] * 15)
+    assert put(client, puts(rows)) == (15, 15)
+    assert put(client, puts(rows)) == (15, 0)
+    client.requests.open("fit", "emails", limit=10)
+    assert add(client, "fit", puts(rows, EMAILS._replace(request="fit"))) == (15, 15)
+
+
 def test_two_that_write_the_same_at_a_time_make_each_job_once(spark_server: Server, url: str) -> None:
     rows = batch(n=list(range(2000)))
     what = EMAILS._replace(keys=("n",))

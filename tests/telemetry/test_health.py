@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 import urllib.error
 import urllib.request
@@ -96,3 +98,37 @@ def test_a_page_that_breaks_says_so() -> None:
 def test_a_port_that_is_taken_is_refused() -> None:
     with endpoint(Health()) as served, pytest.raises(OSError):
         serve(Health(), served.port)
+
+
+@pytest.mark.parametrize("asked", [b"GET /slow HTTP/1.1\r\n\r\n", b"GET /sl"])
+def test_a_probe_that_goes_away_is_no_error(asked: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """A probe's patience is a second, and a readiness check may take two: each left a traceback in the log."""
+    gone, answered = threading.Event(), threading.Event()
+
+    def slow() -> tuple[str, bytes]:
+        gone.wait(30)
+        answered.set()
+        return "text/plain", b"slow"
+
+    served = Endpoint(Health(), "127.0.0.1", 0, {"/slow": slow})
+    probe = socket.create_connection(("127.0.0.1", served.port))
+    probe.sendall(asked)
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    probe.close()
+    gone.set()
+    assert answered.wait(30) or asked.endswith(b"sl")
+    assert get(served, "/live")[0] == 200
+    served.close()
+    assert "Exception" not in capfd.readouterr().err
+
+
+def test_probes_come_by_ipv6() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with (
+        endpoint(Health(), host="::1") as served,
+        urllib.request.urlopen(f"http://[::1]:{served.port}/live", timeout=30) as answer,
+    ):
+        assert answer.status == 200

@@ -97,6 +97,30 @@ def test_an_exception_and_what_json_does_not_know_stay_on_one_line(stream: io.St
     assert line["what"].startswith("<object object")
 
 
+def test_a_field_that_json_cannot_have_loses_no_line(stream: io.StringIO) -> None:
+    class Mute:
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+        __repr__ = __str__
+
+    ring: list[object] = []
+    ring.append(ring)
+    install(json=True, stream=stream)
+    for what in (ring, {(1, 2): 3}, Mute(), float("nan"), {"deep": Mute()}):
+        log.info("half \ud83d", extra={"what": what, "n": 1})
+    found = lines(stream)
+    assert [line["what"][:15] for line in found] == [
+        "[[...]]",
+        "{(1, 2): 3}",
+        "<Mute without a",
+        "nan",
+        "<dict without a",
+    ]
+    assert {(line["message"], line["n"]) for line in found} == {("half \ud83d", 1)}
+    assert "half \\ud83d" in stream.getvalue() and "NaN" not in stream.getvalue()
+
+
 async def test_jobs_that_run_side_by_side_keep_their_lines_apart(app: App, stream: io.StringIO) -> None:
     @app.job
     async def wait(name: str) -> None:

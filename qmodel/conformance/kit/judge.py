@@ -8,6 +8,7 @@ judge searches for the step at fault: the history succeeds if qmodel sends this 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def _paths(path: str, one: Any, other: Any) -> Iterator[str]:
 def _equal(one: Any, other: Any) -> bool:
     """Tell whether two values are equal: 1 is not true, and 1.0 equals 1 only where fractions are allowed."""
     if isinstance(one, float) and type(other) in (int, float):
-        return one == float(other)
+        return abs(other) <= sys.float_info.max and one == float(other)
     return type(one) is type(other) and bool(one == other)
 
 

@@ -23,7 +23,8 @@ from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.routing import Layout
 from qmodel.model import engine
-from qmodel.model.deployment.plans import Call, Turns, carry_out, for_shard
+from qmodel.model.deployment.plans import Call, carry_out, for_shard
+from qmodel.model.deployment.turns import Turns
 from qmodel.model.state.store import Store
 
 

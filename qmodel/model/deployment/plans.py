@@ -27,9 +27,10 @@ from qmodel.contract.operations import (
 )
 from qmodel.contract.refusals import Refusal
 from qmodel.contract.replies import Bulk, Cleaned, Drained, Page
-from qmodel.contract.routing import ROUTES, Layout, Otherwise, shard_tag
+from qmodel.contract.routing import Layout, Otherwise, shard_tag
 from qmodel.model import engine
 from qmodel.model.deployment import merging, relay
+from qmodel.model.deployment.turns import Turns
 
 
 class Call(NamedTuple):
@@ -46,20 +47,6 @@ class Extra(list[Call]):
 
 
 Plan = Generator[list[Call], list[Any], Any]
-
-
-class Turns:
-    """The shard that is asked first for the next job: each time another one."""
-
-    def __init__(self, shards: int, first: int = 0) -> None:
-        self._shards = shards
-        self._turn = first
-
-    def next(self, op: Operation) -> int:
-        """Give the shard that is asked first by an operation; one that takes jobs lets the next one begin further."""
-        if ROUTES[op.spec.name].otherwise == "turn" or type(op) is CompleteAndPop:
-            self._turn = (self._turn + 1) % self._shards
-        return self._turn
 
 
 def destination(layout: Layout, op: Any) -> int | Otherwise | Refusal:

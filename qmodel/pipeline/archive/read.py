@@ -72,7 +72,12 @@ def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
     parts = [SCHEMA.empty_table()]
     for file in files:
         with archive.open(file) as opened:
-            parts.append(current(pq.ParquetFile(opened).read()))
+            try:
+                parts.append(current(pq.ParquetFile(opened).read()))
+            except pa.ArrowInvalid as error:
+                raise ArchiveError(
+                    f"{file.name} in {archive.root} is damaged: {error} Run `qmodel archive verify {archive.root}`."
+                ) from None
     table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
     return table.replace_schema_metadata(parts[-1].schema.metadata)
 

@@ -13,7 +13,7 @@ from qmodel.client.sync import Client
 from qmodel.contract import replies
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import QmodelError, RequestNotFound
-from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.arrow import array, pa
 from qmodel.pipeline.jobs.write import Writing, keyed
 
 GONE = "gone"
@@ -57,7 +57,7 @@ def answers(client: Client, pieces: pa.RecordBatch, request: str, keys: Sequence
     found: dict[str, replies.Job] = {}
     found.update((job.jid, job) for job in client.multiget(jids))
     columns = zip(*(_answer(jid, found.get(jid)) for jid in jids), strict=True) if jids else ((),) * len(ANSWERS)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, ANSWERS, strict=True)]
+    arrays = [array(column, field.type) for column, field in zip(columns, ANSWERS, strict=True)]
     return pa.RecordBatch.from_arrays(
         [*(pieces.column(name) for name in keys), *arrays], names=[*keys, *(field.name for field in ANSWERS)]
     )

@@ -89,13 +89,31 @@ def _created(client: Client, under_way: _UnderWay | None, make: Step, check: Che
     new = 0
     steps, replies = under_way or ((), None)
     for step, reply in zip(steps, replies.result() if replies else (), strict=True):
-        if isinstance(reply, RefusedError):
-            _refuse(client, step, make, reply)
-        else:
-            if check and reply < len(step):
-                check(client, step)
-            new += reply
+        new += _taken(client, step, make, check, reply)
     return new
+
+
+def _taken(
+    client: Client, step: tuple[ops.Put, ...], make: Step, check: Check | None, reply: int | RefusedError
+) -> int:
+    """Give the number of jobs that a step created. One that was refused is put in halves: it may be too large for one
+    call; otherwise that finds the row that is refused.
+    """
+    if not isinstance(reply, RefusedError):
+        if check and reply < len(step):
+            check(client, step)
+        return reply
+    if len(step) == 1:
+        raise RowRefused(step[0].jid, str(reply))
+    half = len(step) // 2
+    return sum(_taken(client, part, make, check, _asked(client, make(part))) for part in (step[:half], step[half:]))
+
+
+def _asked(client: Client, op: ops.PutNew | ops.RequestAdd) -> int | RefusedError:
+    try:
+        return int(client.execute(op))
+    except RefusedError as refused:
+        return refused
 
 
 def _known(client: Client, step: tuple[ops.Put, ...]) -> Iterator[tuple[ops.Put, replies.Job]]:
@@ -128,16 +146,6 @@ def _otherwise(op: ops.Put, job: replies.Job) -> str:
         f"a job of type {job.klass} in queue {job.queue} has this id, and the row is a job of type {op.klass} for "
         f"queue {op.queue}. Give rows of different jobs different ids, or let idColumns make them."
     )
-
-
-def _refuse(client: Client, step: tuple[ops.Put, ...], make: Step, refused: RefusedError) -> None:
-    """Put the jobs of a refused step one by one, to find and name the refused one."""
-    for op in step:
-        try:
-            client.execute(make((op,)))
-        except RefusedError as why:
-            raise RowRefused(op.jid, str(why)) from None
-    raise RowRefused(step[0].jid, str(refused))  # it is refused only together with the others
 
 
 def _batches(puts: Iterable[ops.Put], count: int) -> Iterator[Sequence[ops.Put]]:

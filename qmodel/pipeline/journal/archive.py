@@ -211,7 +211,7 @@ def keep(root: str, namespace: str, state: Snapshot) -> int:
     found.fs.create_dir(found.at(folder), recursive=True)
     path = found.at(f"{folder}/{_state_name(state.journaled)}")
     with found.fs.open_output_stream(f"{path}.part", compression=None) as out:
-        out.write(gzip.compress(restore.dumps(state).encode(), 3))
+        out.write(gzip.compress(restore.dumps(state).encode("utf-8", "backslashreplace"), 3))
     found.fs.move(f"{path}.part", path)
     return state.journaled
 

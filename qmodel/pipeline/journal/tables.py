@@ -6,9 +6,10 @@ This module stands alone, because each task of Spark imports it without the code
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from qmodel.contract.replies import Recorded
-from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.arrow import array, pa
 from qmodel.pipeline.events.schema import MOMENT, moment
 from qmodel.pipeline.journal.pages import Row, head
 
@@ -36,7 +37,7 @@ COLUMNS = ["number", "seq", "call", "outcome", "epoch"]
 def table(found: Sequence[Recorded]) -> pa.Table:
     """Convert entries to a table."""
     heads = [head(one) for one in found]
-    columns = [
+    columns: list[list[Any]] = [
         [one.number for one in found],
         [one.seq for one in found],
         [at for at, _ in heads],
@@ -46,7 +47,7 @@ def table(found: Sequence[Recorded]) -> pa.Table:
         [one.epoch for one in found],
     ]
     arrays = [
-        moment(pa.array(values, pa.int64()), MOMENT) if field.name == "happened_at" else pa.array(values, field.type)
+        moment(pa.array(values, pa.int64()), MOMENT) if field.name == "happened_at" else array(values, field.type)
         for values, field in zip(columns, SCHEMA, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMA)

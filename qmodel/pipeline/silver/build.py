@@ -12,7 +12,7 @@ from __future__ import annotations
 from qmodel.pipeline.archive.layout import Archive
 from qmodel.pipeline.silver import sql
 from qmodel.pipeline.statistics.count import Engine, check_history, define_archived, new_ranges
-from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs, again_if_merged, runs_at
+from qmodel.pipeline.statistics.runs import CARRIED, Range, Runs, StatisticsError, again_if_merged, runs_at
 
 JOBS, ATTEMPTS = "jobs", "attempts"
 
@@ -33,6 +33,10 @@ def _update(engine: Engine, archive: Archive, out: str, namespace: str | None) -
         new = new_ranges(archive, runs.counted(), namespace)
         if new:
             _run(engine, archive, runs, new)
+        elif not runs.numbers():
+            raise StatisticsError(
+                f"The archive {archive.root} has no events yet. When there are some: qmodel archive run {archive.root}"
+            )
     engine.events("bronze", archive, archive.files(namespace))
     engine.view("events", sql.events("bronze", engine.dialect))
     _define(engine, runs)
@@ -63,7 +67,7 @@ def _run(engine: Engine, archive: Archive, runs: Runs, new: dict[str, Range]) ->
 def _define(engine: Engine, runs: Runs) -> None:
     """Define the views: the rows of all runs, and those of open lives."""
     carried = runs.carried()
-    assert carried is not None, "an archive has at least one event"
+    assert carried is not None, "a run was made, because there are events"
     engine.parquet("carried", [carried])
     engine.table("open_lives", sql.lives("carried", engine.dialect))
     for name, select in ((JOBS, sql.jobs), (ATTEMPTS, sql.attempts)):

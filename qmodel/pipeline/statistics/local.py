@@ -65,9 +65,15 @@ class DuckDB:
         )
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
-        """Define a view of the Parquet files in some folders, or at some URLs."""
-        paths = [path for folder in folders for path in self._files(folder)]
+        """Define a view of the Parquet files in some folders, or at some URLs. Raises FilesGone if one has none."""
+        paths = [path for folder in folders for path in self._some(folder)]
         self._read(name, paths, "*", "hive_partitioning = false")
+
+    def _some(self, folder: str) -> list[str]:
+        found = self._files(folder)
+        if not found:
+            raise FilesGone(f"{folder} has no Parquet files any more. Use another folder, and everything is made anew.")
+        return found
 
     def _files(self, folder: str) -> list[str]:
         """List the Parquet files in a folder, or at a URL."""
@@ -119,8 +125,10 @@ class DuckDB:
         return self._do(select).fetchall()
 
     def asked(self, select: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Give the names of the columns of a select, and its rows."""
-        found = self._do(select)
+        """Give the names of the columns of a select of a user, and its rows. Raises duckdb.Error for mistakes in it."""
+        found: duckdb.DuckDBPyConnection | None = self._reading(lambda: self._at.execute(select))
+        if found is None:  # of a text without a statement, against the annotation
+            return [], []
         return [column[0] for column in found.description], found.fetchall()
 
     def ordered(
@@ -134,8 +142,19 @@ class DuckDB:
     def _do(self, text: str) -> duckdb.DuckDBPyConnection:
         return self._asking(lambda: self._at.execute(text))
 
+    @classmethod
+    def _asking(cls, ask: Callable[[], T]) -> T:
+        try:
+            return cls._reading(ask)
+        except duckdb.Error as error:
+            said = str(error).partition("\n")[0]
+            raise StatisticsError(
+                f"DuckDB says: {said}. A file may be damaged: `qmodel archive verify` names those of an archive; for "
+                f"tables that are made of it, give another folder."
+            ) from None
+
     @staticmethod
-    def _asking(ask: Callable[[], T]) -> T:
+    def _reading(ask: Callable[[], T]) -> T:
         try:
             return ask()
         except duckdb.OutOfMemoryException as error:

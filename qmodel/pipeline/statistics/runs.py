@@ -181,13 +181,25 @@ class Runs:
 
     def publish(self, made: str, name: str) -> None:
         """Put a table that was made in the place of another one, at once."""
+        sync(self.table(made)[1])
         os.replace(self.table(made)[1], self.table(name)[1])
 
     def _place(self, number: int) -> str:
         return f"{self.folder}/{number:06}"
 
     def _counts(self, number: int) -> dict[str, Range]:
-        return _ranges(json.loads(Path(self._place(number), COUNTS).read_text(encoding="utf-8")))
+        path = Path(self._place(number), COUNTS)
+        return _read(path, lambda: _ranges(json.loads(path.read_text(encoding="utf-8"))))
+
+
+def _read(place: object, read: Callable[[], T]) -> T:
+    """Read what a run counted. Raises StatisticsError if the file is damaged or gone."""
+    try:
+        return read()
+    except (FileNotFoundError, ValueError, AttributeError, TypeError, KeyError) as error:
+        raise StatisticsError(
+            f"{place} is damaged: {error}. Use another folder for --out to count everything again."
+        ) from None
 
 
 def _ranges(said: Mapping[str, Any]) -> dict[str, Range]:
@@ -261,7 +273,7 @@ class RemoteRuns(Runs):
         return f"{self.out}/{self._said(number)['folder']}"
 
     def _counts(self, number: int) -> dict[str, Range]:
-        return _ranges(self._said(number)["ranges"])
+        return _read(self._at(f"runs/{number:06}.json"), lambda: _ranges(self._said(number)["ranges"]))
 
     def _said(self, number: int) -> dict[str, Any]:
         with self._fs.open_input_stream(self._at(f"runs/{number:06}.json"), compression=None) as file:

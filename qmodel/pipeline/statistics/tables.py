@@ -82,7 +82,7 @@ def _known(runs: Runs, name: str, schema: pa.Schema) -> int:
     files, path = runs.table(name)
     try:
         found = pq.read_schema(path, filesystem=files)
-    except FileNotFoundError:
+    except (OSError, pa.ArrowInvalid):  # it is not there, or damaged
         return 0
     mark = (found.metadata or {}).get(RUN, b"0").decode()
     number = int(mark.split()[0])

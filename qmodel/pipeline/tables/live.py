@@ -19,7 +19,7 @@ from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.lifecycle import STATES
 from qmodel.contract.redaction import redacted
-from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.arrow import array, pa
 
 PAGE = 500
 """The most jobs in one page; each comes with its data."""
@@ -63,7 +63,7 @@ def read(client: Client, name: str, narrow: Narrow, part: Part, days: int = 7) -
     table = TABLES[name]
     for page in table.rows(client, narrow, part, days):
         columns = zip(*page, strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, table.schema, strict=True)]
+        arrays = [array(column, field.type) for column, field in zip(columns, table.schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
