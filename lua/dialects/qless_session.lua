@@ -166,7 +166,7 @@ function qless_session.option(name)
   return config.value(name)
 end
 
--- The record of a job, or nil; also of a text that is no id, of which some name another key of a job.
+-- The record of a job, or nil, as for a text that is no id: some of these would name another key of a job.
 function qless_session.stored(jid)
   look()
   return arguments.has_own_key(jid) and jobs.get(jid) or nil
