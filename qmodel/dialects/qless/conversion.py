@@ -21,7 +21,7 @@ from qmodel.contract.arguments import TIME_END
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects.qless import settings, throttles
-from qmodel.dialects.qless.original import OldJob, OldSchedule, Original
+from qmodel.dialects.qless.original import OldJob, OldSchedule, Original, dependencies_first
 from qmodel.dialects.qless.session import QlessError, Session
 from qmodel.model.state.store import Store
 
@@ -116,7 +116,7 @@ class _Conversion:
         for line in found.lines.values():
             self._stand(line)
         self._all(self._schedule, self._in("scheduled"))
-        self._all(self._depend, _dependencies_first(self._in("depends")))
+        self._all(self._depend, dependencies_first(self._in("depends")))
         for schedule in found.schedules:
             self._try(schedule.jid, "recurring", self._recur, schedule)
         self._name_the_lost()
@@ -355,24 +355,6 @@ class _Conversion:
 def _first(job: OldJob) -> Operation:
     """Put a job before the others of its priority."""
     return ops.Priority(job.jid, -int(job.priority), first=True)
-
-
-def _dependencies_first(jobs: Iterable[OldJob]) -> list[OldJob]:
-    """Order jobs so that each comes after those that it depends on; those of a circle come last."""
-    waiting = {job.jid: job for job in jobs}
-    missing = {jid: {other for other in job.depends if other in waiting} for jid, job in waiting.items()}
-    dependents: dict[str, list[str]] = {}
-    for jid, others in missing.items():
-        for other in others:
-            dependents.setdefault(other, []).append(jid)
-    ordered = [jid for jid, others in missing.items() if not others]
-    for jid in ordered:  # it grows meanwhile
-        for other in dependents.get(jid, ()):
-            missing[other].discard(jid)
-            if not missing[other]:
-                ordered.append(other)
-    circles = [jid for jid, others in missing.items() if others]
-    return [waiting[jid] for jid in (*ordered, *circles)]
 
 
 def _milliseconds(seconds: float) -> int:

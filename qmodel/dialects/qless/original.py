@@ -291,3 +291,21 @@ def _strings(text: str | None) -> tuple[str, ...]:
 def _object(text: str | None) -> dict[str, Any]:
     found = _parsed(text)
     return found if isinstance(found, dict) else {}
+
+
+def dependencies_first(jobs: Iterable[OldJob]) -> list[OldJob]:
+    """Order jobs so that each comes after those that it depends on; those of a circle come last."""
+    waiting = {job.jid: job for job in jobs}
+    missing = {jid: {other for other in job.depends if other in waiting} for jid, job in waiting.items()}
+    dependents: dict[str, list[str]] = {}
+    for jid, others in missing.items():
+        for other in others:
+            dependents.setdefault(other, []).append(jid)
+    ordered = [jid for jid, others in missing.items() if not others]
+    for jid in ordered:  # it grows meanwhile
+        for other in dependents.get(jid, ()):
+            missing[other].discard(jid)
+            if not missing[other]:
+                ordered.append(other)
+    circles = [jid for jid, others in missing.items() if others]
+    return [waiting[jid] for jid in (*ordered, *circles)]
