@@ -109,16 +109,7 @@ def read(client: Any, prefix: str = "ql:") -> Original:
     found.paused = sorted(client.smembers(f"{prefix}paused_queues"))
     found.identifiers = client.hgetall(f"{prefix}qp:identifiers")
     found.priorities = client.lrange(f"{prefix}qp:priorities", 0, -1)
-    dues: dict[str, float] = {}
-    ends: dict[str, float] = {}
-    for queue in _queues_of(client, prefix):
-        own = f"{prefix}q:{queue}"
-        found.lines[queue] = client.zrevrange(_key(f"{own}-work"), 0, -1, withscores=True)
-        found.throttled[queue] = client.zrange(_key(f"{own}-throttled"), 0, -1)
-        dues |= client.zrange(_key(f"{own}-scheduled"), 0, -1, withscores=True)
-        ends |= client.zrange(_key(f"{own}-locks"), 0, -1, withscores=True)
-        for jid, moment in client.zrange(_key(f"{own}-recur"), 0, -1, withscores=True):
-            found.schedules += _schedules(jid, client.hgetall(_key(f"{prefix}r:{jid}")), queue, moment)
+    dues, ends = _read_queues(client, prefix, found)
     ready = {jid for line in found.lines.values() for jid, _ in line}
     for jids in _batches(_names(client, f"{prefix}j:")):
         for job in _jobs(client, prefix, jids, dues, ends):
@@ -130,6 +121,21 @@ def read(client: Any, prefix: str = "ql:") -> Original:
     for name in sorted(_names(client, f"{prefix}th:")):
         found.throttles += _throttle(client, f"{prefix}th:{name}", name)
     return found
+
+
+def _read_queues(client: Any, prefix: str, found: Original) -> tuple[dict[str, float], dict[str, float]]:
+    """Read the lists of the queues; give the due times and the ends of leases of their jobs."""
+    dues: dict[str, float] = {}
+    ends: dict[str, float] = {}
+    for queue in _queues_of(client, prefix):
+        own = f"{prefix}q:{queue}"
+        found.lines[queue] = client.zrevrange(_key(f"{own}-work"), 0, -1, withscores=True)
+        found.throttled[queue] = client.zrange(_key(f"{own}-throttled"), 0, -1)
+        dues |= client.zrange(_key(f"{own}-scheduled"), 0, -1, withscores=True)
+        ends |= client.zrange(_key(f"{own}-locks"), 0, -1, withscores=True)
+        for jid, moment in client.zrange(_key(f"{own}-recur"), 0, -1, withscores=True):
+            found.schedules += _schedules(jid, client.hgetall(_key(f"{prefix}r:{jid}")), queue, moment)
+    return dues, ends
 
 
 def _key(text: str) -> bytes:
