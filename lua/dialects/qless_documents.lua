@@ -136,7 +136,7 @@ function qless_documents.call(prefix, document, operation, given, simulated)
   local own = documents()[document]
   local translation = own and (own[operation] or shared()[operation])
   if not translation then
-    return nil, 'Unknown command ' .. operation
+    return nil, 'Unknown command ' .. tostring(operation)
   end
   return qless.guarded(execute, translation, given, document, operation)
 end

@@ -393,7 +393,8 @@ function qless_jobs.log(jid, message, data)
     qless_arguments.fail('Log(): Arg "data" not a JSON object: ', qless_texts.shown(data))
   end
 
-  ask('Log', 'log', {jid, data and message .. '\n' .. data or message})
+  local object = data and string.match(data, '^[ \t\r\n]*(.*)$') -- so the break before it tells where it begins
+  ask('Log', 'log', {jid, object and message .. '\n' .. object or message})
 end
 
 -- Add and remove a job's tags, or look up jobs by tag, or the tags most used.

@@ -32,7 +32,7 @@ local function tell_popped(event)
     qless_session.lost(jid, event[5])
   elseif kind == 'failed' then
     qless_session.tracked('failed', jid)
-    qless_jobs.tell_failed(jid, event[5], event[7], qless_shapes.exhausted(event[4]))
+    qless_jobs.tell_failed(jid, event[5], event[7], qless_shapes.message(qless_session.stored(jid), event[4]))
   elseif kind == 'popped' then
     qless_session.tracked('popped', jid)
   end
@@ -229,9 +229,9 @@ function qless_queues.queues(queue)
     qless_session.notice('Queues', queue, catalogue.most)
     return counts_of(queue)
   end
-  local names = qless_session.listed()
+  local names, left = qless_session.listed(), catalogue.most
   for _, name in ipairs(names) do
-    qless_session.notice('Queues', name, catalogue.most)
+    left = left - (left > 0 and qless_session.notice('Queues', name, left) or 0)
   end
   return each(names, counts_of)
 end
@@ -391,14 +391,15 @@ end
 
 -- Take queues off the list; one that has jobs keeps them, and comes back with the next put.
 function qless_queues.forget(...)
-  local done = {}
+  local names, met, paused = {}, {}, {}
   for _, name in ipairs({...}) do
-    if not done[name] then
-      done[name] = true
-      local is_paused = ask('Queue.forget', 'queue', {name})[7] == 1
-      local gone = is_paused or qless_session.attempt('forget', {'queues', name})[1] ~= 'OK'
-      qless_session.forget(name, gone) -- with jobs it only leaves the list, until the next put
-    end
+    names[#names + 1] = not met[name] and name or nil
+    met[name] = true
+    paused[name] = ask('Queue.forget', 'queue', {name})[7] == 1
+  end
+  for _, name in ipairs(names) do
+    local gone = paused[name] or qless_session.attempt('forget', {'queues', name})[1] ~= 'OK'
+    qless_session.forget(name, gone) -- with jobs it only leaves the list, until the next put
   end
 end
 

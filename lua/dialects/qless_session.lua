@@ -86,6 +86,25 @@ local function refuse(command, operation, refusal, sentences)
   qless_session.fail(command .. '(): ' .. filled, true)
 end
 
+-- Refuse a call with an argument that would be refused by an operation that it executes later, after others.
+function qless_session.check(command, operation, args)
+  local given = {'', '', unpack(args)}
+  refusals.raised = false
+  local done, fault = pcall(catalogue.operations[operation].decode, operation, given, 3, #given)
+  if refusals.raised then
+    refuse(command, operation, refusals.raised)
+  elseif not done then
+    error(fault, 0)
+  end
+end
+
+-- Refuse a call that would give a klass more keys than it may have.
+function qless_session.check_room(command, klass, count)
+  if count > metadata.MOST then
+    refuse(command, 'metadata_set', {'LIMIT_REACHED', 'keys of klass ' .. klass, metadata.MOST})
+  end
+end
+
 local function step(operation, args)
   table.insert(args, 1, qless_session.moment)
   table.insert(args, 2, '')
@@ -147,13 +166,13 @@ function qless_session.option(name)
   return config.value(name)
 end
 
--- The record of a job, or false.
+-- The record of a job, or nil, as for a text that is no id: some of these would name another key of a job.
 function qless_session.stored(jid)
   look()
-  return jobs.get(jid)
+  return arguments.has_own_key(jid) and jobs.get(jid) or nil
 end
 
--- Make jobs that have become due ready from now; of one moment the later names come first, as in qless.
+-- Make jobs that have become due ready from now; of one moment the later names come first, as in qless. Give how many.
 function qless_session.notice(command, queue, most)
   look()
   local due = {}
@@ -166,6 +185,7 @@ function qless_session.notice(command, queue, most)
   for _, jid in ipairs(due) do
     qless_session.ask(command, 'delay', {jid, '0'})
   end
+  return #due
 end
 
 -- Count the leases of a queue that have not lapsed.

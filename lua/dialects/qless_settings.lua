@@ -140,18 +140,15 @@ function qless_settings.config_set(option, value)
   option = qless_arguments.need('config.set', 'option', option)
   value = qless_arguments.need('config.set', 'value', value)
   local name, number = ours(option), qless_texts.number(value)
-  local is_whole = number and math.abs(number) < 1e11
-  local given = is_whole and bounded(name, number) or 0
-  local reply = qless_session.attempt('config_set', {name, qless_texts.digits(given)})
-  if reply[1] == 'BAD_VALUE' then
-    local bound = given < tonumber(reply[3]) and reply[3] or reply[4]
-    reply = qless_session.attempt('config_set', {name, bound .. ''})
-  end
-  if reply[1] == 'OK' and not is_whole then
-    qless_session.attempt('config_unset', {name})
+  local meant = config.meant_by(name)
+  if meant and not (number and math.abs(number) < 1e11) then
     qless_session.fail('config.set(): Arg "value" not a number: ' .. qless_texts.shown(value))
   end
   qless_session.ask('config.set', 'metadata_set', {qless_settings.CONFIG, option, value})
+  if meant then
+    local given = math.min(math.max(bounded(name, number), meant.low), meant.high)
+    qless_session.ask('config.set', 'config_set', {name, qless_texts.digits(given)})
+  end
   if option == MOST_ENTRIES then
     note_most(qless_texts.whole(value) or 0)
   end

@@ -24,16 +24,18 @@ function qless_shapes.exhausted(queue)
   return EXHAUSTED .. '"' .. queue .. '"'
 end
 
+-- The message of a job that failed in a queue, which may be deleted since.
+function qless_shapes.message(job, queue)
+  return job and not OF_ENGINE[job.message] and job.message or qless_shapes.exhausted(queue)
+end
+
 -- The last failure of a job. For a job without retries left, the time is exact, and no worker is named.
 local function failure(job)
   if job.group == '' then
     return '{}'
   end
-  local message, worker = job.message, job.failed_worker
+  local message, worker = qless_shapes.message(job, string.gsub(job.group, '^failed%-retries%-', '')), job.failed_worker
   local when = qless_texts.digits(math.floor(tonumber(job.failed_at) / 1000))
-  if OF_ENGINE[message] then
-    message = qless_shapes.exhausted(string.gsub(job.group, '^failed%-retries%-', ''))
-  end
   if string.sub(message, 1, #EXHAUSTED) == EXHAUSTED then
     when, worker = qless_texts.seconds(job.failed_at), ''
   end
@@ -52,12 +54,16 @@ local function is_exhausted(job)
   return token == '0'
 end
 
--- A log entry: its text, and the names and values of the JSON object on its second line, if there is one.
-local function line(when, message)
-  local what, more = string.match(message, '^([^\n]*)\n(.*)$')
-  if not more or not qless_texts.is_object(more) then
-    return qless_texts.record({'when', when, 'what', qless_texts.quote(message)})
+-- A log entry: its text, and the names and values of the JSON object that begins on a line behind it, if there is one.
+local function line(when, text)
+  local at = string.find(text, '\n{', 1, true)
+  while at and not qless_texts.is_json(string.sub(text, at + 1)) do
+    at = string.find(text, '\n{', at + 1, true)
   end
+  if not at then
+    return qless_texts.record({'when', when, 'what', qless_texts.quote(text)})
+  end
+  local what, more = string.sub(text, 1, at - 1), string.sub(text, at + 1)
   local inner = string.match(more, '^[ \t\r\n]*{[ \t\r\n]*(.-)[ \t\r\n]*}[ \t\r\n]*$')
   local head = qless_texts.record({'when', when, 'what', qless_texts.quote(what)})
   return '{' .. inner .. (inner ~= '' and ',' or '') .. string.sub(head, 2)

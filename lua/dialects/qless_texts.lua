@@ -228,8 +228,14 @@ local function escaped(character)
   return character == '\127' and character or string.format('\\u%04x', string.byte(character))
 end
 
+local escapes -- a character -> its escape, as soon as one was needed: data may have a million of them
+
 function qless_texts.quote(text)
-  return '"' .. string.gsub(text, '[%c"\\]', escaped) .. '"'
+  escapes = escapes or setmetatable({}, {__index = function(known, character)
+    known[character] = escaped(character)
+    return known[character]
+  end})
+  return '"' .. string.gsub(text, '[%c"\\]', escapes) .. '"'
 end
 
 local NO_KLASS = '(none)' -- the engine's klass of jobs with an empty one, as an anonymous class of Ruby gives it

@@ -54,7 +54,7 @@ function qless_throttles.theirs(name)
   elseif not begins(name, OWN) then
     return name
   end
-  return (string.gsub(name, '%%(%x%x)', function(digits)
+  return (string.gsub(name, '%%([0-9A-F][0-9A-F])', function(digits)
     return string.char(tonumber(digits, 16))
   end))
 end
@@ -113,15 +113,16 @@ function qless_throttles.throttle_set(tid, maximum, expiration)
   tid = need('throttle.set', 'tid', tid)
   local most = qless_arguments.whole_of('throttle.set', 'max', maximum)
   local seconds = qless_arguments.whole_of('throttle.set', 'expiration', expiration or '0')
-  local _, before = kept_of(tid)
+  local operation, args = 'throttle_unset', {ours(tid)}
   if most > 0 then
-    ask('throttle.set', 'throttle_set', {ours(tid), 'concurrency', qless_texts.digits(most)})
-  else
-    ask('throttle.set', 'throttle_unset', {ours(tid)})
+    operation, args = 'throttle_set', {ours(tid), 'concurrency', qless_texts.digits(most)}
   end
+  qless_session.check('throttle.set', operation, args)
+  local _, before = kept_of(tid)
   local ends_at = seconds > 0 and qless_session.now + math.min(seconds * 1000, LONGEST_MS) or before or 0
   local note = qless_texts.digits(math.max(most, 0)) .. ' ' .. qless_texts.digits(ends_at)
   ask('throttle.set', 'metadata_set', {THROTTLES, tid, note})
+  ask('throttle.set', operation, args)
 end
 
 -- The seconds until a throttle ends, as Redis gives them.
@@ -183,8 +184,11 @@ end
 
 -- Let jobs that hold a throttle count in it no longer; let those that wait for it go on.
 function qless_throttles.throttle_release(tid, ...)
-  local name = ours(need('throttle.release', 'tid', tid))
-  for _, jid in ipairs({...}) do
+  local name, jids = ours(need('throttle.release', 'tid', tid)), {...}
+  for _, jid in ipairs(jids) do
+    qless_session.check('throttle.release', 'throttle_unset', {name, 'jid', jid})
+  end
+  for _, jid in ipairs(jids) do
     local followers = qless_throttles.plan({jid}, {name})
     for _, parked_jid in ipairs(qless_session.parked_at(name)) do
       if parked_jid == jid then
@@ -340,6 +344,12 @@ end
 
 -- Replace all metadata of a klass.
 local function replace(command, klass, pairs_)
+  local met, count = {}, 0
+  for _, pair in ipairs(pairs_) do
+    qless_session.check(command, 'metadata_set', {klass, pair[1], pair[2]})
+    met[pair[1]], count = true, count + (met[pair[1]] and 0 or 1)
+  end
+  qless_session.check_room(command, klass, count)
   for _, pair in ipairs(ask(command, 'metadata_get', {klass})) do
     ask(command, 'metadata_unset', {klass, pair[1]})
   end

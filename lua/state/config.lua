@@ -20,14 +20,19 @@ function config.recall(namespace)
   rates = namespace.rates
 end
 
--- Find an option by name, or refuse.
-function config.option(name)
+-- The option that a name sets, for all queues or for one; nil if there is none.
+function config.meant_by(name)
   for _, option in ipairs(OF_QUEUE) do
     if string.sub(name, 1, #option + 1) == option .. '-' and #name > #option + 1 then
       return catalogue.options[option]
     end
   end
-  return catalogue.options[name] or refusals.refuse('UNKNOWN_OPTION', name)
+  return catalogue.options[name]
+end
+
+-- Find an option by name, or refuse.
+function config.option(name)
+  return config.meant_by(name) or refusals.refuse('UNKNOWN_OPTION', name)
 end
 
 -- All options that are set: option -> value.

@@ -80,7 +80,7 @@ function calls.execute(prefix, args)
     end
     if together == 0 then
       budget.begin()
-      replies[#replies + 1] = register.call(operation, prefix, part(args, at + 2, at + 1 + size))
+      replies[#replies + 1] = register.call(operation, prefix, part(args, at + 2, at + 1 + size), nil, true)
       spent = spent + units_of(size) + budget.UNITS - budget.room()
       at = at + 2 + size
     end

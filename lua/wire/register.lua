@@ -260,14 +260,17 @@ local function go_on(operation, args, simulated, real, done, fault)
   if answer then
     return real == nil and replies.packed(operation, answer) or answer
   end
-  return plain.answer or register.call(operation, keys.prefix, args, real) -- only the epoch was begun, and that was completed
+  return plain.answer or register.call(operation, keys.prefix, args, real, shares) -- only the epoch was begun, and that was completed
 end
 
 -- Execute one operation under a prefix; give the reply for the wire. An error that is no refusal is given as an error
 -- reply, after the store has undone the step, or has seen to it that it will be completed. A call whose moment is not
 -- that of the clock is simulated, unless a dialect says that it is not: to that, `real` is never nil, and it gets an answer that
--- a verb gives as a list.
-function register.call(operation, prefix, args, real)
+-- a verb gives as a list. `several`: others share this call of the server. (A call with several may have been killed.)
+function register.call(operation, prefix, args, real, several)
+  if shares and not several then
+    register.share(false)
+  end
   keys.begin(prefix)
   refusals.raised, store.entered, plain.answer = false, false, false
   local simulated, way, done, fault = not real and (args[1] or '') ~= '', bare.ways[operation], true, nil

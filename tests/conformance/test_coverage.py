@@ -251,9 +251,10 @@ UNREACHED = {
     ("state/stats", "return seconds"): "durations below a minute have their bin where they are counted",
     (
         "wire/register",
-        "return plain.answer or register.call(operation, keys.prefix, args, real) -- only the epoch was begun, and "
-        "that was completed",
+        "return plain.answer or register.call(operation, keys.prefix, args, real, shares) -- only the epoch was "
+        "begun, and that was completed",
     ): "the first plain operation of an epoch: tests/property/test_epochs.py has one",
+    ("wire/register", "register.share(false)"): "a call of several was killed: tests/property/test_calls.py has one",
     ("wire/arguments", "return false"): "a plain call that names no job: tests/property/test_plain.py sends it",
     ("state/stats", "store.counts[key] = nil"): "a failure of a day that the same step drops: no history has one",
     ("ops/publish", "store.emit(now, 'passed_over', subscription.name, jid)"): RANDOM,

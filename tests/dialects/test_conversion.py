@@ -177,3 +177,85 @@ def test_a_job_that_is_refused_is_named_and_the_others_are_converted(server: Ser
     assert name == jid
     assert "bad jid" in why
     assert report.converted["failed"] == 8
+
+
+NOW = 1700500000
+FINE = {"klass": "k", "data": "{}", "queue": "q", "state": "waiting", "priority": "0", "retries": "5",
+        "remaining": "5", "tags": "[]", "time": str(NOW - 50)}  # fmt: skip
+
+
+def keep(client: Any, prefix: str, jid: str | bytes, **fields: str | bytes) -> None:
+    """Write a job as the original does."""
+    key = prefix.encode() + b"j:" + (jid if isinstance(jid, bytes) else jid.encode())
+    client.hset(key, mapping=FINE | {"jid": jid} | fields)
+    client.rpush(key + b"-history", json.dumps([NOW - 50, "put", {"q": "q"}]))
+
+
+def test_a_job_that_was_advanced_with_a_delay_is_scheduled(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        keep(client, prefix, "a")  # the original says `waiting`
+        client.zadd(f"{prefix}q:q-scheduled", {"a": NOW + 60})
+        found = read(client, prefix)
+    store, report = converted({"now": NOW}, found)
+    assert (report.converted["scheduled"], report.refused) == (1, [])
+    assert [qless.call(store, ["peek", str(NOW + at), "q", "1"]).reply == "{}" for at in (59, 61)] == [True, False]
+
+
+def test_a_job_that_the_original_has_lost_is_named(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        keep(client, prefix, "a")
+        found = read(client, prefix)
+    _, report = converted({"now": NOW}, found)
+    assert report.refused == [("a", "the original has lost it: its state is waiting, in no list")]
+
+
+ODD: dict[str, tuple[dict[str, str | bytes], str, float]] = {
+    "priority": ({"priority": "inf"}, "work", float("inf")),
+    "retries": ({"retries": "inf", "remaining": "inf"}, "work", 0),
+    "due": ({"state": "scheduled"}, "scheduled", float("inf")),
+    "data": ({"data": b'"\xff"'}, "work", 0),
+    "queue": ({"queue": "q" * 129}, "work", 0),
+    "history": ({"history": "[1]", "retries": "many"}, "work", 0),
+    "failure": ({"state": "failed", "failure": '{"group":"g","when":null}'}, "work", 0),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_job_does_not_keep_others_from_being_converted(server: Server, prefix: str, odd: str) -> None:
+    fields, part, score = ODD[odd]
+    with server.client(decode_responses=True, encoding_errors="surrogateescape") as client:
+        keep(client, prefix, "a")
+        keep(client, prefix, "b", **fields)
+        client.zadd(f"{prefix}q:q-work", {"a": 0})
+        client.zadd(f"{prefix}q:{fields.get('queue', 'q')!s}-{part}", {"b": score})
+        client.sadd(f"{prefix}failures", "g")
+        client.lpush(f"{prefix}f:g", "b")
+        found = read(client, prefix)
+    store, report = converted({"now": NOW}, found)
+    assert "a" in store.jobs
+    assert ("b" in store.jobs) is (odd in ("history", "failure"))
+    assert {name for name, _ in report.refused} == {"b"} - store.jobs.keys()
+
+
+def test_names_of_any_bytes_and_recurring_jobs_that_are_never_due_are_read(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True, encoding_errors="surrogateescape") as client:
+        keep(client, prefix, b"x\xff")
+        client.zadd(f"{prefix}q:q-work", {b"x\xff": 0})
+        client.zadd(prefix.encode() + b"t:\xff", {"a": 1})
+        client.hset(f"{prefix}r:r", mapping=FINE | {"jid": "r", "interval": "60", "count": "0", "backlog": "inf"})
+        client.zadd(f"{prefix}q:q-recur", {"r": float("inf")})
+        client.hset(f"{prefix}th:t", mapping={"id": "t", "maximum": "inf"})
+        found = read(client, prefix)
+    _, report = converted({"now": NOW}, found)
+    assert {name for name, _ in report.refused} == {"x\udcff", "r", "t"}
+
+
+def test_an_option_that_is_no_number_is_named_once(server: Server, prefix: str) -> None:
+    with server.client(decode_responses=True) as client:
+        keep(client, prefix, "a", state="running", worker="w", expires=str(NOW + 60))
+        client.zadd(f"{prefix}q:q-locks", {"a": NOW + 60})
+        client.hset(f"{prefix}config", mapping={"q-heartbeat": "soon", "jobs-history": "long"})
+        found = read(client, prefix)
+    _, report = converted({"now": NOW}, found)
+    assert [name for name, _ in report.refused] == ["q-heartbeat", "jobs-history"]
+    assert report.converted["running"] == 1

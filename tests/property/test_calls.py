@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from qmodel.backends import bundle
+from qmodel.backends.embedded.host import LuaHost, LuaTimeout
 from qmodel.conformance.histories.plain_rows import JOURNALED, Drawer, drawn
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.lua import PREFIX, LuaSubject
@@ -267,3 +268,16 @@ def test_a_command_that_fails_inside_ends_one_operation_and_not_those_after_it()
     assert (first, third) == (b"j2", b"j4")
     assert "NOPERM" in str(second)
     assert [job.jid for job in subject.step(2, ops.Peek("r", 9))] == ["j0", "j2", "j4"]
+
+
+def test_a_killed_call_does_not_stop_the_clock_of_those_behind_it() -> None:
+    moments = [1000.0]
+    host = LuaHost(lambda: moments[0], limit=30_000)
+    host.load(bundle.library())
+    many = codec.encode(ops.Cancel(tuple(f"j{at}" for at in range(900))), None)
+    with pytest.raises(LuaTimeout):
+        host.fcall(bundle.CALLS, (PREFIX,), ["cancel", str(len(many)), *many])
+    for moments[0] in (1000.0, 1060.0, 1120.0):
+        host.fcall(f"{bundle.LIBRARY}_put", (PREFIX,), codec.encode(ops.Put("q", f"a{moments[0]}", "k", "{}"), None))
+    told = host.fcall(f"{bundle.LIBRARY}_events", (PREFIX,), codec.encode(ops.Events(), None))[1]
+    assert [line.split(b"\t")[0] for _, line, _ in told[-3:]] == [b"1000000", b"1060000", b"1120000"]

@@ -21,7 +21,7 @@ from qmodel.contract.arguments import TIME_END
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.dialects.qless import settings, throttles
-from qmodel.dialects.qless.original import OldJob, OldSchedule, Original
+from qmodel.dialects.qless.original import OldJob, OldSchedule, Original, dependencies_first
 from qmodel.dialects.qless.session import QlessError, Session
 from qmodel.model.state.store import Store
 
@@ -90,6 +90,7 @@ class _Conversion:
         self._report = Report()
         self._session = _Session(execute, now)
         self._used: set[str] = set()  # the queues that have got jobs
+        self._met: set[str] = set()  # the jobs that were in a list
         self._leases: dict[str, int] = {}  # how long a lease of each queue is at present
 
     def run(self) -> Report:
@@ -115,9 +116,10 @@ class _Conversion:
         for line in found.lines.values():
             self._stand(line)
         self._all(self._schedule, self._in("scheduled"))
-        self._all(self._depend, _dependencies_first(self._in("depends")))
+        self._all(self._depend, dependencies_first(self._in("depends")))
         for schedule in found.schedules:
             self._try(schedule.jid, "recurring", self._recur, schedule)
+        self._name_the_lost()
         self._set_what_would_hinder()
         return self._report
 
@@ -135,6 +137,7 @@ class _Conversion:
 
     def _all(self, lead: Callable[[OldJob], None], jobs: Iterable[OldJob]) -> None:
         for job in jobs:
+            self._met.add(job.jid)
             self._try(job.jid, job.state, lead, job)
 
     def _try(self, name: str, kind: str, act: Callable[..., Any], *arguments: Any) -> None:
@@ -202,7 +205,8 @@ class _Conversion:
         group, message = str(failure.get("group", NOBODY)), str(failure.get("message", ""))
         worker = str(failure.get("worker", "")) or _worker(job)
         token = self._lease(job, worker, _popped_at(job), job.retries - max(job.remaining, 0))
-        when = float(failure.get("when", _last(job)))
+        said = failure.get("when")
+        when = said if isinstance(said, int | float) else _last(job)
         if job.remaining >= 0:
             self._ask(when, ops.Fail(job.jid, token, group, message))
         else:
@@ -222,6 +226,7 @@ class _Conversion:
         first = []
         for jid, score in line:
             for job in self._named([jid], "waiting", "throttled"):  # reqless says so after the throttle
+                self._met.add(jid)
                 entered = (job.priority - score) * 1e10
                 if entered < 1:
                     first.append(job)
@@ -298,6 +303,12 @@ class _Conversion:
     def _set(self, option: str, value: str) -> None:
         settings.config_set(self._session, option, value)
 
+    def _set_again(self, option: str) -> None:
+        """Set an option, if the original has it; a refusal has been named at the beginning."""
+        if (value := self._found.config.get(option)) is not None:
+            with suppress(QlessError):
+                self._set(option, value)
+
     def _list_queues(self) -> None:
         """List the queues in their order: a put lists a queue."""
         for queue, seen in self._found.queues:
@@ -307,21 +318,28 @@ class _Conversion:
         self._ask(seen, ops.Put(queue, "listed", NOBODY, "{}"))
         self._ask(seen, ops.Cancel(("listed",)))
 
+    def _name_the_lost(self) -> None:
+        """Name the jobs that the original has lost: it shows them by their ids, but no list has them."""
+        for job in self._found.jobs.values():
+            if job.jid not in self._met:
+                self._report.refused.append(
+                    (job.jid, f"the original has lost it: its state is {job.state}, in no list")
+                )
+
     def _set_what_would_hinder(self) -> None:
         """Set what would hinder pops: leases as they are configured, pauses and limits; and what needs its job."""
         found, now = self._found, self._now / 1000
         for queue in self._leases:
             self._ask(now, ops.ConfigUnset(f"heartbeat-{queue}"))
-            if (value := found.config.get(f"{queue}-heartbeat")) is not None:
-                self._set(f"{queue}-heartbeat", value)
+            self._set_again(f"{queue}-heartbeat")
         for option in RETENTION:
             self._ask(now, ops.ConfigUnset(option))
-            if (value := found.config.get(option)) is not None:
-                self._set(option, value)
+            self._set_again(option)
         for when, jid, tag in found.tagged:
             self._try(jid, "tag", self._ask, when, ops.TagAdd(jid, (tag,)))
         for queue in sorted(self._used - {name for name, _ in found.queues}):  # `queue.forget` took it off the list
-            self._session.forget(queue, gone=True)
+            with suppress(QlessError):  # a name that is refused has no queue
+                self._session.forget(queue, gone=True)
         for jid, seen in found.tracked:
             if jid in found.jobs:
                 self._try(jid, "tracked", self._ask, seen, ops.Track(jid))
@@ -339,27 +357,9 @@ def _first(job: OldJob) -> Operation:
     return ops.Priority(job.jid, -int(job.priority), first=True)
 
 
-def _dependencies_first(jobs: Iterable[OldJob]) -> list[OldJob]:
-    """Order jobs so that each comes after those that it depends on; those of a circle come last."""
-    waiting = {job.jid: job for job in jobs}
-    missing = {jid: {other for other in job.depends if other in waiting} for jid, job in waiting.items()}
-    dependents: dict[str, list[str]] = {}
-    for jid, others in missing.items():
-        for other in others:
-            dependents.setdefault(other, []).append(jid)
-    ordered = [jid for jid, others in missing.items() if not others]
-    for jid in ordered:  # it grows meanwhile
-        for other in dependents.get(jid, ()):
-            missing[other].discard(jid)
-            if not missing[other]:
-                ordered.append(other)
-    circles = [jid for jid, others in missing.items() if others]
-    return [waiting[jid] for jid in (*ordered, *circles)]
-
-
 def _milliseconds(seconds: float) -> int:
     """Convert a moment or a duration; negative ones are 0."""
-    return min(max(round(seconds * 1000), 0), TIME_END - 1)
+    return round(min(max(seconds * 1000, 0), TIME_END - 1))
 
 
 def _last(job: OldJob) -> float:

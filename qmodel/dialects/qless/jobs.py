@@ -352,7 +352,8 @@ def log(session: Session, jid: str | None = None, message: str | None = None, da
     if data is not None and not texts.is_object(data):
         raise QlessError(f'Log(): Arg "data" not a JSON object: {texts.shown(data)}')
 
-    session.ask("Log", ops.Log(jid, message if data is None else f"{message}\n{data}"))
+    more = "" if data is None else "\n" + data.lstrip(" \t\r\n")  # so the break tells where the object begins
+    session.ask("Log", ops.Log(jid, message + more))
     return None
 
 

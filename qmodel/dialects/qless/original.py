@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 BATCH = 500
 """How many jobs are read in one round trip."""
+
+MOST = 1e15
+"""What an infinite number is read as, which the original accepts: more than any number may be here."""
 
 
 class Stage(NamedTuple):
@@ -93,36 +96,56 @@ class Original:
 
 
 def read(client: Any, prefix: str = "ql:") -> Original:
-    """Read a namespace. `client` is a redis.Redis with `decode_responses`; it should not be in use meanwhile."""
+    """Read a namespace. `client` is a redis.Redis with `decode_responses`, and may decode any bytes to surrogates; it
+    should not be in use meanwhile.
+    """
     found = Original()
     found.config = client.hgetall(f"{prefix}config")
     found.queues = client.zrange(f"{prefix}queues", 0, -1, withscores=True)
     found.complete = client.zrange(f"{prefix}completed", 0, -1)
     for group in sorted(client.smembers(f"{prefix}failures")):
-        found.failed += reversed(client.lrange(f"{prefix}f:{group}", 0, -1))
+        found.failed += reversed(client.lrange(_key(f"{prefix}f:{group}"), 0, -1))
     found.tracked = client.zrange(f"{prefix}tracked", 0, -1, withscores=True)
     found.paused = sorted(client.smembers(f"{prefix}paused_queues"))
     found.identifiers = client.hgetall(f"{prefix}qp:identifiers")
     found.priorities = client.lrange(f"{prefix}qp:priorities", 0, -1)
-    dues: dict[str, float] = {}
-    ends: dict[str, float] = {}
-    for queue in _queues_of(client, prefix):
-        own = f"{prefix}q:{queue}"
-        found.lines[queue] = client.zrevrange(f"{own}-work", 0, -1, withscores=True)
-        found.throttled[queue] = client.zrange(f"{own}-throttled", 0, -1)
-        dues |= client.zrange(f"{own}-scheduled", 0, -1, withscores=True)
-        ends |= client.zrange(f"{own}-locks", 0, -1, withscores=True)
-        for jid, moment in client.zrange(f"{own}-recur", 0, -1, withscores=True):
-            found.schedules += _schedules(jid, client.hgetall(f"{prefix}r:{jid}"), queue, moment)
+    dues, ends = _read_queues(client, prefix, found)
+    ready = {jid for line in found.lines.values() for jid, _ in line}
     for jids in _batches(_names(client, f"{prefix}j:")):
-        found.jobs |= {job.jid: job for job in _jobs(client, prefix, jids, dues, ends)}
+        for job in _jobs(client, prefix, jids, dues, ends):
+            found.jobs[job.jid] = job if job.jid in ready or job.jid not in dues else _scheduled(job)
     for tag in _names(client, f"{prefix}t:"):
-        tagged = client.zrange(f"{prefix}t:{tag}", 0, -1, withscores=True)
+        tagged = client.zrange(_key(f"{prefix}t:{tag}"), 0, -1, withscores=True)
         found.tagged += [(when, jid, tag) for jid, when in tagged if jid in found.jobs]
     found.tagged.sort(key=lambda one: (one[0], one[1], _at(found.jobs[one[1]].tags, one[2])))
     for name in sorted(_names(client, f"{prefix}th:")):
         found.throttles += _throttle(client, f"{prefix}th:{name}", name)
     return found
+
+
+def _read_queues(client: Any, prefix: str, found: Original) -> tuple[dict[str, float], dict[str, float]]:
+    """Read the lists of the queues; give the due times and the ends of leases of their jobs."""
+    dues: dict[str, float] = {}
+    ends: dict[str, float] = {}
+    for queue in _queues_of(client, prefix):
+        own = f"{prefix}q:{queue}"
+        found.lines[queue] = client.zrevrange(_key(f"{own}-work"), 0, -1, withscores=True)
+        found.throttled[queue] = client.zrange(_key(f"{own}-throttled"), 0, -1)
+        dues |= client.zrange(_key(f"{own}-scheduled"), 0, -1, withscores=True)
+        ends |= client.zrange(_key(f"{own}-locks"), 0, -1, withscores=True)
+        for jid, moment in client.zrange(_key(f"{own}-recur"), 0, -1, withscores=True):
+            found.schedules += _schedules(jid, client.hgetall(_key(f"{prefix}r:{jid}")), queue, moment)
+    return dues, ends
+
+
+def _key(text: str) -> bytes:
+    """The bytes of a key, which need not be a text in UTF-8."""
+    return text.encode(errors="surrogateescape")
+
+
+def _scheduled(job: OldJob) -> OldJob:
+    """The original calls a job that it has advanced with a delay waiting."""
+    return replace(job, state="scheduled") if job.state == "waiting" else job
 
 
 def _names(client: Any, start: str) -> Iterator[str]:
@@ -165,10 +188,10 @@ def _jobs(
     """Read the jobs among some names; the others are histories and dependencies of jobs."""
     with client.pipeline(transaction=False) as pipeline:
         for jid in jids:
-            key = f"{prefix}j:{jid}"
+            key = _key(f"{prefix}j:{jid}")
             pipeline.hgetall(key)
-            pipeline.lrange(f"{key}-history", 0, -1)
-            pipeline.smembers(f"{key}-dependencies")
+            pipeline.lrange(key + b"-history", 0, -1)
+            pipeline.smembers(key + b"-dependencies")
         replies = pipeline.execute(raise_on_error=False)
     for at, jid in enumerate(jids):
         hash_, history, depends = replies[3 * at : 3 * at + 3]
@@ -192,9 +215,9 @@ def _job(jid: str, hash_: dict[str, str], history: list[str], depends: list[str]
         tags=_strings(hash_.get("tags")),
         retries=retries,
         remaining=int(_number(hash_.get("remaining"), retries)),
-        expires=expires,
+        expires=_bounded(expires),
         time=_number(hash_.get("time")),
-        due=due,
+        due=_bounded(due),
         failure=_object(hash_.get("failure")),
         history=tuple(_history(history, hash_.get("history"))),
         depends=tuple(depends),
@@ -207,15 +230,15 @@ def _history(entries: list[str], old: str | None) -> Iterator[Stage]:
     for when, what, *more in filter(_is_stage, map(_parsed, entries)):
         facts = more[0] if more and isinstance(more[0], dict) else {}
         yield Stage(
-            float(when), str(what), str(facts.get("worker", "")), str(facts.get("q") or facts.get("queue") or "")
+            _bounded(when), str(what), str(facts.get("worker", "")), str(facts.get("q") or facts.get("queue") or "")
         )
     past = _parsed(old)
-    for one in past if isinstance(past, list) else []:
+    for one in past if isinstance(past, list) and all(isinstance(one, dict) for one in past) else []:
         worker = str(one.get("worker", ""))
         for name in ("put", "popped", "done", "failed"):
             if isinstance(one.get(name), int | float):
                 by = worker if name in ("popped", "failed") else ""
-                yield Stage(float(one[name]), name, by, str(one.get("q", "")) if name == "put" else "")
+                yield Stage(_bounded(one[name]), name, by, str(one.get("q", "")) if name == "put" else "")
 
 
 def _is_stage(entry: Any) -> bool:
@@ -236,15 +259,15 @@ def _schedules(jid: str, hash_: dict[str, str], queue: str, moment: float) -> It
             throttles=_strings(hash_.get("throttles")),
             interval=_number(hash_.get("interval")),
             count=int(_number(hash_.get("count"))),
-            next=moment,
+            next=_bounded(moment),
         )
 
 
 def _throttle(client: Any, key: str, name: str) -> Iterator[tuple[str, int, int]]:
     """A throttle, if a key holds one; the others hold its jobs."""
-    if client.type(key) == "hash":
-        maximum = client.hget(key, "maximum")
-        yield name, int(_number(maximum)), max(client.ttl(key), 0)
+    if client.type(_key(key)) == "hash":
+        maximum = client.hget(_key(key), "maximum")
+        yield name, int(_number(maximum)), max(client.ttl(_key(key)), 0)
 
 
 def _parsed(text: str | None) -> Any:
@@ -256,9 +279,14 @@ def _parsed(text: str | None) -> Any:
 
 def _number(text: str | None, default: float = 0.0) -> float:
     try:
-        return default if not text else float(text)
+        return default if not text else _bounded(float(text))
     except ValueError:
         return default
+
+
+def _bounded(number: float) -> float:
+    """A number that is finite: what is none counts as 0."""
+    return 0.0 if number != number else float(min(max(number, -MOST), MOST))
 
 
 def _strings(text: str | None) -> tuple[str, ...]:
@@ -269,3 +297,21 @@ def _strings(text: str | None) -> tuple[str, ...]:
 def _object(text: str | None) -> dict[str, Any]:
     found = _parsed(text)
     return found if isinstance(found, dict) else {}
+
+
+def dependencies_first(jobs: Iterable[OldJob]) -> list[OldJob]:
+    """Order jobs so that each comes after those that it depends on; those of a circle come last."""
+    waiting = {job.jid: job for job in jobs}
+    missing = {jid: {other for other in job.depends if other in waiting} for jid, job in waiting.items()}
+    dependents: dict[str, list[str]] = {}
+    for jid, others in missing.items():
+        for other in others:
+            dependents.setdefault(other, []).append(jid)
+    ordered = [jid for jid, others in missing.items() if not others]
+    for jid in ordered:  # it grows meanwhile
+        for other in dependents.get(jid, ()):
+            missing[other].discard(jid)
+            if not missing[other]:
+                ordered.append(other)
+    circles = [jid for jid, others in missing.items() if others]
+    return [waiting[jid] for jid in (*ordered, *circles)]

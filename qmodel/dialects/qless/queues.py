@@ -100,7 +100,8 @@ def _tell_popped(session: Session, event: Event) -> None:
         session.lost(jid, str(facts["worker"]))
     elif event.event == "failed":
         session.tracked("failed", jid)
-        message = shapes.exhausted(str(facts["queue"]))
+        job = session.stored(jid)
+        message = shapes.message(None if job is None else job.failure, str(facts["queue"]))
         tell_failed(session, jid, str(facts["worker"]), str(facts["group"]), message)
     elif event.event == "popped":
         session.tracked("popped", jid)
@@ -189,9 +190,9 @@ def queues(session: Session, queue: str | None = None) -> Reply:
     if queue is not None:
         session.notice("Queues", queue, MOST)
         return _counts(session, queue)
-    listed = session.listed()
+    listed, left = session.listed(), MOST
     for name in listed:
-        session.notice("Queues", name, MOST)
+        left -= session.notice("Queues", name, left) if left > 0 else 0
     return texts.listed(_counts(session, name) for name in listed)
 
 
@@ -231,14 +232,15 @@ def stats(session: Session, queue: str | None = None, date: str | None = None, *
     """Show the statistics of a queue for the day of a time; by a tag or a worker, only its waits and runs."""
     queue = need_queue(queue)
     tag, worker = _part(session, given)
+    is_part = (tag, worker) != (None, None)
     at = texts.number(date)
     if at is None or at >= texts.MOST / 1000:
         raise QlessError(f'Stats(): Arg "date" missing or not a number: {texts.shown(date)}')
     if at < 0:  # before 1970 nothing happened
         none = Stats(queue, 0, Sample(0, 0.0, 0.0, ()), Sample(0, 0.0, 0.0, ()), 0, 0, 0)
-        return shapes.stats(session, none, is_part=bool(tag or worker))
+        return shapes.stats(session, none, is_part=is_part)
     found = session.ask("Stats", ops.Stats(queue, texts.milliseconds(at), tag, worker))
-    return shapes.stats(session, found, is_part=bool(tag or worker))
+    return shapes.stats(session, found, is_part=is_part)
 
 
 def workers(session: Session, worker: str | None = None) -> Reply:
@@ -322,10 +324,10 @@ def unpause(session: Session, *names: str) -> Reply:
 
 def forget(session: Session, *names: str) -> Reply:
     """Take queues off the list; one that has jobs keeps them, and comes back with the next put."""
-    for name in dict.fromkeys(names):
-        of: QueueCounts = session.ask("Queue.forget", ops.Queue(name))
-        refused = session.attempt(ops.Forget((name,))) if not of.paused else Refusal("QUEUE_NOT_EMPTY", ())
-        session.forget(name, type(refused) is Refusal)  # with jobs it only leaves the list, until the next put
+    paused = {name: session.ask("Queue.forget", ops.Queue(name)).paused for name in names}
+    for name, is_paused in paused.items():
+        gone = is_paused or type(session.attempt(ops.Forget((name,)))) is Refusal
+        session.forget(name, gone)  # with jobs it only leaves the list, until the next put
     return None
 
 

@@ -11,6 +11,7 @@ from qmodel.contract.events import Event
 from qmodel.contract.operations import (
     Delay,
     Events,
+    MetadataGet,
     MetadataSet,
     MetadataUnset,
     Operation,
@@ -158,6 +159,18 @@ class Session:
                 seen.append((queues.of(self.store, one.name).first_seen if moment is None else moment, one.name))
         return [name for _, name in sorted(seen)]
 
+    def check(self, command: str, op: Operation) -> None:
+        """Refuse a call with an argument that would be refused by an operation that it executes later, after others."""
+        bad = engine.fault(op)
+        if bad is not None:
+            raise _error(command, op, Refusal("BAD_ARGUMENT", (op.spec.name, bad)), {})
+
+    def check_room(self, command: str, klass: str, count: int) -> None:
+        """Refuse a call that would give a klass more keys than it may have."""
+        if count > metadata.MOST:
+            refusal = Refusal("LIMIT_REACHED", (f"keys of klass {klass}", str(metadata.MOST)))
+            raise _error(command, MetadataGet(klass), refusal, {})
+
     def attempt(self, op: Operation) -> Any:
         """Execute an operation; give its reply, or its refusal."""
         return self.step(self.store, self.now, op)
@@ -174,11 +187,15 @@ class Session:
         """Read the record of a job."""
         return jobs.get(self.store, jid)
 
-    def notice(self, command: str, queue: str, most: int) -> None:
-        """Make jobs that have become due ready from now; of one moment the later names come first, as in qless."""
+    def notice(self, command: str, queue: str, most: int) -> int:
+        """Make jobs that have become due ready from now; of one moment the later names come first, as in qless.
+
+        Their number is given.
+        """
         due = queues.in_time(queues.of(self.store, queue).scheduled, queues.FIRST, self.now, most)
         for jid in sorted((jid for _, jid in due), reverse=True):
             self.ask(command, Delay(jid, 0))
+        return len(due)
 
     def running(self, queue: str) -> int:
         """Count the leases of a queue that have not lapsed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from qmodel.contract import operations as ops
-from qmodel.contract.refusals import Refusal
+from qmodel.contract.settings import OPTIONS, meant_by
 from qmodel.dialects.qless import texts
 from qmodel.dialects.qless.arguments import need
 from qmodel.dialects.qless.session import QlessError, Reply, Session
@@ -119,15 +119,13 @@ def config_set(session: Session, option: str | None = None, value: str | None = 
     option, value = need("config.set", "option", option), need("config.set", "value", value)
     name = _ours(option)
     number = texts.number(value)
-    is_whole = number is not None and abs(number) < texts.MOST / 1000
-    scaled = _bounded(name, number) if number is not None and is_whole else 0
-    refused = session.attempt(ops.ConfigSet(name, scaled))
-    if type(refused) is Refusal and refused.code == "BAD_VALUE":
-        refused = session.attempt(ops.ConfigSet(name, int(refused.facts[1 if scaled < int(refused.facts[1]) else 2])))
-    if type(refused) is not Refusal and not is_whole:
-        session.attempt(ops.ConfigUnset(name))
+    meant = meant_by(name)
+    if meant is not None and (number is None or abs(number) >= texts.MOST / 1000):
         raise QlessError(f'config.set(): Arg "value" not a number: {texts.shown(value)}')
     session.ask("config.set", ops.MetadataSet(CONFIG, option, value))
+    if meant is not None and number is not None:
+        given = min(max(_bounded(name, number), OPTIONS[meant].low), OPTIONS[meant].high)
+        session.ask("config.set", ops.ConfigSet(name, given))
     if option == MOST_ENTRIES:
         _note_most(session, texts.whole(value) or 0)
     session.log(("option", option), ("event", "config_set"), ("value", value))

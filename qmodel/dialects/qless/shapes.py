@@ -70,16 +70,19 @@ def granted(session: Session, found: Iterable[Job]) -> Raw | list[str]:
     return [str(job(session, one)) for one in found] if session.document else jobs(session, found)
 
 
+def message(of: Failure | None, queue: str) -> str:
+    """Write the message of a job that failed in a queue, and may be deleted since."""
+    return exhausted(queue) if of is None or of.message in (LAPSED, TOO_LONG) else of.message
+
+
 def _failure(of: Failure | None) -> Raw:
     """Write the last failure of a job. For a job without retries left, the time is exact, and no worker is named."""
     if of is None:
         return texts.record(())
-    message, when, worker = of.message, texts.seconds(of.at // 1000 * 1000), of.worker
-    if message in (LAPSED, TOO_LONG):
-        message = exhausted(of.group.removeprefix("failed-retries-"))
-    if message.startswith(EXHAUSTED):
-        when, worker = texts.seconds(of.at), ""
-    return texts.record((("group", of.group), ("message", message), ("when", when), ("worker", worker)))
+    said, when, worker = message(of, of.group.removeprefix("failed-retries-")), of.at // 1000 * 1000, of.worker
+    if said.startswith(EXHAUSTED):
+        when, worker = of.at, ""
+    return texts.record((("group", of.group), ("message", said), ("when", texts.seconds(when)), ("worker", worker)))
 
 
 def exhausted(queue: str) -> str:
@@ -142,11 +145,16 @@ def _what(stage: Stage) -> str:
     return WHAT.get(stage.what, stage.what)
 
 
-def _line(when: int, message: str) -> Raw:
-    """Write a log line: its message, and the names and values of the JSON object on its second line, if any."""
-    what, _, more = message.partition("\n")
-    if not texts.is_object(more):
-        return texts.record((("when", when), ("what", message)))
+def _line(when: int, text: str) -> Raw:
+    """Write a log line: its message, and the names and values of the JSON object that begins on a line behind it, if
+    any.
+    """
+    at = text.find("\n{")
+    while at >= 0 and not texts.is_json(text[at + 1 :]):
+        at = text.find("\n{", at + 1)
+    if at < 0:
+        return texts.record((("when", when), ("what", text)))
+    what, more = text[:at], text[at + 1 :]
     inner = more.strip(" \t\r\n")[1:-1].strip(" \t\r\n")
     head = texts.record((("when", when), ("what", what)))
     return Raw("{" + inner + "," * (inner != "") + head[1:])

@@ -65,7 +65,8 @@ def theirs(name: str) -> str:
     """Convert the engine's name of a throttle to reqless's."""
     if not name.startswith((OWN, STARRED)):
         return name
-    return _WRITTEN.sub(lambda found: bytes([int(found[1], 16)]), name.removeprefix(STARRED).encode()).decode()
+    text = _WRITTEN.sub(lambda found: bytes([int(found[1], 16)]), name.removeprefix(STARRED).encode())
+    return text.decode(errors="replace")  # another client may have written any bytes
 
 
 def named(given: Iterable[str], queue: str, before: str | None) -> tuple[str, ...]:
@@ -103,13 +104,12 @@ def throttle_set(
     tid = need("throttle.set", "tid", tid)
     most = whole_of("throttle.set", "max", maximum)
     seconds = whole_of("throttle.set", "expiration", expiration)
+    op = ops.ThrottleSet(ours(tid), most) if most > 0 else ops.ThrottleUnset(ours(tid))
+    session.check("throttle.set", op)
     kept = _kept(session, tid)
-    if most > 0:
-        session.ask("throttle.set", ops.ThrottleSet(ours(tid), most))
-    else:
-        session.ask("throttle.set", ops.ThrottleUnset(ours(tid)))
     ends_at = session.now + min(seconds * 1000, LONGEST_MS) if seconds > 0 else kept[1] if kept is not None else 0
     session.ask("throttle.set", ops.MetadataSet(THROTTLES, tid, f"{max(most, 0)} {ends_at}"))
+    session.ask("throttle.set", op)
     return None
 
 
@@ -172,6 +172,8 @@ def throttle_release(session: Session, tid: str | None = None, *jids: str) -> Re
     """Let jobs that hold a throttle count in it no longer; let those that wait for it go on."""
     tid = need("throttle.release", "tid", tid)
     name = ours(tid)
+    for jid in jids:
+        session.check("throttle.release", ops.ThrottleUnset(name, jid=jid))
     for jid in jids:
         followers = plan(session, [jid], [name])
         parked = jid in session.parked_at(name)
@@ -258,6 +260,9 @@ def identifiers_set(session: Session, *pairs: str) -> Reply:
 
 def _replace(session: Session, command: str, klass: str, pairs: list[tuple[str, str]]) -> None:
     """Replace all metadata of a klass."""
+    for name, text in pairs:
+        session.check(command, ops.MetadataSet(klass, name, text))
+    session.check_room(command, klass, len(dict(pairs)))
     for name, _ in session.ask(command, ops.MetadataGet(klass)):
         session.ask(command, ops.MetadataUnset(klass, name))
     for name, text in pairs:
