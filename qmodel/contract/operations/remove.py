@@ -43,7 +43,10 @@ class Cancel(Operation):
 
 @operation("drained", "memo", "", CASCADE + ENDS + FAST, finishes=True)
 class Drain(Operation):
-    """Cancel up to `count` jobs of a queue that have not started; jobs with dependents stay."""
+    """Cancel up to `count` jobs of a queue that have not started, first those that wait for others, from the last one.
+
+    Jobs with dependents stay, and those with more than 1000 dependencies.
+    """
 
     queue: QueueName
     count: Count = 1000
