@@ -109,12 +109,10 @@ function remove.drain(now, op)
   return {canceled, queues.length(op.queue)}
 end
 
--- Make a function that cancels a job if it may; together its calls end at most 1000 dependencies.
+-- Make a function that cancels a job if it may.
 local function canceler(now)
-  local ended = 0
   return function(job)
-    ended = ended + job.waits
-    if ended > catalogue.most or deduplication.has_dependents(job) then
+    if not dependencies.is_bounded(job) or deduplication.has_dependents(job) then
       return false
     end
     deletion.delete(now, job)
@@ -131,7 +129,7 @@ local function retirer(now)
   end
 end
 
--- Cancel the matching jobs without dependents, up to the limit on ended dependencies.
+-- Cancel the matching jobs without dependents.
 function remove.cancel_many(now, op)
   local found, cursor = selection.find(now, 'cancel_many', op, selection.filter(op, op.state))
   local unfinished = {}

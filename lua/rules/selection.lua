@@ -10,6 +10,9 @@ local PARTS = {
 
 local ALL = {'ready', 'scheduled', 'throttled', 'depends', 'locks', 'completed', 'group'}
 
+-- The operations that cancel what they find: a call ends at most 1000 dependencies, or those of its first job.
+local CANCELING = {cancel_many = true, clean = true}
+
 -- The properties that the arguments of an operation ask for; `before` is the latest time of ending.
 function selection.filter(op, state, before)
   return {
@@ -88,7 +91,10 @@ local function take(now, operation, op, walk, job, wanted)
   else
     walk.units = walk.units + (operation == 'search' and budget.weight(job) or concurrency.ending(job))
   end
-  if walk.seen > 0 and walk.units > budget.UNITS then
+  if fits and CANCELING[operation] then
+    walk.edges = walk.edges + job.waits
+  end
+  if walk.seen > 0 and (walk.units > budget.UNITS or walk.edges > catalogue.most) then
     return false
   end
   walk.seen = walk.seen + 1
@@ -121,7 +127,7 @@ function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
 
-  local walk = {found = {}, seen = 0, units = before(operation, of, name), last = nil}
+  local walk = {found = {}, edges = 0, seen = 0, units = before(operation, of, name), last = nil}
   local found, many = lists(of, name, wanted.group, at)
   for _, list in ipairs(found) do
     local kind, whose = list[1], list[2]

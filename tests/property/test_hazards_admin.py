@@ -375,3 +375,16 @@ def test_cleaning_reaches_an_old_job_behind_many_groups_of_young_ones() -> None:
     part = done(store, 1001, op)
     assert (part.done, part.cursor != "") == (0, True)
     assert done(store, 1001, ops.Clean("failed", older_ms=500, cursor=part.cursor)) == (1, 0, "", ("z",))
+
+
+def test_jobs_with_many_dependencies_are_canceled_from_cursor_to_cursor() -> None:
+    """Those beyond a thousand dependencies were passed over, and also all behind them."""
+    store = Store()
+    names = tuple(f"d{n}" for n in range(600))
+    done(store, 1, *put("d", *names), *put("q", "a", "b", "c", depends=names), *put("q", "e", depends=("d0",)))
+    cursor, parts = "", []
+    while not parts or cursor:
+        part = done(store, 2, ops.CancelMany("q", state="depends", cursor=cursor))
+        parts.append((part.done, part.passed))
+        cursor = part.cursor
+    assert parts == [(1, 0), (1, 0), (2, 0)]

@@ -55,7 +55,8 @@ class Drain(Operation):
 
 @operation("bulk", "memo", "TOO_WIDE OVER_BUDGET", "lock_lost" + CASCADE + ENDS + FAST, finishes=True)
 class CancelMany(Operation):
-    """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
+    """Cancel the jobs that `search` finds for the same arguments, except complete jobs, jobs with dependents, and jobs
+    with more than 1000 dependencies.
 
     Up to 1000 jobs are examined, starting at `cursor`, and up to `count` are canceled. With `preview` nothing changes,
     and the reply says how many jobs match.
@@ -75,7 +76,9 @@ class CancelMany(Operation):
 
 @operation("cleaned", "memo", "", "retired canceled", finishes=True)
 class Clean(Operation):
-    """Delete complete or failed jobs that ended at least `older_ms` ago, except jobs with dependents.
+    """Delete complete or failed jobs that ended at least `older_ms` ago.
+
+    Jobs with dependents stay, and those with more than 1000 dependencies.
 
     Up to 1000 jobs are examined, oldest first, starting at `cursor`, and up to `count` are deleted. The complete jobs
     of all queues are in one list. Replies the ids of the deleted jobs, too. With `preview` nothing changes, and the

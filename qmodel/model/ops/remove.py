@@ -94,13 +94,10 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
 
 
 def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
-    """Make a function that cancels a job if it may; together its calls end at most 1000 dependencies."""
-    ended = 0
+    """Make a function that cancels a job if it may."""
 
     def act(job: Job) -> bool:
-        nonlocal ended
-        ended += len(job.dependencies)
-        if ended > MOST or deduplication.has_dependents(store, job):
+        if not dependencies.is_bounded(job) or deduplication.has_dependents(store, job):
             return False
         delete(store, now, job)
         return True
@@ -120,7 +117,7 @@ def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
 
 
 def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
-    """Cancel the matching jobs without dependents, up to the limit on ended dependencies."""
+    """Cancel the matching jobs without dependents."""
     found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
     unfinished = [job for job in found if _is_unfinished(job)]
 

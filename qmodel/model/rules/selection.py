@@ -26,17 +26,20 @@ PARTS = {
 
 ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
 
+CANCELING = ("cancel_many", "clean")
+"""The operations that cancel what they find: a call ends at most 1000 dependencies, or those of its first job."""
+
 
 class Walk:
-    """What a search has found, how many jobs it has examined, the units that these cost, and the position of the last
-    one.
+    """What a search has found, how many dependencies these jobs have, if they are to be canceled; how many jobs it has
+    examined, the units that these cost, and the position of the last one.
     """
 
-    __slots__ = ("found", "last", "seen", "units")
+    __slots__ = ("edges", "found", "last", "seen", "units")
 
     def __init__(self) -> None:
         self.found: list[Job] = []
-        self.seen = self.units = 0
+        self.edges = self.seen = self.units = 0
         self.last: tuple[str, str, cursors.Key] = "", "", ()
 
 
@@ -99,7 +102,9 @@ def _take(store: Store, now: int, operation: str, op: Any, walk: Walk, job: Job,
         walk.units += budget.moving(job)
     else:
         walk.units += budget.weight(job) if operation == "search" else ending(store, job)
-    if walk.seen > 0 and walk.units > budget.UNITS:
+    if fits and operation in CANCELING:
+        walk.edges += len(job.dependencies)
+    if walk.seen > 0 and (walk.units > budget.UNITS or walk.edges > MOST):
         return False
     walk.seen += 1
     if fits:
