@@ -155,7 +155,7 @@ function finish.complete_many(now, op)
       some_failed = some_failed or outcomes[i] == 'failed'
     end
   end
-  local gone = retire(now, catalogue.most)
+  local gone = news[1] and retire(now, catalogue.most)
   if gone or some_failed then
     for i = 1, #news do
       jobs.remember(found[news[i]], 'completed', outcomes[news[i]])

@@ -70,6 +70,16 @@ def test_a_revocation_among_completions_deletes_no_outcome_of_the_others(scene: 
     assert scene.get() is None
 
 
+def test_completions_that_are_sent_again_delete_no_job(scene: Played) -> None:
+    tokens = {jid: scene.running(jid) for jid in ("a", "b")}
+    scene(ops.Complete("a", tokens["a"]))
+    op = ops.CompleteMany((ops.Complete("b", tokens["b"]),))
+    scene(op)
+    scene(ops.ConfigSet("jobs-history", 1000))
+    assert scene(op, 1000) == ("complete",)
+    assert not scene.events("retired")
+
+
 def test_a_job_is_kept_for_its_own_retention_and_the_next_end_deletes_it(scene: Played) -> None:
     for jid, kept in (("long", 1000), ("short", 10), ("tie", 10)):
         ended(scene, jid, keep_complete_ms=kept)
