@@ -105,11 +105,11 @@ local function with_others_waiting(doomed)
   end
   for _, jid in ipairs(doomed) do
     local job = jobs.load(jid)
-    local stays_ = not dependencies.is_bounded(job)
-    for _, other in ipairs(not stays_ and deduplication.dependents(job) or {}) do
-      stays_ = stays_ or not among[other]
+    local left = not dependencies.is_bounded(job)
+    for _, other in ipairs(not left and deduplication.dependents(job) or {}) do
+      left = left or not among[other]
     end
-    if stays_ then
+    if left then
       found[jid] = true
       turn[#turn + 1] = jid
     end

@@ -55,11 +55,10 @@ class Drain(Operation):
 
 @operation("bulk", "memo", "TOO_WIDE OVER_BUDGET", "lock_lost" + CASCADE + ENDS + FAST, finishes=True)
 class CancelMany(Operation):
-    """Cancel the jobs that `search` finds for the same arguments, except complete jobs, jobs with dependents, and jobs
-    with more than 1000 dependencies.
+    """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
 
-    Up to 1000 jobs are examined, starting at `cursor`, and up to `count` are canceled. With `preview` nothing changes,
-    and the reply says how many jobs match.
+    Jobs with more than 1000 dependencies stay, too. Up to 1000 jobs are examined, starting at `cursor`, and up to
+    `count` are canceled. With `preview` nothing changes, and the reply says how many jobs match.
     """
 
     queue: QueueName | None = None
