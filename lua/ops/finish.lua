@@ -147,19 +147,18 @@ function finish.complete_many(now, op)
   end
   check_budget(op, found, outcomes)
 
-  local news, some_failed = {}, false
+  local news = {}
   for i = 1, #op.jobs do
     if not outcomes[i] then
       news[#news + 1] = i
       outcomes[i] = complete(now, found[i], op.jobs[i], dependencies.no_edges)
-      some_failed = some_failed or outcomes[i] == 'failed'
     end
   end
-  local gone = news[1] and retire(now, catalogue.most)
-  if gone or some_failed then
-    for i = 1, #news do
-      jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
-    end
+  if news[1] then
+    retire(now, catalogue.most)
+  end
+  for i = 1, #news do
+    jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
   end
   return outcomes
 end

@@ -740,7 +740,7 @@ function queues.next_at(name, now, grace)
 end
 
 -- The ids of jobs that wait for others, the last ones first; then of the first that are ready, scheduled, or parked. Jobs
--- mostly come after those for which they wait, so a caller that ends them need not leave these to a later call.
+-- mostly come after those that they wait for, so a caller that ends them need not leave these to a later call.
 function queues.not_begun(name, most)
   local found = jids_of(writes.fetch('ZREVRANGE', keys.queue(name, '-depends'), 0, most - 1))
   for _, part in ipairs({'-work', '-scheduled', '-throttled'}) do

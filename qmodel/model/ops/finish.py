@@ -56,12 +56,11 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
         _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
-    news = any(before is None for _, before in found)
-    gone = news and _retire(store, now, MOST)
-    if gone or "failed" in outcomes:
-        for (job, before), outcome in zip(found, outcomes, strict=True):
-            if before is None:
-                jobs.remember(store, job, "completed", outcome)
+    if any(before is None for _, before in found):
+        _retire(store, now, MOST)
+    for (job, before), outcome in zip(found, outcomes, strict=True):
+        if before is None:
+            jobs.remember(store, job, "completed", outcome)
     return outcomes
 
 
