@@ -95,6 +95,16 @@ local function complete(now, job, op, depends)
   return 'complete'
 end
 
+-- Complete a held job, and retire others; give its new state. It is gone itself if it is not kept.
+local function complete_one(now, job, op, depends)
+  local outcome = complete(now, job, op, depends)
+  local gone = not op.next and retire(now, SWEEP)
+  if gone or outcome == 'failed' then
+    jobs.remember(job, 'completed', outcome)
+  end
+  return outcome
+end
+
 -- Complete a leased job, or send it on to its next queue.
 function finish.complete(now, op)
   local job, outcome = jobs.held(op.jid, op.token, 'completed')
@@ -104,11 +114,7 @@ function finish.complete(now, op)
   local depends = op.named and check_next('complete', op) or dependencies.no_edges
   results.check_copies(job, op.result)
 
-  outcome = complete(now, job, op, depends)
-  if not op.next and retire(now, SWEEP) then
-    jobs.remember(job, 'completed', outcome)
-  end
-  return outcome
+  return complete_one(now, job, op, depends)
 end
 
 -- Refuse more work than one operation may do.
@@ -148,10 +154,11 @@ function finish.complete_many(now, op)
       outcomes[i] = complete(now, found[i], op.jobs[i], dependencies.no_edges)
     end
   end
-  if retire(now, catalogue.most) then
-    for i = 1, #news do
-      jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
-    end
+  if news[1] then
+    retire(now, catalogue.most)
+  end
+  for i = 1, #news do
+    jobs.remember(found[news[i]], 'completed', outcomes[news[i]])
   end
   return outcomes
 end
@@ -167,10 +174,7 @@ function finish.complete_and_pop(now, op)
 
   if not outcome then -- a first completion has no grant yet, even if another call used the same request
     again = {}
-    outcome = complete(now, job, op, depends)
-    if not op.next and retire(now, SWEEP) then
-      jobs.remember(job, 'completed', outcome)
-    end
+    outcome = complete_one(now, job, op, depends)
   end
   if #again > 0 then
     return {outcome, jobs.views(now, again)}

@@ -91,7 +91,7 @@ function remove.check_cancel(doomed)
   check_edges(doomed)
 end
 
--- Cancel jobs of a queue that have not started and have no dependents.
+-- Cancel jobs of a queue that have not started, and have no dependents and at most 1000 dependencies.
 function remove.drain(now, op)
   local canceled = 0
   for _, jid in ipairs(queues.not_begun(op.queue, op.count)) do
@@ -100,7 +100,7 @@ function remove.drain(now, op)
     if canceled > 0 and not budget.fits(units, 0) then
       break
     end
-    if job.waited_for == '0' or #deduplication.dependents(job) == 0 then
+    if dependencies.is_bounded(job) and not deduplication.has_dependents(job) then
       budget.spend(units - budget.weight(job)) -- the deletion spends the rest
       deletion.delete(now, job)
       canceled = canceled + 1
@@ -109,12 +109,10 @@ function remove.drain(now, op)
   return {canceled, queues.length(op.queue)}
 end
 
--- Make a function that cancels a job if it may; together its calls end at most 1000 dependencies.
+-- Make a function that cancels a job if it may.
 local function canceler(now)
-  local ended = 0
   return function(job)
-    ended = ended + job.waits
-    if ended > catalogue.most or job.waited_for ~= '0' and #deduplication.dependents(job) > 0 then
+    if not dependencies.is_bounded(job) or deduplication.has_dependents(job) then
       return false
     end
     deletion.delete(now, job)
@@ -131,7 +129,7 @@ local function retirer(now)
   end
 end
 
--- Cancel the matching jobs without dependents, up to the limit on ended dependencies.
+-- Cancel the matching jobs without dependents.
 function remove.cancel_many(now, op)
   local found, cursor = selection.find(now, 'cancel_many', op, selection.filter(op, op.state))
   local unfinished = {}

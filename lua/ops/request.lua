@@ -341,10 +341,10 @@ function request.request_cancel(now, op)
   return requests.left(request) - (#holders - #request_cancellation.after(holders, reached))
 end
 
--- Whether a job is as it ended as a sub-request, and no other job depends on it.
+-- Whether a job is as it ended as a sub-request, no other job depends on it, and one operation may delete it.
 local function is_own(job, outcome, seq)
   local as_ended = outcome == 'done' and job.state == 'complete' or outcome == 'failed' and job.state == 'failed'
-  return as_ended and tonumber(job.seq) == seq and job.waited_for == '0'
+  return as_ended and tonumber(job.seq) == seq and job.waited_for == '0' and dependencies.is_bounded(job)
 end
 
 -- How many sub-requests a call forgets with their jobs, as far as its budget goes; the jobs to delete, and how many others

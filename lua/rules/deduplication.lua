@@ -34,6 +34,19 @@ function deduplication.dependents(job)
   return others
 end
 
+-- Whether a dependent of a job only waits for its key: one at most does.
+function deduplication.waits_for_key(jid, job)
+  return options.get(job, 'unique') ~= nil and options.get(jobs.load(jid), 'holder') == job.jid
+end
+
+-- Whether any job depends on a job, beside the one that only waits for its key.
+function deduplication.has_dependents(job)
+  if job.waited_for ~= '1' or not options.get(job, 'unique') then
+    return job.waited_for ~= '0'
+  end
+  return not deduplication.waits_for_key(dependencies.dependents(job)[1], job)
+end
+
 -- ---- before a put: what may refuse
 
 -- Refuse arguments that have no meaning without a key, or in its mode.

@@ -29,16 +29,8 @@ end
 
 -- Whether a dependent prevents that a job is canceled; one that only waits for its key does not.
 local function is_blocked(job)
-  local blocking, jids = {}, dependencies.under(job, 'block')
-  for _, jid in ipairs(jids) do
-    blocking[jid] = true
-  end
-  for _, jid in ipairs(jids[1] and deduplication.dependents(job) or {}) do
-    if blocking[jid] then
-      return true
-    end
-  end
-  return false
+  local blocking = dependencies.blocking(job)
+  return #blocking > 1 or #blocking == 1 and not deduplication.waits_for_key(blocking[1], job)
 end
 
 -- Collect a job to be canceled, or fail it if a dependent blocks that.

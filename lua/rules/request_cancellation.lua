@@ -96,18 +96,22 @@ end
 
 -- ---- by the engine
 
--- Those of some jobs on which, directly or not, a job depends that is not among them.
+-- Those of some jobs on which, directly or not, a job depends that is not among them, or that stays because it has more
+-- dependencies than one operation may end.
 local function with_others_waiting(doomed)
   local among, found, turn = {}, {}, {}
   for _, jid in ipairs(doomed) do
     among[jid] = true
   end
   for _, jid in ipairs(doomed) do
-    for _, other in ipairs(deduplication.dependents(jobs.load(jid))) do
-      if not among[other] and not found[jid] then
-        found[jid] = true
-        turn[#turn + 1] = jid
-      end
+    local job = jobs.load(jid)
+    local left = not dependencies.is_bounded(job)
+    for _, other in ipairs(not left and deduplication.dependents(job) or {}) do
+      left = left or not among[other]
+    end
+    if left then
+      found[jid] = true
+      turn[#turn + 1] = jid
     end
   end
   local at = 1

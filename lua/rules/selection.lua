@@ -10,6 +10,9 @@ local PARTS = {
 
 local ALL = {'ready', 'scheduled', 'throttled', 'depends', 'locks', 'completed', 'group'}
 
+-- The operations that cancel what they find: a call ends at most 1000 dependencies, or those of its first job.
+local CANCELING = {cancel_many = true, clean = true}
+
 -- The properties that the arguments of an operation ask for; `before` is the latest time of ending.
 function selection.filter(op, state, before)
   return {
@@ -36,21 +39,23 @@ local function kinds(wanted)
   return wanted.state and PARTS[wanted.state] or ALL, wanted.queue
 end
 
--- The lists from the cursor on: kind, and owner.
+-- The lists from the cursor on: kind, and owner; and whether they are as many groups as one call lists.
 local function lists(of, name, group, at)
-  local found, begun = {}, not at
+  local found, begun, many = {}, not at, false
   for _, kind in ipairs(of) do
     begun = begun or kind == at.kind
     if begun and kind == 'group' and not group then
       local first = at and at.kind == 'group' and at.name or ''
-      for _, one in ipairs(failures.names(first, catalogue.most)) do
+      local names = failures.names(first, catalogue.most)
+      for _, one in ipairs(names) do
         found[#found + 1] = {kind, one}
       end
+      many = #names == catalogue.most
     elseif begun then
       found[#found + 1] = {kind, name}
     end
   end
-  return found
+  return found, many
 end
 
 -- The position to start from; or refuse.
@@ -67,11 +72,6 @@ local function begins(op, operation, of)
     refusals.refuse('BAD_ARGUMENT', operation, 'cursor')
   end
   return at
-end
-
--- Whether a job, and all after it in its list, ended later than asked for.
-local function is_over(kind, key, wanted)
-  return wanted.before and (kind == 'completed' or kind == 'group') and key[1] > wanted.before
 end
 
 -- Whether a job's data have a text in them, if one is searched.
@@ -91,7 +91,10 @@ local function take(now, operation, op, walk, job, wanted)
   else
     walk.units = walk.units + (operation == 'search' and budget.weight(job) or concurrency.ending(job))
   end
-  if walk.seen > 0 and walk.units > budget.UNITS then
+  if fits and CANCELING[operation] then
+    walk.edges = walk.edges + job.waits
+  end
+  if walk.seen > 0 and (walk.units > budget.UNITS or walk.edges > catalogue.most) then
     return false
   end
   walk.seen = walk.seen + 1
@@ -106,24 +109,33 @@ local function before(operation, of, name)
   return of[1] == 'held' and math.floor(workers.check_bounded(operation, name) / 2) or 0
 end
 
+-- The cursor after the last of as many groups as one call lists, which others may follow; no job of it may be examined.
+local function beyond(walk, list)
+  local kind, name = list[1], list[2]
+  local last = walk.last and walk.last[1] == kind and walk.last[2] == name and walk.last[3] or {-math.huge, -math.huge}
+  return cursors.write(kind, name, last)
+end
+
+-- The latest time of ending of the jobs of a list that are examined, or nil if any.
+local function latest(kind, wanted)
+  return (kind == 'completed' or kind == 'group') and wanted.before or nil
+end
+
 -- The matching jobs, up to `count`, among at most 1000 after the cursor, as far as the budget goes, and the new cursor;
 -- or refuse.
 function selection.find(now, operation, op, wanted)
   local of, name = kinds(wanted)
   local at = begins(op, operation, of)
 
-  local walk = {found = {}, seen = 0, units = before(operation, of, name), last = nil}
-  for _, list in ipairs(lists(of, name, wanted.group, at)) do
+  local walk = {found = {}, edges = 0, seen = 0, units = before(operation, of, name), last = nil}
+  local found, many = lists(of, name, wanted.group, at)
+  for _, list in ipairs(found) do
     local kind, whose = list[1], list[2]
     local after = at and kind == at.kind and (kind ~= 'group' or whose == at.name) and at.behind or nil
     local page
     repeat
-      page = cursors.page(kind, whose, after, catalogue.most - walk.seen)
+      page = cursors.page(kind, whose, after, catalogue.most - walk.seen, latest(kind, wanted))
       for _, one in ipairs(page) do
-        if is_over(kind, one[1], wanted) then
-          page = {}
-          break
-        end
         if not take(now, operation, op, walk, jobs.load(one[2]), wanted) then
           return walk.found, cursors.write(unpack(walk.last))
         end
@@ -134,7 +146,7 @@ function selection.find(now, operation, op, wanted)
       end
     until #page == 0
   end
-  return walk.found, ''
+  return walk.found, many and beyond(walk, found[#found]) or ''
 end
 
 -- Apply `act` to jobs; give the ids of those that it says it changed, or for a preview of all. It may delete other jobs

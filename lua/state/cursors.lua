@@ -123,8 +123,9 @@ local function held(name, after, most)
   return page
 end
 
--- The first jobs of a list after a position: the numbers of each, and its id; only a part of them if there are many.
-function cursors.page(kind, name, after, most)
+-- The first jobs of a list after a position: the numbers of each, and its id; only a part of them if there are many, and
+-- none that comes after a moment, if one is given.
+function cursors.page(kind, name, after, most, latest)
   if kind == 'held' then
     return held(name, after, most)
   end
@@ -133,6 +134,9 @@ function cursors.page(kind, name, after, most)
   local found = writes.fetch('ZRANGE', set, first, first + math.min(most, CHUNK) - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local key, jid = place(kind, found[i], found[i + 1])
+    if latest and key[1] > latest then
+      break
+    end
     page[#page + 1], jids[#jids + 1] = {key, jid}, jid
   end
   budget.reach(jids)

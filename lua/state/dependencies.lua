@@ -95,9 +95,23 @@ function dependencies.under(job, policy)
   return jids
 end
 
+-- The first two jobs that wait for a job by edges that say `block`.
+function dependencies.blocking(job)
+  if job.waited_for == '0' then
+    return NONE
+  end
+  local mark = 2 * arguments.policies.block
+  return writes.fetch('ZRANGEBYSCORE', edges_to(job.jid), mark, mark + 1, 'LIMIT', 0, 2)
+end
+
+-- Whether one operation may end all dependencies of a job.
+function dependencies.is_bounded(job)
+  return tonumber(job.waits) <= catalogue.most
+end
+
 -- Refuse to end more than 1000 dependencies at once.
 function dependencies.check_bounded(job)
-  if tonumber(job.waits) > catalogue.most then
+  if not dependencies.is_bounded(job) then
     refusals.refuse('DEPENDENCY_LIMIT', job.jid)
   end
 end

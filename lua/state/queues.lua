@@ -739,13 +739,15 @@ function queues.next_at(name, now, grace)
   return soon < queues.NO_TIME and soon or 0
 end
 
--- The ids of the first jobs that are ready, scheduled, waiting for other jobs, or parked.
+-- The ids of jobs that wait for others, the last ones first; then of the first that are ready, scheduled, or parked. Jobs
+-- mostly come after those that they wait for, so a caller that ends them need not leave these to a later call.
 function queues.not_begun(name, most)
-  local found = queues.order(name, 0, most)
-  for _, part in ipairs({'-scheduled', '-depends', '-throttled'}) do
+  local found = jids_of(writes.fetch('ZREVRANGE', keys.queue(name, '-depends'), 0, most - 1))
+  for _, part in ipairs({'-work', '-scheduled', '-throttled'}) do
     local room = most - #found
     if room > 0 then
-      for _, jid in ipairs(jids_of(writes.fetch('ZRANGE', keys.queue(name, part), 0, room - 1))) do
+      local members = writes.fetch('ZRANGE', keys.queue(name, part), 0, room - 1)
+      for _, jid in ipairs(part == '-work' and ready_jids_of(members, 1) or jids_of(members)) do
         found[#found + 1] = jid
       end
     end

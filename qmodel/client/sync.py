@@ -651,7 +651,7 @@ class Queue:
     def drain(self, count: int | None = None) -> replies.Drained:
         """Cancel its jobs that have not begun; with a `count` (at most 1000) only so many, in one step.
 
-        Jobs with dependents in other queues stay.
+        Jobs with dependents in other queues stay, and jobs with more than 1000 dependencies.
         """
         if count is not None:
             drained: replies.Drained = self.client.execute(ops.Drain(self.name, count))

@@ -310,3 +310,81 @@ def test_a_queue_with_more_than_a_thousand_dependents_of_one_job_is_not_oblitera
     assert done(store, 2, ops.Obliterate("q")).done == 1000
     assert done(store, 2, ops.Obliterate("q")) == (0, 0, "")
     assert store.queues == {}
+
+
+# ---- draining
+
+
+def test_a_queue_of_a_large_flow_is_drained() -> None:
+    """A drain that looked at the first thousand jobs found none without dependents, and canceled nothing, for ever."""
+    store = Store()
+    done(store, 1, *put("q", "first"))
+    for begin in range(0, 1200, 400):
+        names = [f"a{n}" for n in range(begin, begin + 400)]
+        done(store, 1, ops.PutMany(tuple(put("q", *names, depends=("first",) if begin else None))))  # type: ignore[arg-type]
+    done(store, 1, *put("q", "last", depends=tuple(f"a{n}" for n in range(400))))
+    assert done(store, 2, ops.Drain("q")) == (1000, 202)
+    assert done(store, 2, ops.Drain("q")) == (202, 0)
+
+
+def test_a_chain_is_drained_in_one_step() -> None:
+    store = Store()
+    done(store, 1, *put("q", "a0"))
+    for n in range(1, 9):
+        done(store, 1, *put("q", f"a{n}", depends=(f"a{n - 1}",)))
+    assert done(store, 2, ops.Drain("q")) == (9, 0)
+
+
+def test_no_edge_of_a_drained_job_stays() -> None:
+    """Only a thousand edges were ended; later the other dependencies could not complete, as a dependent was missing."""
+    store = Store()
+    done(store, 1, ops.PutMany(tuple(ops.Put("d", f"d{n}", "k", "") for n in range(1000))), *put("d", "e"))
+    done(store, 1, *put("q", "a", depends=tuple(f"d{n}" for n in range(1000))), ops.DependsOn("a", ("e",)))
+    assert done(store, 2, ops.Drain("q")) == (0, 1)
+    done(store, 2, ops.DependsOff("a", ("e",)))
+    assert done(store, 2, ops.Drain("q")) == (1, 0)
+    assert not any(job.dependents for job in store.jobs.values())
+
+
+# ---- many groups
+
+
+def revoked(store: Store, now: int, *jids: str) -> None:
+    """Let each job fail in a group of its own."""
+    done(store, now, *(ops.Put(f"q-{jid}", jid, "k", "") for jid in jids), ops.Revoke(jids))
+
+
+def test_a_search_reaches_all_of_many_groups() -> None:
+    """The second page listed a thousand groups, found a job in all but the first, and said that this was all."""
+    store = Store()
+    names = [f"j{n:04}" for n in range(1002)]
+    revoked(store, 1, *names[:1000])
+    revoked(store, 1, *names[1000:])
+    first = done(store, 2, ops.RetryMany(count=1, preview=True))
+    second = done(store, 2, ops.RetryMany(cursor=first.cursor, preview=True))
+    third = done(store, 2, ops.RetryMany(cursor=second.cursor, preview=True))
+    assert [first.done, second.done, third.done] == [1, 999, 2]
+    assert third.cursor == ""
+
+
+def test_cleaning_reaches_an_old_job_behind_many_groups_of_young_ones() -> None:
+    store = Store()
+    revoked(store, 1, "z")
+    revoked(store, 1000, *(f"j{n}" for n in range(1000)))
+    op = ops.Clean("failed", older_ms=500)
+    part = done(store, 1001, op)
+    assert (part.done, part.cursor != "") == (0, True)
+    assert done(store, 1001, ops.Clean("failed", older_ms=500, cursor=part.cursor)) == (1, 0, "", ("z",))
+
+
+def test_jobs_with_many_dependencies_are_canceled_from_cursor_to_cursor() -> None:
+    """Those beyond a thousand dependencies were passed over, and also all behind them."""
+    store = Store()
+    names = tuple(f"d{n}" for n in range(600))
+    done(store, 1, *put("d", *names), *put("q", "a", "b", "c", depends=names), *put("q", "e", depends=("d0",)))
+    cursor, parts = "", []
+    while not parts or cursor:
+        part = done(store, 2, ops.CancelMany("q", state="depends", cursor=cursor))
+        parts.append((part.done, part.passed))
+        cursor = part.cursor
+    assert parts == [(1, 0), (1, 0), (2, 0)]

@@ -556,3 +556,34 @@ def test_a_request_keeps_its_data_apart_until_it_is_forgotten(scene: Played) -> 
     scene(ops.RequestForget("R"))
     assert scene(ops.RequestOpen("R", "q", 1)) == "open"
     assert request(scene).data == ""
+
+
+# ---- more dependencies than one operation ends
+
+
+def waits_for_many(scene: Played, *more: str) -> None:
+    """Add a sub-request with a thousand dependencies, and with some more."""
+    scene(ops.PutMany(tuple(ops.Put("d", f"d{n}", "k", "") for n in range(1000))))
+    for edge in more:
+        scene(ops.Put("d", edge.split(" ")[0], "k", "", priority=-1))
+    scene(ops.RequestAdd("R", (ops.Put("q", "R:a", "k", "", depends=tuple(f"d{n}" for n in range(1000))),)))
+    scene(ops.DependsOn("R:a", more))
+
+
+def test_a_deadline_leaves_no_edge_of_a_deleted_sub_request(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 1, deadline_ms=5))
+    waits_for_many(scene, "e")
+    assert scene(ops.Pop("q", "w"), 5) == ()
+    assert request(scene).state == "canceled"
+    assert scene.get("R:a").failure.group == "revoked-q"
+    dependents = {other for job in scene.store.jobs.values() for other in job.dependents}
+    assert dependents <= set(scene.store.jobs)
+
+
+def test_a_failed_sub_request_with_many_dependencies_stays_when_its_request_is_forgotten(scene: Played) -> None:
+    scene(ops.RequestOpen("R", "q", 1))
+    waits_for_many(scene, "e fail", "f")
+    scene(ops.Fail("e", scene(ops.Pop("d", "w"))[0].token, "g", "m"))
+    scene(ops.RequestClose("R"))
+    assert scene(ops.RequestForget("R", delete_jobs=True)) == (0, 0, 1)
+    assert scene.get("R:a").state == "failed"

@@ -43,6 +43,43 @@ def test_a_job_that_is_not_kept_is_gone_with_its_failure_and_a_resend_is_answere
     assert scene(ops.Length("dead")) == 1
 
 
+COMPLETIONS = {
+    "complete": lambda token: ops.Complete("a", token),
+    "with next": lambda token: ops.Complete("a", token, next="r"),
+    "many": lambda token: ops.CompleteMany((ops.Complete("a", token),)),
+    "and pop": lambda token: ops.CompleteAndPop("a", token, "q", "w"),
+}
+
+
+@pytest.mark.parametrize("completion", COMPLETIONS)
+def test_a_revoked_job_that_is_not_kept_answers_the_resend_of_its_completion(scene: Played, completion: str) -> None:
+    op = COMPLETIONS[completion](scene.running(keep_failed_ms=0))
+    scene(ops.Revoke(("a",)))
+    first = scene(op)
+    assert "failed" in (first if isinstance(first, tuple) else (first,))
+    assert scene.get() is None
+    assert scene(op) == first
+
+
+def test_a_revocation_among_completions_deletes_no_outcome_of_the_others(scene: Played) -> None:
+    one = scene.running("a", keep_complete_ms=0)
+    other = scene.running("b")
+    scene(ops.Revoke(("b",)))
+    op = ops.CompleteMany((ops.Complete("a", one), ops.Complete("b", other)))
+    assert scene(op) == scene(op) == ("complete", "failed")
+    assert scene.get() is None
+
+
+def test_completions_that_are_sent_again_delete_no_job(scene: Played) -> None:
+    tokens = {jid: scene.running(jid) for jid in ("a", "b")}
+    scene(ops.Complete("a", tokens["a"]))
+    op = ops.CompleteMany((ops.Complete("b", tokens["b"]),))
+    scene(op)
+    scene(ops.ConfigSet("jobs-history", 1000))
+    assert scene(op, 1000) == ("complete",)
+    assert not scene.events("retired")
+
+
 def test_a_job_is_kept_for_its_own_retention_and_the_next_end_deletes_it(scene: Played) -> None:
     for jid, kept in (("long", 1000), ("short", 10), ("tie", 10)):
         ended(scene, jid, keep_complete_ms=kept)

@@ -43,7 +43,10 @@ class Cancel(Operation):
 
 @operation("drained", "memo", "", CASCADE + ENDS + FAST, finishes=True)
 class Drain(Operation):
-    """Cancel up to `count` jobs of a queue that have not started; jobs with dependents stay."""
+    """Cancel up to `count` jobs of a queue that have not started, first those that wait for others, from the last one.
+
+    Jobs with dependents stay, and those with more than 1000 dependencies.
+    """
 
     queue: QueueName
     count: Count = 1000
@@ -54,8 +57,8 @@ class Drain(Operation):
 class CancelMany(Operation):
     """Cancel the jobs that `search` finds for the same arguments, except complete jobs and jobs with dependents.
 
-    Up to 1000 jobs are examined, starting at `cursor`, and up to `count` are canceled. With `preview` nothing changes,
-    and the reply says how many jobs match.
+    Jobs with more than 1000 dependencies stay, too. Up to 1000 jobs are examined, starting at `cursor`, and up to
+    `count` are canceled. With `preview` nothing changes, and the reply says how many jobs match.
     """
 
     queue: QueueName | None = None
@@ -72,7 +75,9 @@ class CancelMany(Operation):
 
 @operation("cleaned", "memo", "", "retired canceled", finishes=True)
 class Clean(Operation):
-    """Delete complete or failed jobs that ended at least `older_ms` ago, except jobs with dependents.
+    """Delete complete or failed jobs that ended at least `older_ms` ago.
+
+    Jobs with dependents stay, and those with more than 1000 dependencies.
 
     Up to 1000 jobs are examined, oldest first, starting at `cursor`, and up to `count` are deleted. The complete jobs
     of all queues are in one list. Replies the ids of the deleted jobs, too. With `preview` nothing changes, and the

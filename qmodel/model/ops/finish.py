@@ -31,8 +31,14 @@ def complete(store: Store, now: int, op: Complete) -> str:
     if job.dependents:
         results.check_copies(job, op.result)
 
+    return _complete_one(store, now, job, op, depends)
+
+
+def _complete_one(store: Store, now: int, job: Job, op: Complete | CompleteAndPop, depends: Edges) -> str:
+    """Complete a held job, and retire others; give its new state. It is gone itself if it is not kept."""
     outcome = _complete(store, now, job, op, depends)
-    if op.next is None and _retire(store, now, SWEEP):
+    gone = op.next is None and _retire(store, now, SWEEP)
+    if gone or outcome == "failed":
         jobs.remember(store, job, "completed", outcome)
     return outcome
 
@@ -50,10 +56,11 @@ def complete_many(store: Store, now: int, op: CompleteMany) -> tuple[str, ...]:
         _complete(store, now, job, one, NO_EDGES) if outcome is None else outcome
         for one, (job, outcome) in zip(op.jobs, found, strict=True)
     )
-    if _retire(store, now, MOST):
-        for (job, before), outcome in zip(found, outcomes, strict=True):
-            if before is None:
-                jobs.remember(store, job, "completed", outcome)
+    if any(before is None for _, before in found):
+        _retire(store, now, MOST)
+    for (job, before), outcome in zip(found, outcomes, strict=True):
+        if before is None:
+            jobs.remember(store, job, "completed", outcome)
     return outcomes
 
 
@@ -79,9 +86,7 @@ def complete_and_pop(store: Store, now: int, op: CompleteAndPop) -> CompletedAnd
         results.check_copies(job, op.result)
 
     if outcome is None:
-        outcome = _complete(store, now, job, op, depends)
-        if op.next is None and _retire(store, now, SWEEP):
-            jobs.remember(store, job, "completed", outcome)
+        outcome = _complete_one(store, now, job, op, depends)
     if again:
         return CompletedAndPopped(outcome, jobs.views(store, now, again))
     return CompletedAndPopped(outcome, pop.grant(store, now, op.queue, op.worker, op.count, op.wait, op.request))

@@ -14,7 +14,7 @@ from qmodel.model.rules.concurrency import ending, parked_first
 from qmodel.model.rules.deletion import delete, delete_any
 from qmodel.model.rules.recurrence import stop
 from qmodel.model.rules.selection import acted, bulk, filter, find
-from qmodel.model.state import budget, jobs, queues, requests, schedules, throttles
+from qmodel.model.state import budget, dependencies, jobs, queues, requests, schedules, throttles
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store, emit
@@ -79,14 +79,14 @@ def _with_dependents(store: Store, named: list[str]) -> list[str]:
 
 
 def drain(store: Store, now: int, op: Drain) -> Drained:
-    """Cancel jobs of a queue that have not started and have no dependents."""
+    """Cancel jobs of a queue that have not started, and have no dependents and at most 1000 dependencies."""
     canceled = 0
     for jid in queues.not_begun(store, op.queue, op.count):
         job = jobs.load(store, jid)
         units = ending(store, job)
         if canceled and not budget.fits(store, units, 0):
             break
-        if not job.dependents or not deduplication.dependents(store, job):
+        if dependencies.is_bounded(job) and not deduplication.has_dependents(store, job):
             budget.spend(store, units - budget.weight(job))  # the deletion spends the rest
             delete(store, now, job)
             canceled += 1
@@ -94,13 +94,10 @@ def drain(store: Store, now: int, op: Drain) -> Drained:
 
 
 def _canceler(store: Store, now: int) -> Callable[[Job], bool]:
-    """Make a function that cancels a job if it may; together its calls end at most 1000 dependencies."""
-    ended = 0
+    """Make a function that cancels a job if it may."""
 
     def act(job: Job) -> bool:
-        nonlocal ended
-        ended += len(job.dependencies)
-        if ended > MOST or (job.dependents and deduplication.dependents(store, job)):
+        if not dependencies.is_bounded(job) or deduplication.has_dependents(store, job):
             return False
         delete(store, now, job)
         return True
@@ -120,7 +117,7 @@ def _retirer(store: Store, now: int) -> Callable[[Job], bool]:
 
 
 def cancel_many(store: Store, now: int, op: CancelMany) -> Bulk:
-    """Cancel the matching jobs without dependents, up to the limit on ended dependencies."""
+    """Cancel the matching jobs without dependents."""
     found, cursor = find(store, now, "cancel_many", op, filter(op, op.state))
     unfinished = [job for job in found if _is_unfinished(job)]
 

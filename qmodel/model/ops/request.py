@@ -354,9 +354,9 @@ def _own_jobs(store: Store, request: Request) -> tuple[int, list[Job], int]:
 
 
 def _is_own(job: Job, outcome: str, seq: int) -> bool:
-    """Whether a job is as it ended as a sub-request, and no other job depends on it."""
+    """Whether a job is as it ended as a sub-request, no other job depends on it, and one operation may delete it."""
     as_ended = (outcome, job.state) in (("done", "complete"), ("failed", "failed"))
-    return as_ended and job.seq == seq and not job.dependents
+    return as_ended and job.seq == seq and not job.dependents and dependencies.is_bounded(job)
 
 
 def _forget(store: Store, now: int, request: Request, most: int) -> int:

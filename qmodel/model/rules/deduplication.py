@@ -52,6 +52,18 @@ def dependents(store: Store, job: Job) -> tuple[str, ...]:
     return tuple(jid for jid in found if options.get(jobs.load(store, jid), "holder") != job.jid)
 
 
+def waits_for_key(store: Store, jid: str, job: Job) -> bool:
+    """Whether a dependent of a job only waits for its key: one at most does."""
+    return options.get(job, "unique") is not None and options.get(jobs.load(store, jid), "holder") == job.jid
+
+
+def has_dependents(store: Store, job: Job) -> bool:
+    """Whether any job depends on a job, beside the one that only waits for its key."""
+    if len(job.dependents) != 1 or options.get(job, "unique") is None:
+        return bool(job.dependents)
+    return not waits_for_key(store, dependencies.dependents(job)[0], job)
+
+
 # ---- before a put: what may refuse
 
 

@@ -129,8 +129,8 @@ def _ignore(store: Store, now: int, job: Job, other_job: Job | Request, state: s
 
 def _is_blocked(store: Store, job: Job) -> bool:
     """Whether a dependent prevents that a job is canceled; one that only waits for its key does not."""
-    blocking = dependencies.under(job, "block")
-    return bool(blocking) and any(jid in blocking for jid in deduplication.dependents(store, job))
+    blocking = dependencies.blocking(job)
+    return len(blocking) > 1 or any(not deduplication.waits_for_key(store, jid, job) for jid in blocking)
 
 
 def _doom(store: Store, now: int, job: Job, message: str, doomed: list[str]) -> None:

@@ -140,11 +140,16 @@ def _go_on(store: Store, now: int, request: Request, kept: int) -> None:
 
 
 def _with_others_waiting(store: Store, doomed: list[str]) -> set[str]:
-    """Those of some jobs on which, directly or not, a job depends that is not among them."""
+    """Those of some jobs on which, directly or not, a job depends that is not among them, or that stays because it has
+    more dependencies than one operation may end.
+    """
     among = set(doomed)
     found: dict[str, None] = {}
     for jid in doomed:
-        if any(other not in among for other in deduplication.dependents(store, jobs.load(store, jid))):
+        job = jobs.load(store, jid)
+        if not dependencies.is_bounded(job) or any(
+            other not in among for other in deduplication.dependents(store, job)
+        ):
             found[jid] = None
     turn = list(found)
     for jid in turn:

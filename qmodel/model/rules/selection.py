@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from qmodel.contract import replies
 from qmodel.contract.arguments import MOST
 from qmodel.contract.refusals import refuse
 from qmodel.model.rules.concurrency import ending
-from qmodel.model.state import budget, cursors, failures, jobs, workers
+from qmodel.model.state import budget, cursors, failures, jobs, queues, workers
 from qmodel.model.state.jobs import Filter
 from qmodel.model.state.records import Job
 from qmodel.model.state.store import Store
@@ -26,17 +26,20 @@ PARTS = {
 
 ALL = ("ready", "scheduled", "throttled", "depends", "locks", "completed", "group")
 
+CANCELING = ("cancel_many", "clean")
+"""The operations that cancel what they find: a call ends at most 1000 dependencies, or those of its first job."""
+
 
 class Walk:
-    """What a search has found, how many jobs it has examined, the units that these cost, and the position of the last
-    one.
+    """What a search has found, how many dependencies these jobs have, if they are to be canceled; how many jobs it has
+    examined, the units that these cost, and the position of the last one.
     """
 
-    __slots__ = ("found", "last", "seen", "units")
+    __slots__ = ("edges", "found", "last", "seen", "units")
 
     def __init__(self) -> None:
         self.found: list[Job] = []
-        self.seen = self.units = 0
+        self.edges = self.seen = self.units = 0
         self.last: tuple[str, str, cursors.Key] = "", "", ()
 
 
@@ -55,17 +58,28 @@ def find(store: Store, now: int, operation: str, op: Any, wanted: Filter) -> tup
 
     walk = Walk()
     walk.units = _before(store, operation, kinds, name)
-    for kind, whose in _lists(store, kinds, name, wanted.group, at):
+    lists, many = _lists(store, kinds, name, wanted.group, at)
+    for kind, whose in lists:
         after = at.key if at is not None and kind == at.kind and (kind != "group" or whose == at.name) else None
-        for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen):
-            if _is_over(kind, key, wanted):
-                break
+        for key, jid in cursors.page(store, kind, whose, after, MOST - walk.seen, _latest(kind, wanted)):
             if not _take(store, now, operation, op, walk, jobs.load(store, jid), wanted):
                 return walk.found, cursors.write(*walk.last)
             walk.last = kind, whose, key
             if len(walk.found) == op.count or walk.seen == MOST:
                 return walk.found, cursors.write(*walk.last)
-    return walk.found, ""
+    return walk.found, _beyond(walk, lists[-1]) if many else ""
+
+
+def _beyond(walk: Walk, last: tuple[str, str]) -> str:
+    """The cursor after the last of as many groups as one call lists, which others may follow; no job of it may be
+    examined.
+    """
+    return cursors.write(*last, walk.last[2] if walk.last[:2] == last else (queues.FIRST, queues.FIRST))
+
+
+def _latest(kind: str, wanted: Filter) -> int | None:
+    """The latest time of ending of the jobs of a list that are examined, or None if any."""
+    return wanted.before if kind in ("completed", "group") else None
 
 
 def _before(store: Store, operation: str, kinds: tuple[str, ...], name: str) -> int:
@@ -88,17 +102,14 @@ def _take(store: Store, now: int, operation: str, op: Any, walk: Walk, job: Job,
         walk.units += budget.moving(job)
     else:
         walk.units += budget.weight(job) if operation == "search" else ending(store, job)
-    if walk.seen > 0 and walk.units > budget.UNITS:
+    if fits and operation in CANCELING:
+        walk.edges += len(job.dependencies)
+    if walk.seen > 0 and (walk.units > budget.UNITS or walk.edges > MOST):
         return False
     walk.seen += 1
     if fits:
         walk.found.append(job)
     return True
-
-
-def _is_over(kind: str, key: cursors.Key, wanted: Filter) -> bool:
-    """Whether a job, and all after it in its list, ended later than asked for."""
-    return wanted.before is not None and kind in ("completed", "group") and key[0] > wanted.before
 
 
 def _begins(op: Any, operation: str, kinds: tuple[str, ...]) -> cursors.Cursor | None:
@@ -130,16 +141,20 @@ def _kinds(wanted: Filter) -> tuple[tuple[str, ...], str]:
 
 def _lists(
     store: Store, kinds: tuple[str, ...], name: str, group: str | None, at: cursors.Cursor | None
-) -> Iterator[tuple[str, str]]:
-    """The lists from the cursor on: kind, and owner."""
-    begun = at is None
+) -> tuple[list[tuple[str, str]], bool]:
+    """The lists from the cursor on: kind, and owner; and whether they are as many groups as one call lists."""
+    found: list[tuple[str, str]] = []
+    begun, many = at is None, False
     for kind in kinds:
         begun = begun or (at is not None and kind == at.kind)
         if begun and kind == "group" and group is None:
             first = at.name if at is not None and at.kind == "group" else ""
-            yield from ((kind, one) for one in failures.names(store, first, MOST))
+            names = failures.names(store, first, MOST)
+            found += [(kind, one) for one in names]
+            many = len(names) == MOST
         elif begun:
-            yield kind, name
+            found.append((kind, name))
+    return found, many
 
 
 def acted(store: Store, preview: bool, found: list[Job], act: Callable[[Job], bool]) -> tuple[str, ...]:

@@ -51,8 +51,10 @@ def read(text: str) -> Cursor | None:
     return Cursor(kind, name, tuple(map(float, words[:count])))
 
 
-def page(store: Store, kind: str, name: str, after: Key | None, most: int) -> list[tuple[Key, str]]:
-    """The first jobs of a list after a position: the numbers of each, and its id."""
+def page(store: Store, kind: str, name: str, after: Key | None, most: int, latest: int | None) -> list[tuple[Key, str]]:
+    """The first jobs of a list after a position: the numbers of each, and its id; none that comes after a moment, if
+    one is given.
+    """
     places = _places(store, kind, name)
     size = NUMBERS[kind]
     first, last = 0, len(places)
@@ -62,7 +64,8 @@ def page(store: Store, kind: str, name: str, after: Key | None, most: int) -> li
             last = middle
         else:
             first = middle + 1
-    return [(place[:size], place[-1]) for place in places[first : first + most]]
+    found = places[first : first + most]
+    return [(place[:size], place[-1]) for place in found if latest is None or place[0] <= latest]
 
 
 def _places(store: Store, kind: str, name: str) -> Sequence[Any]:

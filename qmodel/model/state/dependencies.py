@@ -333,7 +333,17 @@ def under(job: Job | Request, policy: str) -> list[str]:
     return [jid for jid in _in_order(job.dependents) if _policy(job.dependents[jid]) == policy]
 
 
+def blocking(job: Job) -> list[str]:
+    """The first two jobs that wait for a job by edges that say `block`."""
+    return under(job, "block")[:2]
+
+
+def is_bounded(job: Job) -> bool:
+    """Whether one operation may end all dependencies of a job."""
+    return len(job.dependencies) <= MOST
+
+
 def check_bounded(job: Job) -> None:
     """Refuse to end more than 1000 dependencies at once."""
-    if len(job.dependencies) > MOST:
+    if not is_bounded(job):
         raise refuse("DEPENDENCY_LIMIT", job.jid)

@@ -354,10 +354,13 @@ def next_at(queue: Queue, now: int, grace: int) -> int:
 
 
 def not_begun(store: Store, name: str, most: int) -> list[str]:
-    """The ids of the first jobs that are ready, scheduled, waiting for other jobs, or parked."""
+    """The ids of jobs that wait for others, last ones first; then of the first that are ready, scheduled, or parked.
+
+    Jobs mostly come after those that they wait for, so a caller that ends them need not leave these to a later call.
+    """
     queue = of(store, name)
-    found = [place[-1] for place in queue.ready[:most]]
-    for places in (queue.scheduled, queue.depends, queue.throttled):
+    found = [place[-1] for place in queue.depends[max(len(queue.depends) - most, 0) :]][::-1]
+    for places in (queue.ready, queue.scheduled, queue.throttled):
         found += [place[-1] for place in places[: most - len(found)]]
     return found
 
