@@ -21,7 +21,7 @@ class Wire(NamedTuple):
 
     operation: str
     args: list[str]
-    expected: Step | list[Step] | Refusal
+    expected: Step | list[Step | Refusal] | Refusal
 
 
 SERVER_CLOCK = 1_700_000_000.9975
@@ -149,6 +149,12 @@ def _several(*steps: Step) -> Wire:
     return Wire(CALLS, [part for name, args in words for part in (name, str(len(args)), *args)], list(steps))
 
 
+def _behind(step: Step, operation: str, args: list[str], refusal: Refusal) -> Wire:
+    """Give a malformed call behind another one, which has made known the names that both have."""
+    first = _several(step).args
+    return Wire(CALLS, [*first, operation, str(len(args)), *args], [step, refusal])
+
+
 def several() -> list[Wire]:
     """Several operations in one call: in rows of one kind, alone, refused and malformed."""
     store, found = Store(), []
@@ -179,6 +185,14 @@ def several() -> list[Wire]:
     popped += play(now, *(ops.Pop("c", "w", count=1, wait=True, request=f"p{i}") for i in range(3, 9)))
     jobs = {job.jid: job for reply in popped for job in reply}.values()
     play(now, *(ops.Complete(job.jid, job.token, result="r" * (i % 2)) for i, job in enumerate(jobs)))
+    play(now, ops.Put("c", "last", "k", "d"), ops.RequestOpen("R", "c", 5))
+    lease = play(now, ops.Pop("c", "w", count=9))[0][0]
+    ended = ["7", "", "jobs", "2", lease.jid, str(lease.token), "x"]
+    found.append(Wire("complete_many", ended, _bad("complete_many", "option")))
+    many = ["7", "", "jobs", "3", "c", "m0", "k", "jobs", "4", "c", "m1", "k", "d"]
+    found.append(_behind(Step(now, ops.Put("c", "m", "k", "d")), "put_many", many, _bad("put_many", "data")))
+    added = ["7", "", "R", "jobs", "5", "c", "added", "k", "d"]
+    found.append(_behind(Step(now, ops.Put("c", "n", "k", "d")), "request_add", added, _bad("request_add", "jobs")))
     good = found[0].args
     bad = ("get 3 7 r c", "put", "put 1 7", "put 02 7 r", "nothing 2 7 r", "put 9 7 r c")
     refused = [[], *([*good, *words.split()] for words in bad)]
