@@ -70,7 +70,7 @@ ELSEWHERE: Final = (
     ops.ConfigSet("heartbeat", 30),
     ops.ConfigSet("journal", 1),
     ops.ThrottleSet("queue/q", 1),
-    ops.Deregister(("w",)),
+    ops.Deregister(("w", "0")),
 )
 """What another server executes between two calls of a row."""
 

@@ -175,8 +175,8 @@ class Recording:
             keys = self._record_one(number, Call(Step(0, op), args, 0), keys, 1)
             raw, right = self.steps[-1].reply, expected
             if isinstance(expected, list):
-                reply = [codec.decode(step.op, one) for step, one in zip(expected, raw, strict=True)]
-                right = [engine.step(store, *step) for step in expected]
+                reply = [codec.decode(getattr(each, "op", op), one) for each, one in zip(expected, raw, strict=True)]
+                right = [engine.step(store, *each) if isinstance(each, Step) else each for each in expected]
             else:
                 reply = codec.decode(op, raw)
                 if not isinstance(expected, Refusal):

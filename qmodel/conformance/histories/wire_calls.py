@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.contract.refusals import Refusal
+from qmodel.contract.replies import Job
 from qmodel.model import engine
+from qmodel.model.state import budget
 from qmodel.model.state.store import Store
 from qmodel.wire import codec
 
@@ -31,7 +34,7 @@ class Wire(NamedTuple):
 
     operation: str
     args: list[str]
-    expected: Step | list[Step] | Refusal
+    expected: Step | list[Step | Refusal] | Refusal
 
 
 SERVER_CLOCK = 1_700_000_000.9975
@@ -161,6 +164,11 @@ def _several(*steps: Step) -> Wire:
     return Wire(CALLS, [part for name, args in words for part in (name, str(len(args)), *args)], list(steps))
 
 
+def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: Step | Refusal) -> Wire:
+    """Give a call behind others, which have made known the names that it has."""
+    return Wire(CALLS, [*_several(*steps).args, operation, str(len(args)), *args], [*steps, expected])
+
+
 def several() -> list[Wire]:
     """Several operations in one call: in rows of one kind, alone, refused and malformed."""
     store, found = Store(), []
@@ -191,7 +199,33 @@ def several() -> list[Wire]:
     popped += play(now, *(ops.Pop("c", "w", count=1, wait=True, request=f"p{i}") for i in range(3, 9)))
     jobs = {job.jid: job for reply in popped for job in reply}.values()
     play(now, *(ops.Complete(job.jid, job.token, result="r" * (i % 2)) for i, job in enumerate(jobs)))
+    play(now, ops.Put("c", "last", "k", "d"), ops.RequestOpen("R", "c", 5), ops.ConfigSet("journal", 1))
+    lease = play(now, ops.Pop("c", "w", count=9))[0][0]
+    found += _behind_others(now, lease)
     good = found[0].args
     bad = ("get 3 7 r c", "put", "put 1 7", "put 02 7 r", "nothing 2 7 r", "put 9 7 r c")
     refused = [[], *([*good, *words.split()] for words in bad)]
     return [*found, *(Wire(CALLS, args, _bad(CALLS, "operations")) for args in refused)]
+
+
+def _behind_others(now: int, lease: Job) -> list[Wire]:
+    """Malformed calls, and calls whose entries in the journal are a few bytes too short to count as another block."""
+
+    def put(jid: str) -> Step:
+        return Step(now, ops.Put("c", jid, "k", "d"))
+
+    moment, leased = str(now), [lease.jid, str(lease.token)]
+    many = [moment, "", "jobs", "3", "c", "m0", "k", "jobs", "4", "c", "m1", "k", "d"]
+    added = [moment, "", "R", "jobs", "5", "c", "added", "k", "d"]
+    pop = [moment, "r" * 43, "c", "w", *["wait", "1"] * 605]
+    both = [moment, "", *leased, "c", "w", *["wait", "1"] * 603]
+    both[1] = "s" * (budget.BLOCK - len("complete") + 4 - len("".join(both)))
+    again = ops.CompleteAndPop(lease.jid, lease.token, "c", "w", wait=True, request=both[1])
+    known = [[put(f"p{i}"), Step(now, ops.Pop("c", "w", request=f"p{i}")), put(f"q{i}")] for i in range(2)]
+    return [
+        Wire("complete_many", [moment, "", "jobs", "2", *leased, "x"], _bad("complete_many", "option")),
+        _behind([put("m")], "put_many", many, _bad("put_many", "data")),
+        _behind([put("n")], "request_add", added, _bad("request_add", "jobs")),
+        _behind(known[0], "pop", pop, Step(now, ops.Pop("c", "w", wait=True, request="r" * 43))),
+        _behind(known[1], "complete_and_pop", both, Step(now, again)),
+    ]
