@@ -83,10 +83,10 @@ IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", 
 AFTER: Final = 4
 """So many calls of the row come after it."""
 
-RUN_ID: Final = b"0" * 40
+RUN_ID: Final = b"8f3a96c20b" * 4
 """The id of the server's process, from which the digits of its epochs are made."""
 
-EPOCH: Final = int(SERVER_CLOCK) * 1_000_000
+EPOCH: Final = int(SERVER_CLOCK) * 1_000_000 + int(RUN_ID[:10], 16) % 1_000_000
 """The first epoch that this server begins."""
 
 PREFIX: Final = "ql:"

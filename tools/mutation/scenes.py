@@ -1,7 +1,7 @@
 """The choice of the steps that are tried with faults (faults.py) and with smaller budgets.
 
 A step is chosen if it is of a first history or of a row, or runs a line of `state/writes.lua`, or a line in which its
-operation counts what it does, that no step before it has run.
+operation counts what it does, that no step before it has run; or if its history was written for what is counted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ DENIED, NAMED = 5, 2
 
 BUDGETS = 32
 """Budgets from this one on are not tried."""
+
+UNITS = "units_of_"
+"""Of histories with such names each step is tried with smaller budgets, because other lines count in them than run."""
 
 FEW = 100
 """Only steps with no more keys and arguments are tried with faults and with smaller budgets."""
@@ -47,7 +50,7 @@ class Choice:
         writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
         if not self._met.issuperset(writing) or step.history < DENIED or history.endswith(faults.ROWS):
             self.writes[index] = loaded.writes()
-        if not self._met.issuperset(counting):
+        if not self._met.issuperset(counting) or history.startswith(UNITS):
             self.tight.append(index)
         self._met |= writing | counting
 
