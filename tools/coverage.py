@@ -117,7 +117,9 @@ def on_server(client: Any, suite: Iterable[Named]) -> tuple[set[Place], set[Plac
                 _send(client, named.steps[first : first + TOGETHER])
         client.flushall()
         for operation, args, _ in calls():
-            client.execute_command("FCALL", function_name(operation), 1, "ql:", *args)
+            client.execute_command(
+                "FCALL", function_name(operation), 1, "ql:", *(word.encode("utf-8", "surrogateescape") for word in args)
+            )
         ran = {places[number - 1] for number in client.execute_command("FCALL", DUMP, 0)}
     finally:
         client.execute_command("FUNCTION", "DELETE", LIBRARY)

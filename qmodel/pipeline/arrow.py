@@ -1,7 +1,7 @@
 """Import Arrow (extra `arrow`); if it is missing, say how to install it. Make arrays of texts that may be no UTF-8.
 
-A server stores any bytes. Those that are not UTF-8 are lone surrogates in Python, which Arrow refuses. In tables each
-of them is `\\udc` and two hexadecimal digits, as in JSON: so calls and data that are JSON stay what they were.
+A server stores any bytes as data. Those that are not UTF-8 are lone surrogates in Python, which Arrow refuses. In
+tables each of them is `\\udc` and two hexadecimal digits, as in JSON: so calls and data that are JSON stay what they were.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ModuleNotFoundError as missing:
         name="pyarrow",
     ) from None
 
-__all__ = ["array", "pa", "utf8"]
+__all__ = ["array", "pa"]
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -29,14 +29,6 @@ def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, kind)
     except UnicodeEncodeError:
         return pa.array([_escaped(value) for value in values], kind)
-
-
-def utf8(texts: Sequence[bytes]) -> pa.Array:
-    """Make an array of texts from the bytes of a server."""
-    try:
-        return pa.array(texts, pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:
-        return array([text.decode("utf-8", "surrogateescape") for text in texts], pa.string())
 
 
 def _escaped(value: Any) -> Any:

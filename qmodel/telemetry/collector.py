@@ -79,7 +79,7 @@ class EngineCollector:
         began = time.perf_counter()
         up = GaugeMetricFamily("qmodel_up", "Whether the server could be reached.")
         try:
-            found = list(map(_encodable, self._read()))
+            found = list(self._read())
         except ConnectError:
             up.add_metric((), 0)
             yield up
@@ -189,15 +189,6 @@ class EngineCollector:
         subscriptions, _ = self._listed(ops.Subscriptions)
         behind = ((one.name, one.behind) for one in subscriptions)
         yield _gauge("qmodel_subscription_behind", "Past messages that are not yet delivered.", "subscription", behind)
-
-
-def _encodable(metric: Metric) -> Metric:
-    """Escape names that are not UTF-8, as a binding in another language may give: no page could have them."""
-    for at, one in enumerate(metric.samples):
-        if not all(map(str.isascii, one.labels.values())):
-            labels = {name: value.encode(errors="backslashreplace").decode() for name, value in one.labels.items()}
-            metric.samples[at] = one._replace(labels=labels)
-    return metric
 
 
 def _job_types(found: Sequence[TypeFigures]) -> Iterator[Metric]:

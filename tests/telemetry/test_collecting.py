@@ -162,14 +162,6 @@ def test_a_pattern_and_a_limit_keep_a_scrape_small_and_say_so(client: Client) ->
     assert at(scrape(client, most=6), "qmodel_left_out", what="queues") == 0
 
 
-def test_a_name_that_is_no_utf8_keeps_no_other_away() -> None:
-    with qmodel.connect("embedded://") as client:
-        client.backend.namespace.call("qmodel_v1_put", ["", "", b"q\xff", "a", "k", "1"])  # type: ignore[attr-defined]
-        client.queues["ö"].put("k")
-        found = scrape(client)
-    assert [at(found, "qmodel_queue_jobs", queue=name, state="waiting") for name in ("q\\udcff", "ö")] == [1, 1]
-
-
 def test_every_duration_falls_into_the_bucket_that_it_belongs_to() -> None:
     for seconds in (0, 1, 4, 59, 61, 3599, 3600, 7199, 7200, 86_399, 86_400, 900_000):
         histogram = [0] * BINS

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from qmodel.contract.events import BETWEEN_TAGS, EVENTS, OPTIONAL
 from qmodel.errors import QmodelError
-from qmodel.pipeline.arrow import pa, utf8
+from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import FACT_OF, MOMENTS, moment
 
 LEFT_OUT = frozenset(name for kind, count in OPTIONAL.items() for name in EVENTS[kind][-count:])
@@ -33,7 +33,7 @@ class UnknownEvent(QmodelError):
 
 def batch_of(seqs: Sequence[int], epochs: Sequence[int], texts: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
     """Make a batch of events from their epochs and texts, with the columns of a schema. Raises UnknownEvent."""
-    text = utf8(texts)
+    text = pa.array(texts, pa.binary()).cast(pa.string())
     words = pc.split_pattern(text, "\t")
     starts, values = words.offsets[:-1], words.values
     kinds = _kinds(seqs, text, words)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from qmodel.client.sync import Client
 from qmodel.contract.events import BETWEEN_TAGS, EVENTS, OPTIONAL, WHOLE, Event, is_whole
-from qmodel.pipeline.arrow import array, pa
+from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.columns import LEFT_OUT, UnknownEvent, batch_of
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.pages import Page, has_texts, pages, texts
@@ -78,7 +78,7 @@ def batch(events: Sequence[Event], schema: pa.Schema = SCHEMA) -> pa.RecordBatch
 
 
 def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
-    return moment(pa.array(values, pa.int64()), field.type) if field.name in MOMENTS else array(values, field.type)
+    return moment(pa.array(values, pa.int64()), field.type) if field.name in MOMENTS else pa.array(values, field.type)
 
 
 def events_of(table: pa.RecordBatch | pa.Table) -> Iterator[Event]:
