@@ -1,7 +1,8 @@
 """Import Arrow (extra `arrow`); if it is missing, say how to install it. Make arrays of texts that may be no UTF-8.
 
 A server stores any bytes as data. Those that are not UTF-8 are lone surrogates in Python, which Arrow refuses. In
-tables each of them is `\\udc` and two hexadecimal digits, as in JSON: so calls and data that are JSON stay what they were.
+tables each of them is `\\udc` and two hexadecimal digits, as in JSON: so calls and data that are JSON stay what they
+were.
 """
 
 from __future__ import annotations
