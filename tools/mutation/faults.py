@@ -98,6 +98,9 @@ NEXT: Final = ops.Deregister(("nobody",))
 LOOK: Final = ops.Queues()
 """A call that only reads."""
 
+PLAIN: Final = ops.Put("q", "own", "k", "d")
+"""A call after which the library knows what it has read."""
+
 
 class Together:
     """Stands for the operations of a call of several."""
@@ -223,7 +226,7 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     now = [_live(one) for one in calls]
     later = call(calls[0].step.now, ops.BeginEpoch(EPOCH + 7_000_000))
     yield Scene(f"live {name}", keys, now, len(now))
-    yield Scene(f"live {name} anew", keys, now, 2)
+    yield Scene(f"live {name} anew", keys, [*now, call(0, ops.Journal())], 2)
     yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
     yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
     faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
@@ -241,8 +244,13 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
         now = calls[at].step.now
         others = [calls[at], *(call(now, op) for op in ELSEWHERE)]
         for nth, other in enumerate(others):
-            scene = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True), *calls[at : at + AFTER]]
+            before = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True)]
+            scene = [*before, *calls[at : at + AFTER]]
             yield Scene(f"elsewhere {row[0].history} {at} {nth}", row[0].before, scene, len(scene))
+            if nth == 0 and at % LOSSES == 0:
+                look, again = call(now, LOOK), others[1]._replace(elsewhere=True)
+                scene = [*before, look, *calls[at : at + AFTER], call(now, PLAIN), again, look]
+                yield Scene(f"elsewhere {row[0].history} {at} and a look", row[0].before, scene, len(scene))
     lost: Any = Lost  # nothing but its spec is asked for
     for at in range(2, len(calls), LOSSES):
         step = Step(calls[at].step.now, lost)

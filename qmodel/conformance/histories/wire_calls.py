@@ -39,6 +39,7 @@ def wire() -> list[Wire]:
     one = ["q", "j", "k", "d"]
     found = [
         Wire("put", ["", "", "q", "clock", "k", "d"], Step(at, ops.Put("q", "clock", "k", "d"))),
+        Wire("trim", [], Step(at, ops.Trim())),
         Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
         Wire("get", ["", "", "clock"], Step(at, ops.Get("clock"))),
         Wire("get", ["", "bad request", "clock"], Step(at, ops.Get("clock"))),
@@ -64,6 +65,8 @@ def wire() -> list[Wire]:
         ),
         Wire("put", [*put, "tags", "a", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=()))),
         Wire("put", [*put, "no", "depends", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=(), depends=()))),
+        Wire("put", [*put, "depends", "j block "], _bad("put", "depends")),
+        Wire("put", [*put, "depends", " "], _bad("put", "depends")),
         Wire("put", ["5", "a b", *one], _bad("put", "request")),
         Wire("put", ["5", "x" * 65, *one], _bad("put", "request")),
         Wire("put", ["5", "x" * 64, *one], Step(5, ops.Put("q", "j", "k", "d", request="x" * 64))),
