@@ -22,6 +22,7 @@ from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
+from qmodel.conformance.histories.script import START
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
@@ -45,6 +46,9 @@ ROWS: Final = ("a_short_row", "a_short_row_with_a_journal", "a_bare_row")
 
 TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
 """The directed histories that are recorded with several operations in a call, beside rows of plain calls."""
+
+TIGHT: Final = ("outcomes_longer_than_a_record_keeps",)
+"""The directed histories of which each step that counts what it does is tried with smaller budgets."""
 
 AGAIN: Final = 8
 """So many of the last steps of a history are done again on keys of which one is wrong."""
@@ -82,6 +86,15 @@ IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", 
 
 AFTER: Final = 4
 """So many calls of the row come after it."""
+
+LAPSED: Final = 70_000
+"""So much later a lease has lapsed, by the usual options."""
+
+TAGS: Final = 1000
+"""The most tags of a job, each of which has a list."""
+
+OLD: Final = "1\t0\t0\t1\t0\t0\t0\t0"
+"""The counters after the first event."""
 
 RUN_ID: Final = b"0" * 40
 """The id of the server's process, from which the digits of its epochs are made."""
@@ -251,12 +264,11 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
                 look, again = call(now, LOOK), others[1]._replace(elsewhere=True)
                 scene = [*before, look, *calls[at : at + AFTER], call(now, PLAIN), again, look]
                 yield Scene(f"elsewhere {row[0].history} {at} and a look", row[0].before, scene, len(scene))
-    lost: Any = Lost  # nothing but its spec is asked for
     for at in range(2, len(calls), LOSSES):
-        step = Step(calls[at].step.now, lost)
+        now = calls[at].step.now
         for key, as_ in product(sorted(row[at].before), ((), ("x",))):
-            gone = Call(step, [key.decode(), *as_], elsewhere=True)
-            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(step.now), *calls[at : at + 1]]
+            gone = _lost(now, key.decode().removeprefix(PREFIX), *as_)
+            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(now), *calls[at : at + 1]]
             name = f"lost {row[0].history} {at} {key.decode()} {''.join(as_)}"
             yield Scene(name, row[0].before, scene, len(scene))
 
@@ -270,6 +282,31 @@ def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
         starts = range(0, len(there), size)
         scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
         yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+
+
+def damaged() -> Iterator[Scene]:
+    """Lose the records of jobs that are due, spoil a key twice, set the counters back, and let a thousand writes fail."""
+    now, tags = START, tuple(f"t{n}" for n in range(TAGS))
+    puts = [ops.Put("q", "a", "k", "d"), ops.Put("q", "b", "k", "d", delay_ms=5), ops.Put("q", "c", "k", "d", ttl_ms=5)]
+    more = [ops.Pop("q", "w"), puts[2], *(ops.Put("q", jid, "k", "d") for jid in ("d", "e"))]
+    lapsed = call(now + LAPSED, ops.Pop("q", "v", 5))
+    begun = [call(now, op) for op in (*puts[:2], *more)]
+    for lost in (("a",), ("b",), ("c",), ("d",), ("a", "b", "e")):
+        gone = [_lost(now, f"j:{jid}") for jid in lost]
+        scene = [*begun, *gone, lapsed, *doctor(now), lapsed]
+        yield Scene(f"without {' '.join(lost)}", {}, scene, len(scene))
+    again = [_lost(now, "queues", "x"), *doctor(now)]
+    yield Scene("spoiled again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
+    back = [_lost(now, "counters"), _lost(now, "counters", OLD)]
+    begun = [call(now, puts[0]), call(now, ops.BeginEpoch(EPOCH)), call(now, puts[1])]
+    yield Scene("counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
+    many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
+    yield Scene("a thousand writes fail", {}, [many, after, *doctor(now), call(now, NEXT)])
+
+
+def _lost(now: int, key: str, *as_: str) -> Call:
+    lost: Any = Lost  # nothing but its spec is asked for
+    return Call(Step(now, lost), [PREFIX + key, *as_], elsewhere=True)
 
 
 def misspelt(row: Sequence[Written]) -> Iterator[Scene]:

@@ -1,7 +1,7 @@
 """The choice of the steps that are tried with faults (faults.py) and with smaller budgets.
 
-A step is chosen if it is of a first history or of a row, or runs a line of `state/writes.lua`, or a line in which its
-operation counts what it does, that no step before it has run.
+A step is chosen if it is of a first history or of a row, or of one that is written for small budgets, or runs a line of
+`state/writes.lua`, or a line in which its operation counts what it does, that no step before it has run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Choice:
         writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
         if not self._met.issuperset(writing) or step.history < DENIED or history.endswith(faults.ROWS):
             self.writes[index] = loaded.writes()
-        if not self._met.issuperset(counting):
+        if not self._met.issuperset(counting) or counting and history.endswith(faults.TIGHT):
             self.tight.append(index)
         self._met |= writing | counting
 
@@ -70,6 +70,7 @@ def scenes(
         call = Call(one.call.step, one.call.args)
         return Written(names[one.history], one.at, call, one.before, after(one.before, one.written), writes)
 
+    yield from faults.damaged()
     chosen = {index: written(index) for index in choice.writes}
     yield from faults.failing(list(chosen.values()))
     named = [index for index in chosen if not NAMED <= steps[index].history < DENIED]
