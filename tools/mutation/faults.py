@@ -407,10 +407,10 @@ def denying(denied: Denied) -> Callable[[str, bool], str | None]:
     return fails
 
 
-_PLACE: Final = re.compile(r" script: .*|user_function:\d+: ")
+_PLACE: Final = re.compile(r" script: .*|(user_function):\d+")
 """A place in the library, which an error of Lua names."""
 
 
 def said(error: Exception) -> str:
-    """Give an error without its place in the library, which a mutant may move."""
-    return _PLACE.sub("", str(error))
+    """Give an error without the number of its line, which a mutant may move; but an error has a place or has none."""
+    return _PLACE.sub(r"\1", str(error))
