@@ -47,7 +47,7 @@ ROWS: Final = ("a_short_row", "a_short_row_with_a_journal", "a_bare_row")
 TOGETHER: Final = (*ROWS, "calls_next_to_each_other", "calls_next_to_each_other_with_a_journal")
 """The directed histories that are recorded with several operations in a call, beside rows of plain calls."""
 
-TIGHT: Final = ("outcomes_longer_than_a_record_keeps",)
+TIGHT: Final = ("outcomes_longer_than_a_record_keeps", "jobs_that_age_and_stay")
 """The directed histories of which each step that counts what it does is tried with smaller budgets."""
 
 AGAIN: Final = 8
@@ -92,6 +92,14 @@ LAPSED: Final = 70_000
 
 TAGS: Final = 1000
 """The most tags of a job, each of which has a list."""
+
+ALONE: Final = (
+    "counters", "config", "intent", "events", "journal", "journaled", "journal-heavy", "workers-passed", "requests",
+    "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked", "s",
+    "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages", "keeping",
+    "dropped", "families", "cooling",
+)  # fmt: skip
+"""The keys of which a namespace has one; none of them is a list."""
 
 OLD: Final = "1\t0\t0\t1\t0\t0\t0\t0"
 """The counters after the first event."""
@@ -289,19 +297,31 @@ def damaged() -> Iterator[Scene]:
     now, tags = START, tuple(f"t{n}" for n in range(TAGS))
     puts = [ops.Put("q", "a", "k", "d"), ops.Put("q", "b", "k", "d", delay_ms=5), ops.Put("q", "c", "k", "d", ttl_ms=5)]
     more = [ops.Pop("q", "w"), puts[2], *(ops.Put("q", jid, "k", "d") for jid in ("d", "e"))]
+    more.append(ops.Put("q", "f", "k", "d", delay_ms=6))
     lapsed = call(now + LAPSED, ops.Pop("q", "v", 5))
     begun = [call(now, op) for op in (*puts[:2], *more)]
-    for lost in (("a",), ("b",), ("c",), ("d",), ("a", "b", "e")):
+    for lost in (("a",), ("b",), ("c",), ("d",), ("f",), ("a", "b", "e")):
         gone = [_lost(now, f"j:{jid}") for jid in lost]
         scene = [*begun, *gone, lapsed, *doctor(now), lapsed]
         yield Scene(f"without {' '.join(lost)}", {}, scene, len(scene))
     again = [_lost(now, "queues", "x"), *doctor(now)]
     yield Scene("spoiled again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
+    yield Scene("all spoiled", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(now), *doctor(now)])
     back = [_lost(now, "counters"), _lost(now, "counters", OLD)]
     begun = [call(now, puts[0]), call(now, ops.BeginEpoch(EPOCH)), call(now, puts[1])]
     yield Scene("counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
     many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
     yield Scene("a thousand writes fail", {}, [many, after, *doctor(now), call(now, NEXT)])
+    yield _several_after_another()
+
+
+def _several_after_another() -> Scene:
+    """Let another server answer a call of a row, and then several jobs be put in one call."""
+    puts = [call(START, ops.Put("q", f"j{i}", "k", "d")) for i in range(8)]
+    pops = [call(START, ops.Pop("q", "w", request=f"{i}")) for i in range(5)]
+    many = [call(START, ops.PutMany((ops.Put("q", f"{x}0", "k", "d"), ops.Put("q", f"{x}1", "k", "d")))) for x in "mn"]
+    scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), many[0], *pops[3:], many[1]]
+    return Scene("several after another server", {}, scene, len(scene))
 
 
 def _lost(now: int, key: str, *as_: str) -> Call:

@@ -144,12 +144,25 @@ def wire() -> list[Wire]:
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
-    return several() + found  # while no epoch has begun: its tokens are those of the model
+    return several() + recorded() + found  # while no epoch has begun: its tokens are those of the model
 
 
 def _several(*steps: Step) -> Wire:
     words = [(step.op.spec.name, codec.encode(step.op, step.now)) for step in steps]
     return Wire(CALLS, [part for name, args in words for part in (name, str(len(args)), *args)], list(steps))
+
+
+def recorded() -> list[Wire]:
+    """Calls whose words are recorded otherwise than they were sent, and calls of which those with many words are left."""
+    long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
+    return [
+        Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
+        Wire("complete", ["8", "x", "nobody", "1"], Step(8, ops.Complete("nobody", 1))),
+        Wire("trim", ["8"], Step(8, ops.Trim())),
+        Wire("journal", ["8", "", "count", "9"], Step(8, ops.Journal(0, 9))),
+        Wire("config_set", ["8", "", "journal", "0"], Step(8, ops.ConfigSet("journal", 0))),
+        _several(*[long] * 6)._replace(expected=[long] * 4),
+    ]
 
 
 def several() -> list[Wire]:
