@@ -316,11 +316,11 @@ def damaged() -> Iterator[Scene]:
 
 
 def _several_after_another() -> Scene:
-    """Let another server answer a call of a row, and then several jobs be put in one call."""
+    """Let another server answer a call of a row, and then several jobs be put in the call that asks it again."""
     puts = [call(START, ops.Put("q", f"j{i}", "k", "d")) for i in range(8)]
     pops = [call(START, ops.Pop("q", "w", request=f"{i}")) for i in range(5)]
-    many = [call(START, ops.PutMany((ops.Put("q", f"{x}0", "k", "d"), ops.Put("q", f"{x}1", "k", "d")))) for x in "mn"]
-    scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), many[0], *pops[3:], many[1]]
+    more = [call(START, ops.Put("q", f"m{i}", "k", "d")) for i in range(2)]
+    scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), _together([*more, *pops[3:]])]
     return Scene("several after another server", {}, scene, len(scene))
 
 
