@@ -95,8 +95,8 @@ TAGS: Final = 1000
 
 ALONE: Final = (
     "counters", "config", "intent", "events", "journal", "journaled", "journal-heavy", "workers-passed", "requests",
-    "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked", "s",
-    "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages", "keeping",
+    "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked",
+    "s", "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages", "keeping",
     "dropped", "families", "cooling",
 )  # fmt: skip
 """The keys of which a namespace has one; none of them is a list."""
@@ -293,7 +293,7 @@ def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
 
 
 def damaged() -> Iterator[Scene]:
-    """Lose the records of jobs that are due, spoil a key twice, set the counters back, and let a thousand writes fail."""
+    """Lose records of jobs that are due, spoil a key again, set the counters back, and let a thousand writes fail."""
     now, tags = START, tuple(f"t{n}" for n in range(TAGS))
     puts = [ops.Put("q", "a", "k", "d"), ops.Put("q", "b", "k", "d", delay_ms=5), ops.Put("q", "c", "k", "d", ttl_ms=5)]
     more = [ops.Pop("q", "w"), puts[2], *(ops.Put("q", jid, "k", "d") for jid in ("d", "e"))]
@@ -303,15 +303,15 @@ def damaged() -> Iterator[Scene]:
     for lost in (("a",), ("b",), ("c",), ("d",), ("f",), ("a", "b", "e")):
         gone = [_lost(now, f"j:{jid}") for jid in lost]
         scene = [*begun, *gone, lapsed, *doctor(now), lapsed]
-        yield Scene(f"without {' '.join(lost)}", {}, scene, len(scene))
+        yield Scene(f"damaged without {' '.join(lost)}", {}, scene, len(scene))
     again = [_lost(now, "queues", "x"), *doctor(now)]
-    yield Scene("spoiled again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
-    yield Scene("all spoiled", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(now), *doctor(now)])
+    yield Scene("damaged again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
+    yield Scene("damaged all", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(now), *doctor(now)])
     back = [_lost(now, "counters"), _lost(now, "counters", OLD)]
     begun = [call(now, puts[0]), call(now, ops.BeginEpoch(EPOCH)), call(now, puts[1])]
-    yield Scene("counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
+    yield Scene("damaged counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
     many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
-    yield Scene("a thousand writes fail", {}, [many, after, *doctor(now), call(now, NEXT)])
+    yield Scene("damaged by a thousand failures", {}, [many, after, *doctor(now), call(now, NEXT)])
     yield _several_after_another()
 
 
@@ -321,7 +321,7 @@ def _several_after_another() -> Scene:
     pops = [call(START, ops.Pop("q", "w", request=f"{i}")) for i in range(5)]
     more = [call(START, ops.Put("q", f"m{i}", "k", "d")) for i in range(2)]
     scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), _together([*more, *pops[3:]])]
-    return Scene("several after another server", {}, scene, len(scene))
+    return Scene("elsewhere and several", {}, scene, len(scene))
 
 
 def _lost(now: int, key: str, *as_: str) -> Call:

@@ -47,7 +47,7 @@ class Choice:
         writing, counting = lines & self._writing, {(name, line) for line in lines & self._counting}
         if not self._met.issuperset(writing) or step.history < DENIED or history.endswith(faults.ROWS):
             self.writes[index] = loaded.writes()
-        if not self._met.issuperset(counting) or counting and history.endswith(faults.TIGHT):
+        if not self._met.issuperset(counting) or (counting and history.endswith(faults.TIGHT)):
             self.tight.append(index)
         self._met |= writing | counting
 

@@ -153,7 +153,7 @@ def _several(*steps: Step) -> Wire:
 
 
 def recorded() -> list[Wire]:
-    """Calls whose words are recorded otherwise than they were sent, and calls of which those with many words are left."""
+    """Calls whose words are recorded otherwise than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
     return [
         Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
