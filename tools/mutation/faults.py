@@ -96,8 +96,8 @@ TAGS: Final = 1000
 ALONE: Final = (
     "counters", "config", "intent", "events", "journal", "journaled", "journal-heavy", "workers-passed", "requests",
     "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked",
-    "s", "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages", "keeping",
-    "dropped", "families", "cooling",
+    "s", "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages",
+    "keeping", "dropped", "families", "cooling",
 )  # fmt: skip
 """The keys of which a namespace has one; none of them is a list."""
 
