@@ -374,7 +374,17 @@ def test_what_repairs_failed_writes_and_wrong_keys_is_tried() -> None:
     recording = replay.Recording([*suite.generated(2), *row], pinned={"gathered a_short_row"}, more=True)
     assert not recording.judge_texts({}, most=9).kills
     kinds = {name.split()[0] for name in recording.names}
-    scenes = {"gathered", "denied", "spoiled", "tight", "live", "elsewhere", "lost", "in"}  # "in" is "in turns"
+    scenes = {
+        "gathered",
+        "denied",
+        "spoiled",
+        "damaged",
+        "tight",
+        "live",
+        "elsewhere",
+        "lost",
+        "in",
+    }  # "in" is "in turns"
     assert kinds == {"mutation", "a_short_row", *scenes}
     assert [recording.names[number] for number in recording.pinned] == ["gathered a_short_row"]
     for file in ("state/repair", "state/writes", "wire/calls"):

@@ -22,6 +22,7 @@ from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
+from qmodel.conformance.histories.script import START
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
@@ -83,6 +84,23 @@ IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", 
 AFTER: Final = 4
 """So many calls of the row come after it."""
 
+LAPSED: Final = 70_000
+"""So much later a lease has lapsed, by the usual options."""
+
+TAGS: Final = 1000
+"""The most tags of a job, each of which has a list."""
+
+ALONE: Final = (
+    "counters", "config", "intent", "events", "journal", "journaled", "journal-heavy", "workers-passed", "requests",
+    "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked",
+    "s", "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages",
+    "keeping", "dropped", "families", "cooling",
+)  # fmt: skip
+"""The keys of which a namespace has one; none of them is a list."""
+
+OLD: Final = "1\t0\t0\t1\t0\t0\t0\t0"
+"""The counters after the first event."""
+
 RUN_ID: Final = b"8f3a96c20b" * 4
 """The id of the server's process, from which the digits of its epochs are made."""
 
@@ -97,6 +115,9 @@ NEXT: Final = ops.Deregister(("nobody",))
 
 LOOK: Final = ops.Queues()
 """A call that only reads."""
+
+PLAIN: Final = ops.Put("q", "own", "k", "d")
+"""A call after which the library knows what it has read."""
 
 
 class Together:
@@ -223,7 +244,7 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     now = [_live(one) for one in calls]
     later = call(calls[0].step.now, ops.BeginEpoch(EPOCH + 7_000_000))
     yield Scene(f"live {name}", keys, now, len(now))
-    yield Scene(f"live {name} anew", keys, now, 2)
+    yield Scene(f"live {name} anew", keys, [*now, call(0, ops.Journal())], 2)
     yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
     yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
     faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
@@ -241,14 +262,18 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
         now = calls[at].step.now
         others = [calls[at], *(call(now, op) for op in ELSEWHERE)]
         for nth, other in enumerate(others):
-            scene = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True), *calls[at : at + AFTER]]
+            before = [*calls[:at], other._replace(denied=NONE_FAILS, elsewhere=True)]
+            scene = [*before, *calls[at : at + AFTER]]
             yield Scene(f"elsewhere {row[0].history} {at} {nth}", row[0].before, scene, len(scene))
-    lost: Any = Lost  # nothing but its spec is asked for
+            if nth == 0 and at % LOSSES == 0:
+                look, again = call(now, LOOK), others[1]._replace(elsewhere=True)
+                scene = [*before, look, *calls[at : at + AFTER], call(now, PLAIN), again, look]
+                yield Scene(f"elsewhere {row[0].history} {at} and a look", row[0].before, scene, len(scene))
     for at in range(2, len(calls), LOSSES):
-        step = Step(calls[at].step.now, lost)
+        now = calls[at].step.now
         for key, as_ in product(sorted(row[at].before), ((), ("x",))):
-            gone = Call(step, [key.decode(), *as_], elsewhere=True)
-            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(step.now), *calls[at : at + 1]]
+            gone = _lost(now, key.decode().removeprefix(PREFIX), *as_)
+            scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(now), *calls[at : at + 1]]
             name = f"lost {row[0].history} {at} {key.decode()} {''.join(as_)}"
             yield Scene(name, row[0].before, scene, len(scene))
 
@@ -262,6 +287,43 @@ def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
         starts = range(0, len(there), size)
         scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
         yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+
+
+def damaged() -> Iterator[Scene]:
+    """Lose records of jobs that are due, spoil a key again, set the counters back, and let a thousand writes fail."""
+    now, tags = START, tuple(f"t{n}" for n in range(TAGS))
+    puts = [ops.Put("q", "a", "k", "d"), ops.Put("q", "b", "k", "d", delay_ms=5), ops.Put("q", "c", "k", "d", ttl_ms=5)]
+    more = [ops.Pop("q", "w"), puts[2], *(ops.Put("q", jid, "k", "d") for jid in ("d", "e"))]
+    more.append(ops.Put("q", "f", "k", "d", delay_ms=6))
+    lapsed = call(now + LAPSED, ops.Pop("q", "v", 5))
+    begun = [call(now, op) for op in (*puts[:2], *more)]
+    for lost in (("a",), ("b",), ("c",), ("d",), ("f",), ("a", "b", "e")):
+        gone = [_lost(now, f"j:{jid}") for jid in lost]
+        scene = [*begun, *gone, lapsed, *doctor(now), lapsed]
+        yield Scene(f"damaged without {' '.join(lost)}", {}, scene, len(scene))
+    again = [_lost(now, "queues", "x"), *doctor(now)]
+    yield Scene("damaged again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
+    yield Scene("damaged all", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(now), *doctor(now)])
+    back = [_lost(now, "counters"), _lost(now, "counters", OLD)]
+    begun = [call(now, puts[0]), call(now, ops.BeginEpoch(EPOCH)), call(now, puts[1])]
+    yield Scene("damaged counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
+    many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
+    yield Scene("damaged by a thousand failures", {}, [many, after, *doctor(now), call(now, NEXT)])
+    yield _several_after_another()
+
+
+def _several_after_another() -> Scene:
+    """Let another server answer a call of a row, and then several jobs be put in the call that asks it again."""
+    puts = [call(START, ops.Put("q", f"j{i}", "k", "d")) for i in range(8)]
+    pops = [call(START, ops.Pop("q", "w", request=f"{i}")) for i in range(5)]
+    more = [call(START, ops.Put("q", f"m{i}", "k", "d")) for i in range(2)]
+    scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), _together([*more, *pops[3:]])]
+    return Scene("elsewhere and several", {}, scene, len(scene))
+
+
+def _lost(now: int, key: str, *as_: str) -> Call:
+    lost: Any = Lost  # nothing but its spec is asked for
+    return Call(Step(now, lost), [PREFIX + key, *as_], elsewhere=True)
 
 
 def misspelt(row: Sequence[Written]) -> Iterator[Scene]:
@@ -362,10 +424,10 @@ def denying(denied: Denied) -> Callable[[str, bool], str | None]:
     return fails
 
 
-_PLACE: Final = re.compile(r" script: .*|user_function:\d+: ")
+_PLACE: Final = re.compile(r" script: .*|(user_function):\d+")
 """A place in the library, which an error of Lua names."""
 
 
 def said(error: Exception) -> str:
-    """Give an error without its place in the library, which a mutant may move."""
-    return _PLACE.sub("", str(error))
+    """Give an error without the number of its line, which a mutant may move; but an error has a place or has none."""
+    return _PLACE.sub(r"\1", str(error))

@@ -73,6 +73,7 @@ def scenes(
         call = Call(one.call.step, one.call.args)
         return Written(names[one.history], one.at, call, one.before, after(one.before, one.written), writes)
 
+    yield from faults.damaged()
     chosen = {index: written(index) for index in choice.writes}
     yield from faults.failing(list(chosen.values()))
     named = [index for index in chosen if not NAMED <= steps[index].history < DENIED]

@@ -52,6 +52,7 @@ def wire() -> list[Wire]:
     one = ["q", "j", "k", "d"]
     found = [
         Wire("put", ["", "", "q", "clock", "k", "d"], Step(at, ops.Put("q", "clock", "k", "d"))),
+        Wire("trim", [], Step(at, ops.Trim())),
         Wire("length", ["", "", "q"], Step(at, ops.Length("q"))),
         Wire("get", ["", "", "clock"], Step(at, ops.Get("clock"))),
         Wire("get", ["", "bad request", "clock"], Step(at, ops.Get("clock"))),
@@ -77,6 +78,8 @@ def wire() -> list[Wire]:
         ),
         Wire("put", [*put, "tags", "a", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=()))),
         Wire("put", [*put, "no", "depends", "no", "tags"], Step(5, ops.Put("q", "j", "k", "d", tags=(), depends=()))),
+        Wire("put", [*put, "depends", "j block "], _bad("put", "depends")),
+        Wire("put", [*put, "depends", " "], _bad("put", "depends")),
         Wire("put", ["5", "a b", *one], _bad("put", "request")),
         Wire("put", ["5", "x" * 65, *one], _bad("put", "request")),
         Wire("put", ["5", "x" * 64, *one], Step(5, ops.Put("q", "j", "k", "d", request="x" * 64))),
@@ -156,7 +159,7 @@ def wire() -> list[Wire]:
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
-    return several() + found  # while no epoch has begun: its tokens are those of the model
+    return several() + recorded() + found  # while no epoch has begun: its tokens are those of the model
 
 
 def _several(*steps: Step) -> Wire:
@@ -167,6 +170,19 @@ def _several(*steps: Step) -> Wire:
 def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: Step | Refusal) -> Wire:
     """Give a call behind others, which have made known the names that it has."""
     return Wire(CALLS, [*_several(*steps).args, operation, str(len(args)), *args], [*steps, expected])
+
+
+def recorded() -> list[Wire]:
+    """Calls whose words are recorded otherwise than they were sent, and a call of more words than it executes."""
+    long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
+    return [
+        Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
+        Wire("complete", ["8", "x", "nobody", "1"], Step(8, ops.Complete("nobody", 1))),
+        Wire("trim", ["8"], Step(8, ops.Trim())),
+        Wire("journal", ["8", "", "count", "9"], Step(8, ops.Journal(0, 9))),
+        Wire("config_set", ["8", "", "journal", "0"], Step(8, ops.ConfigSet("journal", 0))),
+        _several(*[long] * 6)._replace(expected=[long] * 4),
+    ]
 
 
 def several() -> list[Wire]:
