@@ -298,9 +298,7 @@ class Watch:
                         waiter.ended[jid] = ended
                         wake(waiter)
 
-    def notify_requests(
-        self, keys: Sequence[RequestKey], found: Iterable[replies.Request | None], mark: int
-    ) -> None:
+    def notify_requests(self, keys: Sequence[RequestKey], found: Iterable[replies.Request | None], mark: int) -> None:
         """Notify waiters of ended requests; `found` are the requests as fetched, None where one does not exist."""
         with self._lock:
             for key, known in zip(keys, found, strict=True):

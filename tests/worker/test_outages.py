@@ -53,7 +53,7 @@ def test_an_outage_before_its_pop_is_no_part_of_a_jobs_time(url: str, monkeypatc
         raise ConnectError("It is away.", "Wait.")
 
     with working(app) as worker:
-        until(lambda: app.client.workers.counts(), "the worker")
+        until(app.client.workers.counts, "the worker")
         with monkeypatch.context() as outage:
             outage.setattr(worker.connection.client, "execute_many", away)
             assert tried.wait(PATIENCE)
