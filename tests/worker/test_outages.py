@@ -12,7 +12,7 @@ import pytest
 from qmodel.app import App
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError
-from tests.backends.conftest import Starter
+from tests.backends.helpers import Starter
 from tests.worker.support import PATIENCE, until, working
 
 
