@@ -325,7 +325,8 @@ class RedisBackend:
         """Close all idle connections: what broke one has probably broken all."""
         for idle in (line.idle, line.waiting):
             while idle:
-                idle.pop().disconnect()
+                with contextlib.suppress(IndexError):  # another thread has taken the last one
+                    idle.pop().disconnect()
 
     def leave_to_parent(self) -> None:
         """Leave the connections to the parent process, after a fork: two processes on one connection would read each

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack
@@ -193,10 +194,14 @@ class _Stopped:
 
 
 def _plain(kind: JobType[Any, Any, Any, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    here = os.getpid()
     try:
         return kind.run(*args, **kwargs)
     except StopIteration as error:
         return _Stopped(error)
+    finally:
+        if os.getpid() != here:  # the job forked, and this is the child: it would perform other jobs
+            os._exit(0)
 
 
 def _given(result: Any) -> Any:

@@ -101,8 +101,9 @@ class AsyncResults:
 
     async def _restart(self, forked: bool = False) -> None:
         """Fetch all jobs, and go on from the newest event if events were lost."""
-        self._watch.restart(await self._client.position(), forked)
+        newest = await self._client.position()
         await self._fetch(self._watch.waited_for())
+        self._watch.restart(newest, forked)
 
     async def _read(self, after: int) -> None:
         """Read the events after a sequence number, and fetch the jobs that they name."""
@@ -110,6 +111,7 @@ class AsyncResults:
         try:
             while page := await self._client.execute(ops.Events(after, MOST, epoch)):
                 await self._fetch(self._watch.take(after, page))
+                self._watch.passed(after, page)
                 after, epoch = page[-1].seq, page[-1].epoch
                 if len(page) < MOST:
                     return
@@ -120,11 +122,13 @@ class AsyncResults:
         jids, requests = jids_among(keys), requests_among(keys)
         for start in range(0, len(jids), FETCHED):
             some = jids[start : start + FETCHED]
-            self._watch.notify(some, await self._client.multiget(some))
+            mark = self._watch.mark()
+            self._watch.notify(some, await self._client.multiget(some), mark)
         for start in range(0, len(requests), FETCHED):
             part = requests[start : start + FETCHED]
+            mark = self._watch.mark()
             found = await self._client.execute_many(ops.RequestGet(key.id) for key in part)
-            self._watch.notify_requests(part, found)
+            self._watch.notify_requests(part, found, mark)
 
 
 class AsyncWaitingExecutor(AsyncExecutor):

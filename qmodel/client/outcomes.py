@@ -187,6 +187,7 @@ class Waiter:
         self.ended: dict[str, Ended] = {}
         self.requests: dict[str, RequestEnded] = {}
         self.wake = wake
+        self.number = 0
 
 
 class Watch:
@@ -198,6 +199,7 @@ class Watch:
         self._by_key: dict[Key, dict[Waiter, None]] = {}
         self._last_event: dict[str, str] = {}
         self._leader: Waiter | None = None
+        self._entered = 0
         self.after: int | None = None
         self.epoch = 0
 
@@ -207,6 +209,8 @@ class Watch:
             if not self._waiters:
                 self.after = None
             self._waiters[waiter] = None
+            self._entered += 1
+            waiter.number = self._entered
             for key in waiter.missing:
                 self._by_key.setdefault(key, {})[waiter] = None
             return self.after is not None
@@ -248,16 +252,29 @@ class Watch:
             if isinstance(key, str):
                 self._last_event.pop(key, None)
 
+    def mark(self) -> int:
+        """Give what `notify` must be told: what is fetched from now on holds for those who have entered so far. Who
+        enters later may have put the job again, and fetches it.
+        """
+        with self._lock:
+            return self._entered
+
     def waited_for(self) -> list[Key]:
         """List all jobs and requests that somebody waits for."""
         with self._lock:
             return list(self._by_key)
 
+    def passed(self, after: int, page: Sequence[Event]) -> None:
+        """Go on to the end of a page, when what it names was fetched: a leader that is cancelled before that leaves
+        the page to the next one.
+        """
+        with self._lock:
+            if self.after == after:
+                self.after, self.epoch = page[-1].seq, page[-1].epoch
+
     def take(self, after: int, page: Sequence[Event]) -> list[Key]:
         """Read a page of events; give the jobs and requests to fetch."""
         with self._lock:
-            if self.after == after and page:
-                self.after, self.epoch = page[-1].seq, page[-1].epoch
             ended: dict[Key, None] = {}
             for event in page:
                 if event.event in ENDS and (jid := str(event.facts[0])) in self._by_key:
@@ -269,7 +286,7 @@ class Watch:
                 return list(self._by_key)
             return list(ended)
 
-    def notify(self, jids: Sequence[str], found: Iterable[replies.Job]) -> None:
+    def notify(self, jids: Sequence[str], found: Iterable[replies.Job], mark: int) -> None:
         """Notify waiters of ended jobs; `found` are the fetched jobs that still exist."""
         known = {job.jid: job for job in found}
         with self._lock:
@@ -277,22 +294,22 @@ class Watch:
                 job = known.get(jid)
                 if job is None or job.state in ("complete", "failed"):
                     ended = Ended(jid, job, self._last_event.get(jid, ""))
-                    for waiter in self._end(jid):
+                    for waiter in self._end(jid, mark):
                         waiter.ended[jid] = ended
                         wake(waiter)
 
-    def notify_requests(self, keys: Sequence[RequestKey], found: Iterable[replies.Request | None]) -> None:
+    def notify_requests(self, keys: Sequence[RequestKey], found: Iterable[replies.Request | None], mark: int) -> None:
         """Notify waiters of ended requests; `found` are the requests as fetched, None where one does not exist."""
         with self._lock:
             for key, known in zip(keys, found, strict=True):
                 if known is None or known.ended_at:
-                    for waiter in self._end(key):
+                    for waiter in self._end(key, mark):
                         waiter.requests[key.id] = RequestEnded(known)
                         wake(waiter)
 
-    def _end(self, key: Key) -> list[Waiter]:
-        """Remove what has ended from its waiters, and give these."""
-        waiters = list(self._by_key.get(key, ()))
+    def _end(self, key: Key, mark: int) -> list[Waiter]:
+        """Remove what has ended from its waiters up to a mark, and give these."""
+        waiters = [waiter for waiter in self._by_key.get(key, ()) if waiter.number <= mark]
         for waiter in waiters:
             self._remove(key, waiter)
             del waiter.missing[key]

@@ -104,8 +104,9 @@ class Results:
 
     def _restart(self, forked: bool = False) -> None:
         """Fetch all jobs, and go on from the newest event if events were lost."""
-        self._watch.restart(self._client.position(), forked)
+        newest = self._client.position()
         self._fetch(self._watch.waited_for())
+        self._watch.restart(newest, forked)
 
     def _read(self, after: int) -> None:
         """Read the events after a sequence number, and fetch the jobs that they name."""
@@ -113,6 +114,7 @@ class Results:
         try:
             while page := self._client.execute(ops.Events(after, MOST, epoch)):
                 self._fetch(self._watch.take(after, page))
+                self._watch.passed(after, page)
                 after, epoch = page[-1].seq, page[-1].epoch
                 if len(page) < MOST:
                     return
@@ -123,11 +125,13 @@ class Results:
         jids, requests = jids_among(keys), requests_among(keys)
         for start in range(0, len(jids), FETCHED):
             some = jids[start : start + FETCHED]
-            self._watch.notify(some, self._client.multiget(some))
+            mark = self._watch.mark()
+            self._watch.notify(some, self._client.multiget(some), mark)
         for start in range(0, len(requests), FETCHED):
             part = requests[start : start + FETCHED]
+            mark = self._watch.mark()
             found = self._client.execute_many(ops.RequestGet(key.id) for key in part)
-            self._watch.notify_requests(part, found)
+            self._watch.notify_requests(part, found, mark)
 
 
 class WaitingExecutor(Executor):

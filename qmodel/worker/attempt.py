@@ -19,8 +19,9 @@ Key = tuple[str, int]
 class Attempt:
     """One lease of a job.
 
-    `at` is the time at which the pop was sent, by the monotonic clock; the lease did not begin earlier. Everything here
-    is computed from elapsed time, so no two clocks need to agree.
+    `at` is the time at which the pop was sent first, by the monotonic clock; the lease did not begin earlier. `tried`
+    is the time of the try that was answered: after an outage the job's timeout begins there. Everything here is
+    computed from elapsed time, so no two clocks need to agree.
     """
 
     __slots__ = (
@@ -37,13 +38,13 @@ class Attempt:
         "slot",
     )
 
-    def __init__(self, job: replies.Job, at: float) -> None:
+    def __init__(self, job: replies.Job, at: float, tried: float | None = None) -> None:
         self.job = job
         self.at = at
         self.lease = max(job.expires_at - job.popped_at, 1) / 1000
         self.renew_at = at + self.lease / 3
         limit = job.timeout_ms if job.options else None
-        self.limit = None if limit is None else at + limit / 1000
+        self.limit = None if limit is None else (at if tried is None else tried) + limit / 1000
         self.began = 0.0
         self.ended_at = 0.0
         self.aborted: Abort | None = None

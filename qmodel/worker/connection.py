@@ -83,7 +83,8 @@ def is_temporary(error: ConnectError) -> bool:
 class Connection:
     """Executes operations, and retries without a time limit until `giving_up` is set, or the time `until` has passed.
 
-    `while_away` is called between two tries. `until` is a time of the monotonic clock.
+    `while_away` is called between two tries. `until` is a time of the monotonic clock, and so is `tried_at`, the moment
+    of the last try of `execute_many`.
     """
 
     def __init__(self, url: str, shared: Callable[[], Client]) -> None:
@@ -91,6 +92,7 @@ class Connection:
         self.giving_up = runtime.Event()
         self.gave_up = False
         self.until = math.inf
+        self.tried_at = 0.0
         self.while_away: Callable[[], None] = lambda: None
         self._own = own_url(url)
         self._shared = shared
@@ -127,6 +129,7 @@ class Connection:
         pause = FIRST_PAUSE
         while True:
             try:
+                self.tried_at = runtime.monotonic()
                 found = self.client.execute_many(made)
             except ConnectError as error:
                 if not _is_answer(error):

@@ -7,6 +7,7 @@ if the job needs one. A process that ends without an answer is one failed attemp
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -75,6 +76,7 @@ class ForkRunner:
         self._folder = WorkFolder()
         self._backlog: SimpleQueue[Attempt | None] = SimpleQueue()
         self._statuses: dict[int, SimpleQueue[int]] = {}
+        self._sockets: dict[int, socket.socket] = {}
         self._numbers = itertools.count(1)
         self._fork_server = ForkServer(partial(_child, app, memory))
         self._threads = [
@@ -128,10 +130,17 @@ class ForkRunner:
         while (ended := self._fork_server.ended()) is not None:
             number, status = ended
             self._statuses[number].put(status)
+            self._end_answer(number)
         for waiting in list(self._statuses.values()):
             waiting.put(-signal.SIGKILL)
         if not self._closed:
             self._on_end(_raise_gone)
+
+    def _end_answer(self, number: int) -> None:
+        """Wait no longer for the answer of a process that has ended: one that it left behind may hold its socket."""
+        if (sock := self._sockets.get(number)) is not None:
+            with contextlib.suppress(OSError):  # it is closed: the answer was read
+                sock.shutdown(socket.SHUT_RD)
 
     def _run(self, folder: Path) -> None:
         while (attempt := self._backlog.get()) is not None:
@@ -161,10 +170,13 @@ class ForkRunner:
             del self._statuses[number]
             raise
         with sock:
-            attempt.slot = number
+            attempt.slot, self._sockets[number] = number, sock
+            if not status.empty():
+                self._end_answer(number)
             if attempt.aborted is not None:
                 self._fork_server.kill(number)
             text = _ask(sock, pickle.dumps((attempt.job, str(folder))))
+            del self._sockets[number]
         ended = status.get()
         attempt.slot = None
         del self._statuses[number]

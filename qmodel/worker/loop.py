@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,7 @@ class AsyncRunner:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = runtime.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE, "qmodel-plain"))
-        self._warned = False
+        self._warned, self._process = False, os.getpid()
         self._thread = runtime.Thread(target=self._run, name="qmodel-jobs", daemon=True)
 
     def start(self) -> None:
@@ -109,6 +110,8 @@ class AsyncRunner:
             outcome = None
         except BaseException as error:  # for example the job's own KeyboardInterrupt: the loop continues
             outcome = failure(self._app, attempt, error)
+        if os.getpid() != self._process:  # the job forked, and this is the child
+            os._exit(0)
         attempt.outcome = final_outcome(self._app, attempt, outcome)
         attempt.ended_at = runtime.monotonic()
         self._warn_of_threads(attempt)

@@ -23,7 +23,7 @@ class Taker:
     """What the worker does with replies, and what it must be asked."""
 
     apply: Callable[[Operation, list[Attempt], Any], None]
-    accept: Callable[[Sequence[replies.Job], float], None]
+    accept: Callable[[Sequence[replies.Job], float, float], None]
     pause: Callable[[], None]
     is_busy: Callable[[], bool]
     call_soon: Callable[[Callable[[], None]], None]
@@ -36,7 +36,7 @@ class RoundTrips:
 
     def __init__(self, connection: Connection, plan: FetchPlan, taker: Taker) -> None:
         self._connection, self._plan, self._taker = connection, plan, taker
-        self._waits = False
+        self._waits = self._apart = False
         self.wake_ups = WakeUps(connection, plan.queues, plan.worker, lambda: taker.call_soon(self._woken))
 
     def _woken(self) -> None:
@@ -58,9 +58,10 @@ class RoundTrips:
     def _report_and_pop(self, reports: Sequence[Report], wanted: int, idle: bool) -> None:
         pop = self._plan.pop(min(wanted, 1000), idle)
         sent = runtime.monotonic()
-        both = joined(reports[0][0], pop) if len(reports) == 1 else None
+        both = joined(reports[0][0], pop) if len(reports) == 1 and not self._apart else None
         if both is not None:
             (reply,) = self._connection.execute_many([both])
+            self._apart = is_error(reply)  # a full server takes no pop, but a report alone
             state = reply.state if isinstance(reply, replies.CompletedAndPopped) else reply
             self._taker.apply(*reports[0], state)
             if isinstance(reply, replies.CompletedAndPopped):
@@ -72,11 +73,12 @@ class RoundTrips:
         if is_error(popped):
             self._taker.pause()
         else:
+            self._apart = False
             self._accept(popped, sent, idle)
 
     def _accept(self, jobs: Sequence[replies.Job], sent: float, idle: bool) -> None:
         """Hand over jobs; if there are none and a slot is free, request a wake-up."""
-        self._taker.accept(jobs, sent)
+        self._taker.accept(jobs, sent, self._connection.tried_at)
         if not jobs and idle:
             self._waits = True
             self.wake_ups.request()

@@ -52,6 +52,7 @@ class Shards:
         self.turns = Turns(served)
         self._aside = False
         self._unsure: dict[int, list[Sent]] = {}
+        self._apart: set[int] = set()
 
         self.wake_ups = ShardWakeUps(
             self._backend,
@@ -127,6 +128,8 @@ class Shards:
             here, alone = call.shard == current, call.shard != current and wanted == 1
             if not idle or len(attempts) != 1 or not (here or self.turns.is_dry(call.shard)) or (alone and self._aside):
                 continue
+            if call.shard in self._apart:
+                continue
             both = joined(call.op, self._plan.pop(wanted if here else 1, idle))
             if both is not None:
                 self.wake_ups.use(call.shard)
@@ -150,29 +153,33 @@ class Shards:
                 here.append(one)
         if not here:
             return
+        tried = runtime.monotonic()
         found = self._connection.try_calls([call for call, _, _ in here], PATIENCE)
         for (call, attempts, sent), reply in zip(here, found, strict=True):
             if isinstance(reply, ConnectError) and not getattr(reply, "code", ""):
                 self._unsure.setdefault(call.shard, []).append((call, attempts, sent))
                 self._leave(call.shard, reply)
             else:
-                self._take(call, attempts, reply, sent)
+                self._take(call, attempts, reply, sent, tried)
 
-    def _take(self, call: Call, attempts: list[Attempt], reply: Any, sent: float) -> None:
+    def _take(self, call: Call, attempts: list[Attempt], reply: Any, sent: float, tried: float) -> None:
         op = call.op
         if isinstance(op, CompleteAndPop):
             done = isinstance(reply, replies.CompletedAndPopped)
+            if isinstance(reply, ConnectError):
+                self._apart.add(call.shard)  # a full server takes no pop, but a report alone
             self._taker.apply(op, attempts, reply.state if done else reply)
             if done:
-                self._popped(call.shard, op, reply.jobs, sent)
+                self._popped(call.shard, op, reply.jobs, sent, tried)
         elif not isinstance(op, Pop | PopAny):
             self._taker.apply(op, attempts, reply)
         elif isinstance(reply, ConnectError):
             self._taker.pause()
         else:
-            self._popped(call.shard, op, reply, sent)
+            self._popped(call.shard, op, reply, sent, tried)
 
-    def _popped(self, shard: int, op: Any, jobs: Sequence[replies.Job], sent: float) -> None:
+    def _popped(self, shard: int, op: Any, jobs: Sequence[replies.Job], sent: float, tried: float) -> None:
+        self._apart.discard(shard)
         current = shard == self.turns.current()
         if jobs and current:
             self.turns.took(len(jobs), len(jobs) >= op.count)
@@ -184,7 +191,7 @@ class Shards:
             self.turns.arm(shard)
         elif not jobs and current:
             self.turns.rest()
-        self._taker.accept(jobs, sent)
+        self._taker.accept(jobs, sent, tried)
 
 
 def open_trips(connection: Connection, plan: FetchPlan, taker: Taker) -> RoundTrips | Shards:

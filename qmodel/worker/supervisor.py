@@ -29,6 +29,9 @@ SOON: Final = 10.0
 """A process that dies within so many seconds is replaced after a pause."""
 
 LONGEST_PAUSE: Final = 30.0
+RETRY: Final = 5.0
+"""Seconds after which a fork that the system refused is tried again."""
+
 
 LOOK: Final = 0.05
 """Seconds between two looks for a process that has ended, while another one is to start after its pause."""
@@ -127,10 +130,15 @@ class _Supervisor:
         if self._stopping:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
             return
-        pid = os.fork()
-        if not pid:
-            self._work(parent, index)
-        self._living[pid] = index, time.monotonic()
+        try:
+            pid = os.fork()
+        except OSError as error:  # no memory, or too many processes: the others go on meanwhile
+            log.error("A process cannot be started (%s); it is tried again in %g s.", error.strerror, RETRY)
+            self._due[index] = time.monotonic() + RETRY
+        else:
+            if not pid:
+                self._work(parent, index)
+            self._living[pid] = index, time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
 
     def _work(self, parent: int, index: int) -> Any:

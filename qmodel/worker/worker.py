@@ -320,9 +320,9 @@ class Worker:
     def _pause(self) -> None:
         self._pausing_until = runtime.monotonic() + _PAUSE_AFTER_ERROR
 
-    def _accept(self, jobs: Iterable[replies.Job], sent: float) -> None:
+    def _accept(self, jobs: Iterable[replies.Job], sent: float, tried: float) -> None:
         """Give jobs to the runner; release those that come after a stop, with a late reply to a pop."""
-        taken = [Attempt(job, sent) for job in jobs]
+        taken = [Attempt(job, sent, tried) for job in jobs]
         self._queues_empty = not taken
         if not taken:
             return

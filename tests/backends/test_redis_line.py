@@ -10,7 +10,9 @@ import redis
 from redis import exceptions as raised
 
 from qmodel.backends.redis import round_trip
+from qmodel.backends.redis.backend import RedisBackend
 from qmodel.backends.redis.connect import connect
+from qmodel.backends.redis.url import options_of
 from qmodel.contract.operations import Complete, Pop, Put
 from tests.servers import Server
 
@@ -89,4 +91,21 @@ def test_a_backend_works_either_way(way: str, server: Server) -> None:
     assert job.data == "é" * 50_000
     assert backend.execute(Complete("a", job.token + 1)).code == "LOCK_LOST"
     assert backend.execute(Complete("a", job.token)) == "complete"
+    backend.close()
+
+
+class _Shared(list[redis.Connection]):
+    """Idle connections, of which another thread takes the last one between a look and a pop."""
+
+    def __len__(self) -> int:
+        found = super().__len__()
+        self.clear()
+        return found
+
+
+def test_two_threads_may_forget_the_same_connections(server: Server) -> None:
+    backend = RedisBackend(options_of(server.url))
+    backend._line.idle = _Shared(backend._line.idle)
+    backend._forget(backend._line)
+    assert not backend._line.idle
     backend.close()

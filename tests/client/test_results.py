@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -14,8 +14,8 @@ import qmodel
 from qmodel.client.outcomes import ENDS, Waiter, Watch
 from qmodel.contract import operations as ops
 from qmodel.contract.events import EVENTS, Event
-from qmodel.contract.replies import Newest
-from qmodel.errors import QmodelError
+from qmodel.contract.replies import Job, Newest
+from qmodel.errors import JobNotFound, QmodelError
 
 PATIENCE = 60
 
@@ -289,6 +289,7 @@ def test_only_ends_of_jobs_that_are_waited_for_are_looked_at() -> None:
     page = [told(11, "popped", "a"), told(12, "completed", "c"), told(13, "failed", "b")]
 
     assert watch.take(10, page) == ["b"]
+    watch.passed(10, page)
     assert watch.after == 13
 
 
@@ -297,6 +298,61 @@ def test_a_gap_in_the_events_lets_all_be_looked_at() -> None:
 
     assert watch.take(10, [told(12, "completed", "c")]) == ["a", "b"]
     assert watch.take(12, [told(13, "completed", "c")]) == []
+
+
+def _multiget_held(client: qmodel.AsyncClient) -> tuple[asyncio.Event, asyncio.Event]:
+    """Hold what the next read of jobs has found; give what tells that it was read, and what lets it go on."""
+    read, go = asyncio.Event(), asyncio.Event()
+    before = client.multiget
+
+    async def multiget(jids: Sequence[str]) -> list[Job]:
+        client.multiget = before  # type: ignore[method-assign]
+        found = await before(jids)
+        read.set()
+        await go.wait()
+        return found
+
+    client.multiget = multiget  # type: ignore[method-assign]
+    return read, go
+
+
+def test_a_leader_that_is_cancelled_while_it_looks_at_jobs_leaves_that_to_the_next() -> None:
+    async def scenario() -> object:
+        async with qmodel.AsyncClient(f"memory://{time.monotonic_ns()}") as client:
+            queue = client.queues["q"]
+            first, second = await queue.put("a"), await queue.put("b", priority=-1)
+            leader = asyncio.create_task(first.wait(PATIENCE))
+            await asyncio.sleep(0.05)
+            other = asyncio.create_task(second.wait(PATIENCE))
+            await asyncio.sleep(0.05)
+            read, _ = _multiget_held(client)
+            popped = await queue.pop()
+            assert popped is not None
+            await popped.complete(7)
+            await read.wait()
+            leader.cancel()
+            return await asyncio.wait_for(other, 5)
+
+    assert asyncio.run(scenario()) == 7
+
+
+def test_what_was_read_before_a_put_is_no_answer_to_who_waits_after_it() -> None:
+    async def scenario() -> object:
+        async with qmodel.AsyncClient(f"memory://{time.monotonic_ns()}") as client:
+            read, go = _multiget_held(client)
+            early = asyncio.create_task(client.wait(["x"], PATIENCE))
+            await read.wait()
+            await client.queues["q"].put("a", jid="x")
+            late = asyncio.create_task(client.wait(["x"], PATIENCE))
+            await asyncio.sleep(0.05)
+            go.set()
+            assert isinstance((await early)[0], JobNotFound)
+            popped = await client.queues["q"].pop()
+            assert popped is not None
+            await popped.complete(7)
+            return (await late)[0]
+
+    assert asyncio.run(scenario()) == 7
 
 
 def test_a_server_that_lost_its_events_is_followed_from_where_it_is() -> None:

@@ -185,3 +185,29 @@ async def aendless_without_backoff() -> None:
 
 
 KILLED = signal.SIGKILL
+
+
+@app.job
+def bear(path: str) -> None:
+    """Fork, and end in both processes."""
+    if child := os.fork():
+        write(path, str(child))
+
+
+@app.job
+async def abear(path: str) -> None:
+    if child := os.fork():
+        write(path, str(child))
+
+
+@app.job(retries=0)
+def leave_daemon(path: str) -> None:
+    """Leave a process in a session of its own, and be killed."""
+    if not os.fork():
+        os.setsid()
+        write(path, str(os.getpid()))
+        time.sleep(60)
+        os._exit(0)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)

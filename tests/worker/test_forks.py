@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -105,3 +107,25 @@ def test_each_job_is_in_another_process(app: App, notes: Path) -> None:
         for job in [jobs.note.put(str(notes), str(number)) for number in range(6)]:
             job.wait(timeout=PATIENCE)
     assert len({line.split()[1] for line in lines(notes)}) == 6
+
+
+@pytest.mark.parametrize("runner", ["thread", "async"])
+def test_a_process_that_a_job_forks_ends_with_the_job_and_performs_no_other(
+    app: App, runner: Literal["thread", "async"], notes: Path
+) -> None:
+    with working(app, runner=runner, concurrency=2):
+        for job in [jobs.bear.put(str(notes)) for _ in range(3)] + [jobs.abear.put(str(notes)) for _ in range(3)]:
+            job.wait(timeout=PATIENCE)
+        children = [int(line) for line in lines(notes)]
+        assert len(children) == 6
+        until(lambda: not any(map(is_alive, children)), "the end of the children")
+
+
+def test_a_killed_process_whose_daemon_lives_on_is_a_failed_attempt(app: App, notes: Path) -> None:
+    with working(app, runner="fork"):
+        job = jobs.leave_daemon.put(str(notes))
+        try:
+            with pytest.raises(JobFailed, match="killed by SIGKILL"):
+                job.wait(timeout=30)
+        finally:
+            os.kill(int(lines(notes)[0]), signal.SIGKILL)

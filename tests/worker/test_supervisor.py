@@ -76,3 +76,25 @@ def test_a_signal_before_a_replacement_starts_is_not_lost(tmp_path: Path) -> Non
     made._stopping = True
     made._start_due()
     assert not made._living and not made._due
+
+
+def test_a_fork_that_the_system_refuses_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "begun"
+
+    class Through(Ending):
+        def run(self) -> None:
+            os._exit(0)
+
+    worker = Through(path)
+    worker.settings = SimpleNamespace(processes=2, burst=True)
+    refusals, fork = iter([BlockingIOError(11, "Resource temporarily unavailable")]), os.fork
+
+    def refused_once() -> int:
+        if (error := next(refusals, None)) is not None:
+            raise error
+        return fork()
+
+    monkeypatch.setattr(supervisor, "RETRY", 0.2)
+    monkeypatch.setattr(os, "fork", refused_once)
+    supervisor._Supervisor(worker).run()
+    assert sorted(lines(path)) == ["0", "1"]
