@@ -171,7 +171,8 @@ def invariants(at: Asked) -> Iterator[Finding]:
     try:
         broken = check(read(at.client.backend))
     except _NotRead as error:
-        yield Finding(SKIP, f"the keys were not checked: {error}", "Run `qmodel doctor --keys` as a user who may do that.")
+        fix = "Run `qmodel doctor --keys` as a user who may do that."
+        yield Finding(SKIP, f"the keys were not checked: {error}", fix)
         return
     except Corrupt as error:
         yield Finding(FAIL, f"the keys are inconsistent: {error}", fix)
