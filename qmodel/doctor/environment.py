@@ -154,15 +154,8 @@ def memory(at: Asked) -> Iterator[Finding]:
 def invariants(at: Asked) -> Iterator[Finding]:
     """Check the invariants of the model in all keys."""
     read = _STATES.get(type(at.client.backend).__module__)
-    if read is None:
-        yield Finding(
-            SKIP, f"the invariants were not checked: nothing reads the state of {at.url.partition('://')[0]}://"
-        )
-        return
-    if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
-        yield Finding(
-            SKIP, "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile"
-        )
+    if read is None or (at.url.partition("://")[0] in SERVERS and not at.look_at_keys):
+        yield Finding(SKIP, _NOT_ASKED if read else _unreadable(at))
         return
     from qmodel.backends.redis.raw_keys import Corrupt
     from qmodel.model.invariants import check
@@ -185,6 +178,13 @@ def invariants(at: Asked) -> Iterator[Finding]:
         yield Finding(FAIL, str(one), fix)
     if not broken:
         yield Finding(OK, "every invariant holds")
+
+
+def _unreadable(at: Asked) -> str:
+    return f"the invariants were not checked: nothing reads the state of {at.url.partition('://')[0]}://"
+
+
+_NOT_ASKED = "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile"
 
 
 SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.connect"}
