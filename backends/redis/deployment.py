@@ -122,6 +122,7 @@ class RedisDeployment:
                 with contextlib.suppress(*FAILURES):
                     found = shard._talk(setup(shard.options, shard._route))
                     shard._prepared = True
+                    shard.found, shard.warnings = found, found.warnings
                     warnings += tuple(one for one in found.warnings if one not in warnings)
         return warnings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
 import time
@@ -32,8 +33,8 @@ def command() -> None:
     "--subject",
     "url",
     metavar="URL",
-    help="The subject to compare with the model: a backend's URL, or valkey or redis, a server started for this. Its "
-    "namespace is emptied!  [default: that of --url]",
+    help="The subject to compare with the model: a backend's URL, or valkey or redis, a server started for this. The "
+    "histories are executed under prefixes of their own, below that of the URL, and removed.  [default: that of --url]",
 )
 @click.option("--dialect", type=click.Choice(["qless"]), help="Calls of a dialect instead of operations.")
 @click.option("--processes", type=click.IntRange(1), help="Run in this many processes, and show the coverage.")
@@ -163,13 +164,15 @@ def _on_spark(what: Campaign, examples: int, tasks: int | None, out: str | None)
 def _campaign(url: str, examples: int, seed: str, advance: Any, **options: Any) -> Any:
     from qmodel.conformance.campaign import campaign
 
-    return campaign.run(examples, seed, _opening(url)(), advance, **options)
+    with contextlib.closing(_opening(url)()) as subject:
+        return campaign.run(examples, seed, subject, advance, **options)
 
 
 def _dialect_campaign(url: str, examples: int, seed: str, advance: Any, **given: Any) -> Any:
     from qmodel.conformance.dialects import runner, subjects
 
-    return runner.run(examples, seed, subjects.open_subject(_opening(url).url()), advance, **given)
+    with contextlib.closing(subjects.open_subject(_opening(url).url())) as subject:
+        return runner.run(examples, seed, subject, advance, **given)
 
 
 def _opening(url: str) -> Opening:

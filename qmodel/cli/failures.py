@@ -97,10 +97,12 @@ def _jobs(at: Session, group: str, offset: int, count: int, full: bool) -> None:
     jobs: list[replies.Job] = redaction.shown(at.client.multiget(page.jids))
     if at.json:
         at.answer({"group": group, "total": page.total, "jobs": [_plain(job) for job in jobs]})
-        return
-    if not page.total:
+    elif not page.total:
         _say_no_group(at, group)
+    if not page.total:
         raise click.exceptions.Exit(1)
+    if at.json:
+        return
     now = _now(at)
     if full:
         for job in jobs:

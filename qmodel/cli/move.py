@@ -67,6 +67,8 @@ def command(target: str, queues: tuple[str, ...], wait: bool, failed: str) -> No
     report = Report()
     if at.url == target:
         raise click.UsageError("TO is the URL of the source.")
+    if target.startswith(IN_PROCESS) and not at.url.startswith(IN_PROCESS):
+        raise click.UsageError(f"The jobs of {target} would end with this command. Give TO the URL of a server.")
     with _opened(at, target) as other:
         if not queues:
             copy_settings(at.client, other, report)
@@ -91,6 +93,9 @@ def _opened(at: Session, target: str) -> Client:
         at.url, at.url_from = target, "TO"
         raise
 
+
+IN_PROCESS = ("memory://", "embedded://")
+"""What the URLs of jobs in the memory of this process begin with."""
 
 NEXT = {
     "waiting": "put meanwhile, refused, or tied to other jobs: move again, or let it end here",

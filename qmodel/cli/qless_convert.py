@@ -65,6 +65,9 @@ def _read(source: str, prefix: str) -> Original:
         client: Any = redis.Redis.from_url(source, decode_responses=True, encoding_errors="surrogateescape", protocol=2)
         found = read(client, prefix)
         client.close()
+    except TypeError as error:  # redis-py does not know an option
+        why = f"{without_password(source)} has options of qmodel's URLs, and no namespace of qmodel is read."
+        raise click.ClickException(f"{why} FROM is redis://host:port/database; give the prefix as --prefix.") from error
     except (redis.RedisError, ValueError) as error:
         why = f"{without_password(source)} cannot be read: {error}"
         raise click.ClickException(f"{why.rstrip('.')}. FROM is redis://host:port/database.") from error

@@ -91,12 +91,12 @@ def command(**given: Any) -> None:
     options = Options(url=at.url if at.url_from == "--url" else DEFAULT_URL, **given)
     shown = without_password(options.url)
     host = asyncio.run(serve(options, lambda where: click.echo(f"qmodel serves {shown} at {where}")))
-    if host.record is not None:
-        click.echo(f"{host.record.write()} vectors are in {options.record}")
     if host.judge is not None:
         click.echo("\n".join(host.judge.lines()))
-        if not host.judge.is_clean:
-            raise click.exceptions.Exit(1)
+    if host.record is not None:
+        click.echo(f"{host.record.write()} vectors are in {options.record}")
+    if host.judge is not None and not host.judge.is_clean:
+        raise click.exceptions.Exit(1)
 
 
 common(command)

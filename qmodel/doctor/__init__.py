@@ -44,7 +44,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 BY_SHARD: frozenset[Check] = frozenset((damage.damage, recorded.journal, invariants))
-BY_NODE: frozenset[Check] = frozenset((environment.clock, environment.memory, copies.copies))
+BY_NODE: frozenset[Check] = frozenset((environment.clock, environment.server, environment.memory, copies.copies))
 """The checks that a deployment needs for each shard, and for each node."""
 
 

@@ -154,15 +154,8 @@ def memory(at: Asked) -> Iterator[Finding]:
 def invariants(at: Asked) -> Iterator[Finding]:
     """Check the invariants of the model in all keys."""
     read = _STATES.get(type(at.client.backend).__module__)
-    if read is None:
-        yield Finding(
-            SKIP, f"the invariants were not checked: nothing reads the state of {at.url.partition('://')[0]}://"
-        )
-        return
-    if at.url.partition("://")[0] in SERVERS and not at.look_at_keys:
-        yield Finding(
-            SKIP, "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile"
-        )
+    if read is None or (at.url.partition("://")[0] in SERVERS and not at.look_at_keys):
+        yield Finding(SKIP, _NOT_ASKED if read else _unreadable(at))
         return
     from qmodel.backends.redis.raw_keys import Corrupt
     from qmodel.model.invariants import check
@@ -170,6 +163,10 @@ def invariants(at: Asked) -> Iterator[Finding]:
     fix = "This is a bug in qmodel, or another program wrote to its keys. Please report it with the job's history."
     try:
         broken = check(read(at.client.backend))
+    except _NotRead as error:
+        fix = "Run `qmodel doctor --keys` as a user who may do that."
+        yield Finding(SKIP, f"the keys were not checked: {error}", fix)
+        return
     except Corrupt as error:
         yield Finding(FAIL, f"the keys are inconsistent: {error}", fix)
         return
@@ -181,6 +178,13 @@ def invariants(at: Asked) -> Iterator[Finding]:
         yield Finding(FAIL, str(one), fix)
     if not broken:
         yield Finding(OK, "every invariant holds")
+
+
+def _unreadable(at: Asked) -> str:
+    return f"the invariants were not checked: nothing reads the state of {at.url.partition('://')[0]}://"
+
+
+_NOT_ASKED = "the keys were not checked; `qmodel doctor --keys` does so, and blocks the server meanwhile"
 
 
 SERVERS = {scheme for scheme, (module, _) in BUILT_IN.items() if module == "qmodel.backends.redis.connect"}
@@ -198,8 +202,14 @@ def _state_of_embedded(backend: Any) -> Any:
     return raw_keys.decode(backend.namespace.keyspace.dump())
 
 
+class _NotRead(Exception):
+    """The server refuses to show its keys: mostly because the user has no right to `KEYS`."""
+
+
 def _state_of_server(backend: Any) -> Any:
     """Read all keys of the prefix at one time, by one script."""
+    import redis
+
     from qmodel.backends.redis import raw_keys
     from qmodel.backends.redis.dump import dump_command, dump_of
     from qmodel.model import restore
@@ -207,7 +217,10 @@ def _state_of_server(backend: Any) -> Any:
     with connection(backend) as server:
         if is_serve(server):
             return restore.loads(server.execute_command("DEBUG", "QMODEL", "SNAPSHOT", backend.options.prefix))
-        raw: Any = server.execute_command(*dump_command(backend.options.prefix))
+        try:
+            raw: Any = server.execute_command(*dump_command(backend.options.prefix))
+        except redis.ResponseError as error:
+            raise _NotRead(str(error)) from None
     return raw_keys.decode(dump_of(raw), backend.options.prefix)
 
 

@@ -7,7 +7,7 @@ here and still read replies wrongly. The kit tests that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,7 +35,10 @@ FINDINGS: Final = {
 
 _RESENT: Final = frozenset(("lost", "cut", "drop", "busy", "loading", "readonly", "not-found", "noscript"))
 KEPT: Final = 100_000
-"""The maximum number of remembered request ids, and of remembered calls that should be sent again."""
+"""The maximum number of remembered request ids, of leases that were refused, and of calls that should be sent again."""
+
+MOST_FINDINGS: Final = 1000
+"""The maximum number of different findings; the calls that show others are counted."""
 
 KEPT_STAGES: Final = 4
 """The length to which a job's history may be cut: a history of this length may lack an earlier claim."""
@@ -43,9 +46,15 @@ KEPT_STAGES: Final = 4
 NOTES: Final = frozenset(("RETRY-1",))
 """Findings that may be intended: they are shown as notes, and do not fail the verdict."""
 
-Key = tuple[str, ...]
+Key = tuple[str, int]
+"""A call: its function, and the hash of its prefix and arguments, which may be large."""
+
 Awaited = tuple[int, str, str]
 """A call that was struck by a fault: its connection, its text, its request id."""
+
+
+def _key(name: str, prefix: str, arguments: Iterable[str]) -> Key:
+    return name, hash((prefix, *arguments))
 
 
 @dataclass(slots=True)
@@ -66,8 +75,9 @@ class Judge:
         self.calls = 0
         self.operations: dict[str, int] = {}
         self.resends = self.struck = 0
-        self._requests: dict[str, tuple[str, ...]] = {}
-        self._lost: dict[tuple[int, str, int], tuple[str, ...]] = {}
+        self.unshown = 0
+        self._requests: dict[str, Key] = {}
+        self._lost: dict[tuple[int, int, str, str, int], Key] = {}
         self._awaited: dict[Key, Awaited] = {}
         self._unloaded: tuple[int, str, str] | None = None
 
@@ -77,7 +87,7 @@ class Judge:
         self, connection: int, space: Space, spec: Spec, words: Sequence[str], op: Operation | None, was: Any
     ) -> None:
         """Examine a call and its outcome; `words` are its request id and its arguments."""
-        request, rest = (words[0] if words else ""), (spec.name, space.prefix, *words[1:])
+        request, rest = (words[0] if words else ""), _key(spec.name, space.prefix, words[1:])
         awaited = self._awaited.pop(rest, None)
         self.resends += awaited is not None
         told = f"{spec.name} {' '.join(map(_short, words[1:]))}".rstrip()
@@ -91,7 +101,7 @@ class Judge:
         if spec.resend in ("job", "grant", "memo"):
             self._examine_request(connection, spec, request, rest, told, awaited)
         if op is not None:
-            self._examine_leases(connection, space, op, was, told, (spec.name, *words))
+            self._examine_leases(connection, space, op, was, told, _key(spec.name, space.prefix, words))
 
     def _examine_request(
         self, connection: int, spec: Spec, request: str, rest: Key, told: str, awaited: Awaited | None
@@ -114,7 +124,10 @@ class Judge:
             granted = any(what == "popped" and facts[1] == token for what, _, facts in kept)
             if job is not None and not granted and len(kept) < KEPT_STAGES:
                 self._find("LEASE-2", op.spec.name, told, connection)
-            before = self._lost.setdefault((connection, jid, token), call)
+            lease = (connection, space.db, space.prefix, jid, token)
+            before = self._lost.get(lease, call)
+            if len(self._lost) < KEPT:
+                self._lost.setdefault(lease, call)
             if before != call:
                 self._find("LEASE-4", op.spec.name, f"{told}: after {before[0]} was refused", connection)
 
@@ -129,7 +142,7 @@ class Judge:
             if fault in ("not-found", "noscript"):
                 self._unloaded = (connection, fault, told)
             if len(self._awaited) < KEPT:
-                self._awaited[name, prefix, *given[2:]] = (connection, told, given[1] if len(given) > 1 else "")
+                self._awaited[_key(name, prefix, given[2:])] = (connection, told, given[1] if len(given) > 1 else "")
 
     def unknown(self, connection: int, words: Sequence[str]) -> None:
         """Record a call of an unknown function, or an unknown command."""
@@ -142,11 +155,13 @@ class Judge:
         self._find("PROTOCOL", error, error, connection)
 
     def _find(self, code: str, what: str, first: str, connection: int) -> None:
-        found = self.findings.get((code, what))
-        if found is None:
-            self.findings[code, what] = Finding(code, first[:300], connection)
+        key = (code, what[:300])
+        if key in self.findings:
+            self.findings[key].times += 1
+        elif len(self.findings) < MOST_FINDINGS:
+            self.findings[key] = Finding(code, first[:300], connection)
         else:
-            found.times += 1
+            self.unshown += 1
 
     # ---- the verdict
 
@@ -181,6 +196,8 @@ class Judge:
             times = "once" if one.times == 1 else f"{one.times} times"
             yield f"{'note: ' if one.code in NOTES else ''}{one.code}, {times}: {FINDINGS[one.code]}"
             yield f"    connection {one.connection}: {one.first}"
+        if self.unshown:
+            yield f"{counted(self.unshown, 'more call')} showed other mistakes, which are not listed."
 
 
 def _leases(op: Operation) -> list[tuple[str, int]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from qmodel.contract.operations import Operation
+from qmodel.errors import LocalError
 
 MOST: Final = 200_000
 """The maximum number of steps; the record ends there, and its description says so."""
@@ -27,7 +28,13 @@ class Record:
     """Collects calls by namespace until they are written."""
 
     def __init__(self, path: str) -> None:
+        """Raise LocalError if the file cannot be written: better now than after hours of calls."""
         self.path = Path(path)
+        try:
+            self.path.open("ab").close()
+        except OSError as error:
+            sentence = f"The record {path} cannot be written: {error.strerror}."
+            raise LocalError(sentence, "Choose another file for --record.") from None
         self.histories: list[list[Recorded]] = []
         self._current: dict[tuple[int, str], list[Recorded]] = {}
         self.size = 0

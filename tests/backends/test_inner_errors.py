@@ -284,6 +284,18 @@ def test_what_is_not_checked_is_not_called_fine() -> None:
         assert [finding.level for finding in environment.invariants(asked._replace(look_at_keys=True))] == ["OK"]
 
 
+def test_keys_that_the_user_may_not_list_are_not_called_broken(private: Starter) -> None:
+    with private() as server:
+        world = World(server)
+        world.redis.execute_command("ACL", "SETUSER", "app", "-keys")
+        asked = Patient(f"{server.url}?db=0", Client(world.app), look_at_keys=True)
+        (found,) = environment.invariants(asked)
+        assert found.level == "SKIP" and "the keys were not checked" in found.what
+        world.redis.execute_command("ACL", "SETUSER", "app", "+keys")
+        assert [finding.level for finding in environment.invariants(asked)] == ["OK"]
+        world.close()
+
+
 def test_a_missing_job_does_not_stop_its_queue(world: World) -> None:
     world.fresh()
     world.redis.delete("ql:j:j2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -321,6 +322,25 @@ def test_a_node_that_hangs_holds_up_only_calls_for_its_shards(nodes: Cluster) ->
         wait_until(lambda: backend.execute(ops.Length("q")) == 0)
         backend.close()
         nodes.wait_until_whole()
+
+
+@SERVER
+def test_the_doctor_names_the_nodes_whose_settings_lose_jobs(nodes: Cluster) -> None:
+    url = nodes.deployment("settings", "shards=8")
+    with Client(url) as client:
+        backend: Any = client.backend
+        node = next(one for one in nodes.masters() if str(one.port) in str(backend.shards[5].at))
+        shards = backend.neighbours(5)
+    kept = node.client.config_get("appendonly")["appendonly"]
+    node.client.config_set("appendonly", "no" if kept == "yes" else "yes")
+    try:
+        found = CliRunner().invoke(cli, ["--url", url, "doctor"]).output
+    finally:
+        node.client.config_set("appendonly", kept)
+    lost, fine = ("all jobs are lost|appendonly is no: when", "the settings of the server are correct")
+    here, elsewhere = (lost, fine) if kept == "yes" else (fine, lost)
+    assert re.search(f"node of shard {shards[0]}: .*({here})", found), found
+    assert re.search(f"node of shard [^{shards[0]}]+: .*({elsewhere})", found), found
 
 
 @SERVER

@@ -193,6 +193,26 @@ def test_the_http_interface_serves_a_deployment(full: Client) -> None:
         assert api.get("/health").status_code == 200
         assert api.head("/v1/events").status_code == 200
         assert api.get("/v1/events?after=17").status_code == 400  # one number, of four shards
+        assert api.get("/v1/events?queues=emails").json()["next_step"] == "Did you mean queue?"
+
+
+def test_the_pages_show_the_messages_of_all_shards(url: str, client: Client) -> None:
+    import html
+
+    from starlette.testclient import TestClient
+
+    from qmodel.web import create
+
+    for number in range(70):
+        client.publish(f"orders.{number}", {"order": number})
+    with TestClient(create(client, writable=True), base_url="http://127.0.0.1:8700") as pages:
+        first = pages.get("/messages")
+        following = re.search('rel="next" href="([^"]+)"', first.text)
+        assert following is not None and first.status_code == 200
+        second = pages.get(html.unescape(following[1]))
+        seen = re.findall(">(orders[.][0-9]+)<", first.text + second.text)
+        assert len(seen) == len(set(seen)) == 70 and 'rel="next"' not in second.text
+        assert pages.get("/messages?after=17").status_code == 400  # one number, of four shards
 
 
 def test_top_shows_every_view(url: str, full: Client) -> None:

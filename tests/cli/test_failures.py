@@ -124,6 +124,8 @@ def test_an_unknown_group_is_refused_with_what_was_perhaps_meant(run: Run) -> No
 
     done = run("failures", "ValueErorr")
     assert (done.code, done.err) == (1, "Nothing has failed in group 'ValueErorr'. Did you mean ValueError?\n")
+    done = run("--json", "failures", "ValueErorr")
+    assert (done.code, done.json) == (1, {"group": "ValueErorr", "total": 0, "jobs": []})
 
 
 def test_filters_without_retry_are_refused(run: Run) -> None:

@@ -93,6 +93,17 @@ def test_a_namespace_is_not_moved_into_itself() -> None:
 # ---- deaths
 
 
+@pytest.mark.server
+@pytest.mark.parametrize("target", ["memory://", "memory://here?shards=4", "embedded://"])
+def test_jobs_are_not_moved_into_the_memory_of_the_command(server: Server, target: str) -> None:
+    url, _ = names_on(server)
+    with Client(url) as here:
+        here.queues["mails"].put("Send", jid="a")
+        done = run(url, "move", target)
+        assert done.exit_code == 2 and "would end with this command" in " ".join(done.stderr.split())
+        assert here.jobs["a"].state == "waiting"
+
+
 def test_whoever_dies_at_any_step_loses_no_job_and_doubles_none() -> None:
     chance, deaths = random.Random(1), 0
     for step in range(1, 90):

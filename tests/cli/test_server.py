@@ -107,3 +107,10 @@ def test_a_place_in_other_events_is_refused(run: Run, url: str, tmp_path: Path) 
 def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> None:
     done = run("events", "--follow", "--url", "memory://")
     assert done.code == 2 and "No other process can reach" in done.err
+
+
+@pytest.mark.parametrize("dialect", [(), ("--dialect", "qless")])
+def test_a_campaign_leaves_nothing_on_the_server(url: str, server: Server, dialect: tuple[str, ...]) -> None:
+    real("conformance", "run", "--examples", "2", "--steps", "20", *dialect, QMODEL_URL=url)
+    with server.client() as connection:
+        assert connection.keys() == []

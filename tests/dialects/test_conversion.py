@@ -159,6 +159,8 @@ def test_what_cannot_be_converted_is_refused_with_the_next_step(server: Server, 
     nowhere = command("qless-convert", "redis://localhost:1/0")
     assert nowhere.exit_code == 1
     assert "cannot be read" in nowhere.output
+    options = command("qless-convert", f"{server.url}?prefix={prefix}", "--look")
+    assert options.exit_code == 1 and "give the prefix as --prefix" in options.output
     originals(server, "qless", prefix)
     itself = command("--url", f"{server.url}?prefix={prefix}", "qless-convert", server.url, "--prefix", prefix)
     assert itself.exit_code == 1

@@ -359,6 +359,7 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
         return done.exit_code, done.stdout, done.stderr
 
     assert run("verify") == (1, "", f"There is no archive in {place}.\n")
+    assert run("compact") == (1, "", f"Error: There is no archive in {place}.\n")
     client.config.set("max-events", 30)
     put(client, 25)
     newest = client.newest()
@@ -367,6 +368,9 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     assert "Warning: 3 more events, and some would have been lost" in err
     assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files merged into 1, 25 rows\n", "")
     assert run("compact") == (0, "Nothing to merge.\n", "")
+    assert run("compact", "--namespace", "other:")[2].endswith("has no namespace 'other:'; it has ['spark:'].\n")
+    assert sorted(found.name for found in Path(place).glob("namespace=*")) == ["namespace=spark%3A"]
+    assert "'yesterday' is not a day." in run("compact", "--day", "yesterday")[2]
     put(client, 60)
     code, out, err = run("run")
     assert (code, out) == (1, "")

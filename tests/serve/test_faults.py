@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +13,19 @@ from typing import Any
 import jsonschema
 import pytest
 import redis
+from click.testing import CliRunner
 
 import qmodel
+from qmodel.cli import cli
 from qmodel.conformance.kit import vectors
+from qmodel.contract import operations as ops
+from qmodel.contract.operations import CATALOGUE
+from qmodel.contract.refusals import Refusal
 from qmodel.model import engine
 from qmodel.model.state.store import Store
 from qmodel.serve.faults import FAULTS, Faults, rule
+from qmodel.serve.judge import KEPT, MOST_FINDINGS, Judge
+from qmodel.serve.namespaces import Space
 from tests.serve.support import Serving, run_to_its_end, serving
 
 PREFIX = "ql:"
@@ -279,7 +288,40 @@ def test_the_verdict_is_the_exit_code() -> None:
         assert server.process.returncode == 1 and "SEND-2, once" in said
 
 
+def test_what_the_judge_remembers_is_bounded() -> None:
+    judge = Judge()
+    for number in range(2 * MOST_FINDINGS):
+        judge.unknown(1, [f"NO-{number}"])
+        judge.malformed(1, "x" * 500_000 + str(number))
+    assert len(judge.findings) == MOST_FINDINGS and all(len(what) <= 300 for _, what in judge.findings)
+    assert list(judge.lines())[-1] == "1,001 more calls showed other mistakes, which are not listed."
+
+    space, spec = Space(0, "p:", lambda *_: None), CATALOGUE["heartbeat"]
+    for token in range(KEPT + 10):
+        lost = Refusal("LOCK_LOST", ("a", str(token), "", ""))
+        judge.call(1, space, spec, ["", "a", str(token)], ops.Heartbeat("a", token), lost)
+    assert len(judge._lost) == KEPT
+    judge.call(1, space, CATALOGUE["put"], ["r", "x" * 1_000_000], None, None)
+    assert sys.getsizeof(judge._requests["r"]) < 200
+
+
+def test_the_same_lease_in_two_namespaces_is_no_finding() -> None:
+    def act(server: Serving) -> None:
+        with server.client() as client:
+            for prefix in ("one:", "other:"):
+                client.fcall("qmodel_v1_put", 1, prefix, "5", f"r{prefix}", "q", "j", "K", "{}")
+                with contextlib.suppress(redis.RedisError):
+                    client.fcall("qmodel_v1_heartbeat", 1, prefix, "5", "", "j", "7")
+
+    assert "LEASE-4" not in verdict(act)
+
+
 # ---- the record
+
+
+def test_a_record_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["serve", "--port", "0", "--record", str(tmp_path / "none" / "record.jsonl")])
+    assert done.exit_code == 69 and "cannot be written: No such file or directory." in done.stderr
 
 
 def test_the_record_is_vectors_that_the_model_agrees_with(tmp_path: Path) -> None:

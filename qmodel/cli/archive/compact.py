@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import click
 
 from qmodel.cli.archive.options import EVENTS, archive_options, place
@@ -31,10 +33,13 @@ def command(
     A day is closed when the archive has a later one. It may be killed at any time; merged files are not
     touched again. Archivers may add files meanwhile.
     """
+    for day in days:
+        _check_day(day)
     at, root = session(), place(root, EVENTS)
     with performing("archive compact", on, processes) as run:
         from qmodel.pipeline.archive.compact import MOST, compact
 
+        _check_there(root, namespace)
         done = 0
         for one in compact(root, namespace, days=days or None, most=rows or MOST, grace=grace / 1000, run=run):
             done += 1
@@ -45,3 +50,24 @@ def command(
                 click.echo(f"{one.namespace} {one.day}: {merged}")
         if not done and not at.json:
             click.echo("Nothing to merge.")
+
+
+def _check_there(root: str, namespace: str | None) -> None:
+    """Refuse an archive that is not there: a misspelt one would have nothing to merge for ever."""
+    from qmodel.pipeline.archive.kinds import opened
+    from qmodel.pipeline.archive.layout import ArchiveError
+
+    there = opened(root, EVENTS).namespaces()
+    if not there:
+        raise ArchiveError(f"There is no archive in {root}.")
+    if namespace not in (None, *there):
+        raise ArchiveError(f"The archive {root} has no namespace {namespace!r}; it has {there}.")
+
+
+def _check_day(day: str) -> None:
+    try:
+        known = date.fromisoformat(day).isoformat() == day
+    except ValueError:
+        known = False
+    if not known:
+        raise click.BadParameter(f"{day!r} is not a day. Write it as 2026-11-21.", param_hint="--day")

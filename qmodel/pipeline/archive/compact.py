@@ -63,7 +63,7 @@ def compact(
     after that. Yields the days with merged files. Raises ArchiveError if a file has other events than its name says.
     """
     archive = opened(root, EVENTS)
-    for space in archive.namespaces() if namespace is None else [namespace]:
+    for space in (one for one in archive.namespaces() if namespace in (None, one)):
         with explained(root), writing(archive, space) as writer:
             writer.vacuum(grace)
             for day, files in sorted(_days(archive, space, days).items()):
