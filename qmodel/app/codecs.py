@@ -67,8 +67,11 @@ class Coded:
             raise ValueError(f"No codec has the required mark {min(unknown)}: there are {', '.join(self._by_mark)}.")
 
     def dumps(self, value: object) -> str:
-        """Make the stored text of a value."""
+        """Make the stored text of a value. Raises DataError for one that a reader would take for a codec's."""
         text = self.serializer.dumps(value)
+        if (found := self._marked(text)) is not None:
+            mark = found[0].mark
+            raise DataError(f"A value with nothing but {mark} could not be read again. Give it another field as well.")
         for codec in self.codecs:
             body = codec.encode(text)
             text = text if body is None else json.dumps({codec.mark: body}, separators=(",", ":"))

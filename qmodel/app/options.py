@@ -117,7 +117,9 @@ def check(klass: str, queue: str, options: Mapping[str, Any]) -> Put:
     try:
         put = new_job(queue, klass, text="", **{"jid": "tried", **options})
     except (TypeError, ValueError, AttributeError) as error:
-        raise DeclarationError(f"The options of {klass} cannot be used: {error}.", "See Queue.put for each.") from error
+        raise DeclarationError(
+            f"The options of {klass} cannot be used: {str(error).rstrip('.')}.", "See Queue.put for each."
+        ) from error
     if (wrong := fault(put)) is not None:
         raise _refused(klass, put, options, Refusal("BAD_ARGUMENT", ("put", wrong)))
     try:

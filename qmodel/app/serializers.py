@@ -37,7 +37,9 @@ class Json:
         self.compress = compress
 
     def dumps(self, value: object) -> str:
-        """Encode a value as the stored text."""
+        """Encode a value as the stored text. Raises DataError for one that a reader would take for compressed data."""
+        if type(value) is dict and len(value) == 1 and MARK in value:
+            raise DataError(f"A value with nothing but {MARK} could not be read again. Give it another field as well.")
         text = encode(value)
         if self.compress is None or len(text) <= self.compress:
             return text

@@ -45,12 +45,16 @@ Dependencies = Iterable[Awaited] | Awaited
 
 
 def milliseconds(duration: Duration) -> int:
-    """Convert a duration to whole milliseconds.
+    """Convert a duration to whole milliseconds. Raises TypeError, or ValueError for infinity and not-a-number.
 
     >>> milliseconds(1.5), milliseconds(timedelta(minutes=2))
     (1500, 120000)
     """
-    return round(seconds_of(duration) * 1000)
+    try:
+        return round(seconds_of(duration) * 1000)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{duration!r} is no duration: give seconds, or a timedelta") from error
 
 
 def seconds_of(duration: Duration) -> float:

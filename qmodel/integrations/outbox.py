@@ -74,7 +74,11 @@ class Moved(NamedTuple):
 
 
 def record(put: ops.Put) -> Record:
-    """Make the row of a job, from `send.make(...)` or `queue.new(...)`. Raises BadArgument, as putting it would."""
+    """Make the row of a job, from `send.make(...)` or `queue.new(...)`. Raises BadArgument, as putting it would, and
+    TypeError for what is no job to be put, such as one that was put already.
+    """
+    if not isinstance(put, ops.Put):
+        raise TypeError(f"An outbox takes jobs that are still to be put, not {put!r}. Make one: send.make(...).")
     bad = fault(put)
     if bad is not None:
         raise error_of(Refusal("BAD_ARGUMENT", ("put", bad)))

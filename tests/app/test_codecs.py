@@ -220,3 +220,20 @@ def test_what_cannot_be_read_is_shown_as_it_is_stored() -> None:
     for text in ("", '{"n":1}', '{"$aesgcm":"other.x"}', "no JSON"):
         assert readable("k", text) == text
     assert decoder(App("memory://"))("k", '{"$aesgcm":"k.x"}') == '{"$aesgcm":"k.x"}'
+
+
+@pytest.mark.parametrize("mark", ["$aesgcm", "$claim", "$zlib"])
+def test_a_result_that_looks_like_what_a_codec_makes_is_refused_because_nobody_could_read_it(mark: str) -> None:
+    app = App("memory://", serializer=Coded(Json(), Encrypted({"k": OLD}), ClaimCheck("memory://looks", above=1000)))
+
+    @app.job(queue="q")
+    def echo(value: dict[str, str]) -> dict[str, str]:
+        return value
+
+    job = echo.put({mark: "k.x"})
+    outcome = performed(app)
+    assert isinstance(outcome, Failed) and outcome.group == "BadResult"
+    assert f"A value with nothing but {mark} could not be read again." in outcome.message
+    echo.options(jid="more").put({mark: "k.x", "more": ""})
+    performed(app)
+    assert job.refresh().state == "failed" and echo.result("more", timeout=0) == {mark: "k.x", "more": ""}

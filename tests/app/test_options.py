@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -92,3 +93,17 @@ def test_a_moment_replaces_the_delay_of_the_job_type_and_is_refused_beside_anoth
         remind.options(at=at, delay=1)
     with pytest.raises(DeclarationError, match="has no time zone"):
         remind.options(at=datetime(2126, 1, 31))
+
+
+@pytest.mark.parametrize("delay", ["1h", float("inf"), float("nan")])
+def test_what_is_no_duration_is_refused_with_what_is_one(delay: Any) -> None:
+    app = App("memory://")
+
+    @app.job
+    def remind(to: str) -> None:
+        """Remind somebody."""
+
+    with pytest.raises(DeclarationError, match=rf"used: {delay!r} is no duration: give seconds, or a timedelta\. See"):
+        remind.options(delay=delay)
+    with pytest.raises((TypeError, ValueError), match="is no duration"):
+        app.client.queues["q"].put("k", delay=delay)

@@ -176,6 +176,13 @@ def test_an_argument_that_no_put_may_have_is_refused_at_once(engine: sqlalchemy.
     assert rows(engine) == []
 
 
+@pytest.mark.parametrize("job", ["a", ops.Pop("q", "w"), None])
+def test_what_is_no_job_to_be_put_is_refused_at_once(engine: sqlalchemy.Engine, job: Any) -> None:
+    with engine.begin() as connection, pytest.raises(TypeError, match=r"still to be put, not .*send\.make"):
+        outbox.put(connection, ops.Put("q", "a", "k", ""), job)
+    assert rows(engine) == []
+
+
 def test_sessions_of_an_event_loop_write_too(tmp_path: Path, client: Client) -> None:
     pytest.importorskip("aiosqlite")
     path = f"{tmp_path}/shop.db"
