@@ -173,7 +173,7 @@ def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: St
 
 
 def recorded() -> list[Wire]:
-    """Calls whose words are recorded otherwise than they were sent, and a call of more words than it executes."""
+    """Calls of words that are recorded in another form than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
     return [
         Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
@@ -225,7 +225,7 @@ def several() -> list[Wire]:
 
 
 def _behind_others(now: int, lease: Job) -> list[Wire]:
-    """Malformed calls, and calls whose entries in the journal are a few bytes too short to count as another block."""
+    """Malformed calls, and calls with entries in the journal a few bytes too short to count as another block."""
 
     def put(jid: str) -> Step:
         return Step(now, ops.Put("c", jid, "k", "d"))
