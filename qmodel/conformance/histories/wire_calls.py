@@ -173,7 +173,7 @@ def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: St
 
 
 def recorded() -> list[Wire]:
-    """Calls of words that are recorded in another form than they were sent, and a call of more words than it executes."""
+    """Calls that are recorded in other words than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
     return [
         Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
