@@ -149,8 +149,9 @@ class Context:
         return True
 
     def _progress(self, done: float | str, total: float | None) -> ops.Progress:
+        said = f"{done}" if total is None else f"{done}/{total}"
         return ops.Progress(
-            self.jid, self.raw.token, _line(self.scrub(f"{done}") if total is None else f"{done}/{total}")
+            self.jid, self.raw.token, _line(self.scrub(said) if total is None or isinstance(done, str) else said)
         )
 
     def heartbeat(self) -> None:

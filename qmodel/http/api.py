@@ -13,7 +13,7 @@ import json
 import logging
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -31,7 +31,7 @@ from qmodel.http import parse
 from qmodel.http.clients import async_client, kept
 from qmodel.http.feed import Feed
 from qmodel.http.guard import READING, Denied, Guard, printable
-from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem
+from qmodel.http.problems import AGAIN, MEDIA_TYPE, Problem, meant
 from qmodel.http.shutdown import Closing
 
 T = TypeVar("T")
@@ -119,12 +119,13 @@ class Api:
             if not self._waiting[who]:
                 del self._waiting[who]
 
-    def endpoint(self, handler: Handler, *, writes: bool | None) -> Endpoint:
-        """Make an endpoint of a handler, behind the guard."""
+    def endpoint(self, handler: Handler, *, writes: bool | None, query: Collection[str] | None = None) -> Endpoint:
+        """Make an endpoint of a handler, behind the guard. Other names in the query than these are refused."""
 
         async def answer(request: Request) -> Response:
             try:
                 self.guard.check(request, writes=writes)
+                _check(request, query)
                 async with asyncio.timeout(self.limits.answer_seconds) as limit:
                     response = _response(await handler(Call(self, request, limit)))
             except TimeoutError as error:
@@ -146,6 +147,13 @@ class Api:
         who = f"{request.client.host if request.client else '?'} {self.guard.user(request)}".rstrip()
         level = logging.INFO if loud else logging.DEBUG
         log.log(level, "%s: %s %s, %d", who, printable(request.method), printable(request.url.path), status)
+
+
+def _check(request: Request, names: Collection[str] | None) -> None:
+    """Refuse names in the query that mean nothing: a misspelt one would be taken for left out."""
+    for name in () if names is None else request.query_params.keys() - set(names):
+        sentence = f"{printable(request.url.path)} has no argument {name!r}."
+        raise Problem("UNKNOWN_ARGUMENT", sentence, meant(name, names or ()), {"argument": name})
 
 
 class Call:

@@ -70,7 +70,9 @@ def _resources(api: Api) -> Iterator[Route]:
     """Make a route for each path, with all its methods: other methods get 405 with an Allow header."""
     methods: dict[str, dict[str, Endpoint]] = {}
     for one in RESOURCES:
-        methods.setdefault(one.path, {})[one.method] = api.endpoint(one.handler, writes=one.writes)
+        methods.setdefault(one.path, {})[one.method] = api.endpoint(
+            one.handler, writes=one.writes, query=one.query or {}
+        )
     for path, endpoints in methods.items():
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]

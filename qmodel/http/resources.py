@@ -204,10 +204,7 @@ async def act(call: Call, name: str) -> Any:
 
 async def cancel(call: Call) -> Any:
     """Cancel a job; one that is not there is passed over, and a complete one unless the query asks for it."""
-    pairs = call.query()
-    if "jids" in dict(pairs):
-        raise Problem("UNKNOWN_ARGUMENT", "The job stands in the path.", "Cancel each job by its own path.")
-    op = parse.from_query(CATALOGUE["cancel"], [("jids", call.name("jid")), *pairs], call.key)
+    op = parse.from_query(CATALOGUE["cancel"], [("jids", call.name("jid")), *call.query()], call.key)
     return {"canceled": plain(await call.ask(op))}
 
 

@@ -294,13 +294,13 @@ def test_progress_and_notes_of_the_job_do_not_have_the_value() -> None:
     @app.job(redact=["pin"])
     def unlock(context: Context, pin: int) -> None:
         context.log(f"with {pin}")
-        context.progress(f"{pin} of 3")
+        context.progress(f"{pin} of", 3)
 
     job = unlock.put(90210)
     held = app.client.queues["default"].pop(worker="w")
     assert held is not None and isinstance(perform(app, held), Completed)
     found = app.client.jobs[job.jid]
-    assert found.raw.progress == f"{REDACTED} of 3"
+    assert found.raw.progress == f"{REDACTED} of/3"
     assert found.history[-1].facts == {"message": f"with {REDACTED}"}
 
 

@@ -50,6 +50,20 @@ def test_a_worker_can_live_on_http(api: TestClient, jobs: Client) -> None:
     assert api.get(f"/v1/jobs/{jid}").json()["result"] == [1, {"x": None}]
 
 
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("/v1/jobs/a/wait?timout=0", "Did you mean timeout?"),
+        ("/v1/jobs/a?x=1", "There are none."),
+        ("/v1/queues/q?x=1", "There are none."),
+        ("/v1/events?queues=q", "Did you mean queue?"),
+    ],
+)
+def test_a_name_in_the_query_that_means_nothing_is_refused(api: TestClient, path: str, action: str) -> None:
+    found = api.get(path)
+    assert (found.status_code, found.json()["code"], found.json()["next_step"]) == (400, "UNKNOWN_ARGUMENT", action)
+
+
 def test_what_python_stores_and_what_http_stores_is_the_same(api: TestClient, jobs: Client) -> None:
     data = {"ü": [1, 2.5, True, None], "deep": {"x": []}}
     here = jobs.queues["q"].put("K", data)
