@@ -85,6 +85,8 @@ def command(**given: Any) -> None:
             rule(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from None
+    if given["salvage"] and not given["data"]:
+        raise click.UsageError("--salvage is about the files of --data: name their folder.")
     given["address"] = given.pop("host")
     given["tls"] = Tls(*(given.pop(f"tls_{name}") for name in Tls._fields))
     at = session()  # QMODEL_URL is for clients, and may name this server

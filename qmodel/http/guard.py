@@ -167,7 +167,7 @@ def check_origin(request: HTTPConnection) -> None:
 def checked(auth: str) -> str:
     """Read `--auth`, `user:password` or a token; ValueError says what is wrong."""
     user, colon, password = auth.partition(":")
-    if not user or (colon and not password):
+    if not user.strip() or (colon and not password.strip()):
         raise ValueError("it must be user:password, or a token without a colon; neither part empty")
     return auth
 

@@ -113,6 +113,8 @@ def rule(text: str) -> Rule:
     if (ms is not None) != (fault == "delay"):
         raise ValueError("delay needs milliseconds, and no other fault takes them: delay=300")
     chance = float(percent) / 100 if percent else 1.0
+    if chance > 1:
+        raise ValueError(f"a fault strikes at most 100% of the calls, and not {percent}%")
     return Rule(text.strip(), fault, int(ms or 0), name or "", chance, int(times) if times else None)
 
 

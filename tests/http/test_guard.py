@@ -64,7 +64,7 @@ def test_a_token_opens_as_bearer_and_as_the_password_of_any_user() -> None:
     assert denied(guard.check, request(authorization="Bearer other")) == (401, "UNAUTHORIZED")
 
 
-@pytest.mark.parametrize("auth", ["", ":", "ada:", ":secret"])
+@pytest.mark.parametrize("auth", ["", " ", ":", "ada:", "ada: ", ":secret"])
 def test_an_empty_password_is_refused_when_it_is_set(auth: str) -> None:
     with pytest.raises(ValueError, match="user:password"):
         checked(auth)

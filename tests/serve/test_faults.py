@@ -152,7 +152,7 @@ def test_a_call_of_a_document_meets_faults(served: Serving) -> None:
         client.fcall("qmodel_v1_qless_document", 1, PREFIX, "000", "get", "j")
 
 
-@pytest.mark.parametrize("text", ["", "lose", "lost:nothing", "delay", "lost=5", "lost@x%", "lostx", "delay=5:pop@5x3"])
+@pytest.mark.parametrize("text", ["", "lose", "lost:nothing", "delay", "lost=5", "lost@x%", "lost@500%", "lostx", "delay=5:pop@5x3"])
 def test_what_is_no_rule_is_refused(served: Serving, text: str) -> None:
     with pytest.raises(ValueError):
         rule(text)
@@ -163,6 +163,11 @@ def test_what_is_no_rule_is_refused(served: Serving, text: str) -> None:
 def test_a_bad_rule_on_the_command_line_is_named() -> None:
     code, said = run_to_its_end("--fault", "lose")
     assert code == 2 and "'lose' is not a rule" in said
+
+
+def test_what_can_be_salvaged_is_named() -> None:
+    code, said = run_to_its_end("--salvage")
+    assert code == 2 and "name their folder" in said
 
 
 # ---- the judge
