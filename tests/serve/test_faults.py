@@ -152,7 +152,9 @@ def test_a_call_of_a_document_meets_faults(served: Serving) -> None:
         client.fcall("qmodel_v1_qless_document", 1, PREFIX, "000", "get", "j")
 
 
-@pytest.mark.parametrize("text", ["", "lose", "lost:nothing", "delay", "lost=5", "lost@x%", "lost@500%", "lostx", "delay=5:pop@5x3"])
+@pytest.mark.parametrize(
+    "text", ["", "lose", "lost:nothing", "delay", "lost=5", "lost@x%", "lost@500%", "lostx", "delay=5:pop@5x3"]
+)
 def test_what_is_no_rule_is_refused(served: Serving, text: str) -> None:
     with pytest.raises(ValueError):
         rule(text)
