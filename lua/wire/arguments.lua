@@ -31,9 +31,9 @@ local CHARACTERS = {
   '\244[\128-\143][\128-\191][\128-\191]',
 }
 
--- Whether a text is in UTF-8: nothing but ASCII is left beside these characters.
+-- Whether a text that is not ASCII is in UTF-8: nothing else is left beside these characters.
 local function is_utf8(text)
-  for i = 1, string.find(text, '[\128-\255]') and #CHARACTERS or 0 do
+  for i = 1, #CHARACTERS do
     text = string.gsub(text, CHARACTERS[i], '?')
   end
   return not string.find(text, '[\128-\255]')
@@ -41,7 +41,9 @@ end
 
 -- Whether a value is a name; it may be nil.
 function arguments.is_name(value, most)
-  if not value or #value > most or not string.find(value, '^%C+$') or not is_utf8(value) then
+  if not value or #value > most or not string.find(value, '^%C+$') then
+    return false
+  elseif string.find(value, '[\128-\255]') and not is_utf8(value) then
     return false
   end
   if count == MOST then

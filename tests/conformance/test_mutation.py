@@ -342,6 +342,8 @@ def _seen(recording: replay.Recording, host: LuaHost, first: int, last: int) -> 
             reply: object = host.fcall(name, [PREFIX], recorded.call.args)
         except ReplyError as error:
             reply = str(error)
+            if "instruction limit" in reply:  # a part of a library has fewer instructions
+                return [*found, (reply, 0, set(), {})]
         found.append((repr(reply), host.keyspace.calls.total(), set(host.keyspace.touched), host.keyspace.dump()))
     return found
 
@@ -821,7 +823,7 @@ def test_only_histories_short_enough_to_be_chosen_are_tried(short: list[Named]) 
         named.name: [step for step in named.steps if step.op.spec.name != "journal"] for named in [*short, *directed()]
     }
     tried = distil.candidates([*short, *directed()])
-    assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 22_000
+    assert len(tried) == len(whole) and sum(len(named.steps) for named in tried) < 25_000
     assert all(named.steps == whole[named.name][: len(named.steps)] for named in tried)
 
 

@@ -30,6 +30,7 @@ OTHERS = {
     "test_a_job_that_ends_while_its_node_hangs_and_its_worker_stops_is_reported",
     "test_no_wake_up_is_lost_and_the_calls_of_a_job_do_not_grow_with_the_shards",
     "test_an_error_of_one_shard_is_raised_and_others_work",
+    "test_the_doctor_names_the_nodes_whose_settings_lose_jobs",
 }
 """These have several servers, count by a statistic that only Redis keeps, or write a key of another type."""
 
