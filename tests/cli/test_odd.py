@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from qmodel.cli.session import as_json
 from tests.cli.conftest import Run
 from tests.processes import started
 
-QMODEL = f"{sys.executable} -m qmodel"
+ARGV = [sys.executable, "-m", "qmodel"]
+QMODEL = shlex.join(ARGV)
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +46,7 @@ def test_an_output_without_a_letter_shows_its_number(form: str) -> None:
     put = '{"op": "put", "queue": "q", "jid": "a", "klass": "\\u03a9", "data": "\\ud800"}'
     history = put + '\n{"op": "peek", "queue": "q"}'
     done = subprocess.run(
-        [*QMODEL.split(), *form.split(), "run"],
+        [*ARGV, *form.split(), "run"],
         input=history,
         capture_output=True,
         encoding="utf-8",
@@ -126,7 +128,7 @@ def test_the_server_of_an_app_that_is_away_is_named(monkeypatch: pytest.MonkeyPa
         "from qmodel import App\napp = App('redis://:secret@localhost:1/0')\n@app.job\ndef job(): pass\n"
     )
     began = time.monotonic()
-    done = shell(f"cd {tmp_path} && {QMODEL} call away:job", QMODEL_URL="memory://")
+    done = shell(f"cd {shlex.quote(str(tmp_path))} && {QMODEL} call away:job", QMODEL_URL="memory://")
     assert done.returncode == 69
     assert "The URL was redis://:***@localhost:1/0 (from away:job)." in done.stderr
     assert time.monotonic() - began < 30  # and not a minute, as in a program
@@ -166,7 +168,7 @@ def test_a_call_that_is_interrupted_prints_no_result(tmp_path: Path, form: str) 
         "import pathlib, time\nfrom qmodel import App\napp = App('memory://')\n@app.job\n"
         "def job():\n    pathlib.Path('begun').touch()\n    time.sleep(3)\n"
     )
-    line = [*QMODEL.split(), "call", "slow:job", "--wait", *form.split()]
+    line = [*ARGV, "call", "slow:job", "--wait", *form.split()]
     with started(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not (tmp_path / "begun").exists():
             time.sleep(0.05)

@@ -100,7 +100,7 @@ CLUSTER = STORM._replace(nodes=2, move_every=2.0, rate=1.0)
 @pytest.mark.parametrize("lies", [False, True])
 def test_a_cluster_whose_slots_move_and_whose_masters_die_loses_nothing_else(lies: bool) -> None:
     crashes = ("failover", "split") if lies else ("kill",)
-    result = run("cluster", CLUSTER._replace(lies=lies, tail=1.0, crashes=crashes, seconds=20.0))
+    result = run("cluster 1", CLUSTER._replace(lies=lies, tail=1.0, crashes=crashes, seconds=20.0))
     counts = result.counts
     assert result.findings == []
     assert counts["slots moved at once"] and counts["slots moved key by key"]
