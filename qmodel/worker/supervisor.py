@@ -29,9 +29,9 @@ SOON: Final = 10.0
 """A process that dies within so many seconds is replaced after a pause."""
 
 LONGEST_PAUSE: Final = 30.0
+
 RETRY: Final = 5.0
 """Seconds after which a fork that the system refused is tried again."""
-
 
 LOOK: Final = 0.05
 """Seconds between two looks for a process that has ended, while another one is to start after its pause."""
