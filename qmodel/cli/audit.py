@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import signal
 import sys
@@ -283,7 +282,7 @@ def _read(place: str) -> Snapshot:
 
     found = files.read(place)
     try:
-        return restore.loads(gzip.decompress(found).decode())
+        return restore.unpack(found)
     except (OSError, EOFError, ValueError) as error:
         raise QmodelError(f"{place} is not a state that --save or --take wrote: {error}.") from None
 
@@ -291,7 +290,7 @@ def _read(place: str) -> Snapshot:
 def _write(place: str, found: Snapshot) -> None:
     from qmodel.model import restore
 
-    files.write(place, gzip.compress(restore.dumps(found).encode("utf-8", "backslashreplace"), 3))
+    files.write(place, restore.pack(found))
 
 
 common(command)

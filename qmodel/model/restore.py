@@ -6,6 +6,7 @@ restored store cannot show them.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import deque
 from collections.abc import Iterable
@@ -276,3 +277,13 @@ def _read(value: Any) -> Any:
             for key, one in value["pairs"]
         }
     return tuple([_read(one) if type(one) in _NESTED else one for one in value])
+
+
+def pack(of: Snapshot) -> bytes:
+    """Write a snapshot as compressed JSON. Bytes of data that are not UTF-8 are escaped, as JSON has them."""
+    return gzip.compress(dumps(of).encode("utf-8", "backslashreplace"), 3)
+
+
+def unpack(packed: bytes) -> Snapshot:
+    """Read what `pack` wrote. Raises what gzip and `loads` raise for other bytes."""
+    return loads(gzip.decompress(packed).decode())

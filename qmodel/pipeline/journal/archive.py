@@ -211,7 +211,7 @@ def keep(root: str, namespace: str, state: Snapshot) -> int:
     found.fs.create_dir(found.at(folder), recursive=True)
     path = found.at(f"{folder}/{_state_name(state.journaled)}")
     with found.fs.open_output_stream(f"{path}.part", compression=None) as out:
-        out.write(gzip.compress(restore.dumps(state).encode("utf-8", "backslashreplace"), 3))
+        out.write(restore.pack(state))
     found.fs.move(f"{path}.part", path)
     return state.journaled
 
@@ -227,7 +227,7 @@ def state(root: str, namespace: str, number: int) -> Snapshot:
 def _loaded(data: bytes) -> Snapshot:
     """Read a state. Raises ValueError if it is damaged."""
     try:
-        return restore.loads(gzip.decompress(data).decode())
+        return restore.unpack(data)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"The state is damaged: {error}.") from error
 
