@@ -6,7 +6,7 @@ backend cannot be reached. Modules that are slow to import are imported where th
 
 from __future__ import annotations
 
-import errno
+import os
 import sys
 from typing import Any
 
@@ -26,6 +26,16 @@ INTERRUPTED = 130
 class CommandLine(Commands):
     """All commands, and the exit code of each outcome."""
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line; a file or an output that fails is told in a sentence, a closed pipe by click."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            where = "" if error.filename is None else f"{error.filename}: "
+            click.echo(f"Error: {where}{error.strerror or error}.", err=True)
+            _drop_what_cannot_be_written()
+            sys.exit(1)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print a refusal or a connection error, and what to do about it."""
         ctx.ensure_object(Session)  # one for all commands below
@@ -40,12 +50,15 @@ class CommandLine(Commands):
             raise click.exceptions.Exit(EX_UNAVAILABLE) from None
         except QmodelError as error:
             click.echo(f"Error: {error}", err=True)
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # click ends the command: nobody reads what it prints
-                raise
-            where = "" if error.filename is None else f"{error.filename}: "
-            click.echo(f"Error: {where}{error.strerror or error}.", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Send the rest of a full output nowhere: Python would fail at its end once more, with a code of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say_refused(at: Session, refused: RefusedError) -> None:

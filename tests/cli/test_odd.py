@@ -36,8 +36,10 @@ def test_a_closed_output_is_no_accident(form: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_full_disk_is_told_in_a_sentence() -> None:
-    done = shell(f"{QMODEL} --json queues > /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["--json queues", "op --help", "--version"])
+def test_a_full_disk_is_told_in_a_sentence(command: str, unbuffered: str) -> None:
+    done = shell(f"{QMODEL} {command} > /dev/full", PYTHONUNBUFFERED=unbuffered)
     assert (done.returncode, done.stderr) == (1, "Error: No space left on device.\n")
 
 

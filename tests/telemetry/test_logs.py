@@ -99,6 +99,7 @@ def test_an_exception_and_what_json_does_not_know_stay_on_one_line(stream: io.St
 
 def test_a_field_that_json_cannot_have_loses_no_line(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.root, "handlers", [])  # pytest's would put half a character into its report
+
     class Mute:
         def __str__(self) -> str:
             raise ValueError("no")
