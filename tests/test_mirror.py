@@ -84,6 +84,7 @@ IN_LUA_ALONE = {
     "queues.is_late": "the time before which nothing is due is a cache of Lua's",
     "queues.keep": "what was decoded is kept for each namespace",
     "queues.recall": "what was decoded is kept for each namespace",
+    "queues.load_some": "the records of a list are read by one command, as far as the budget goes, and one may be lost",
     "queues.locks_key": "a plain operation adds to the leases by itself",
     "queues.begin": "what a queue's state says is kept from call to call",
     "queues.expect_end": "the moment before which nothing can have expired is a cache of Lua's",

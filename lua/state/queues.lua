@@ -451,7 +451,7 @@ end
 
 -- Load the first jobs of a list, of which every `step`-th entry is a member, for a caller that spends what each one costs,
 -- and stops where the budget ends; or `all` of them, for one that takes them in another order, or all.
-local function load_some(key, members, jids, step, all)
+function queues.load_some(key, members, jids, step, all)
   jids = jids or jids_of(members)
   if all then
     return load(key, members, jids, step)
@@ -552,7 +552,7 @@ function queues.due(name, now, most, all)
   end
   queue.due = math.min(lock, scheduled, queue.recur, queue.expires, queue.admits_at or NEVER)
   write(queue)
-  return load_some(key, due, nil, 1, all)
+  return queues.load_some(key, due, nil, 1, all)
 end
 
 -- Let the next pop check the schedule again, because this one has left a due job.
@@ -564,7 +564,7 @@ end
 -- of them.
 function queues.lapsed(name, moment, most, all)
   local key = keys.queue(name, '-locks')
-  return load_some(key, until_(key, moment, most), nil, 1, all)
+  return queues.load_some(key, until_(key, moment, most), nil, 1, all)
 end
 
 -- Move a job that has become due from the schedule into the order, at the position that its due time gives.
@@ -579,7 +579,7 @@ function queues.next_ready(name, most)
   local key = keys.queue(name, '-work')
   local members = writes.fetch('ZRANGE', key, 0, most - 1, 'WITHSCORES')
   note_scores(members)
-  return load_some(key, members, ready_jids_of(members, 2), 2)
+  return queues.load_some(key, members, ready_jids_of(members, 2), 2)
 end
 
 -- The first ready jobs that still stand by their priority, if the jobs of their queue age.
@@ -589,7 +589,7 @@ function queues.unaged(name, most)
   end
   local key = keys.queue(name, '-work')
   local members = writes.fetch('ZRANGEBYSCORE', key, '(' .. aging.BOUND, '+inf', 'LIMIT', 0, most)
-  return load_some(key, members, ready_jids_of(members, 1), 1)
+  return queues.load_some(key, members, ready_jids_of(members, 1), 1)
 end
 
 -- Whether there are any; the state of the queue was read.
@@ -606,7 +606,7 @@ end
 -- Due jobs for a read, which must not set the bound.
 function queues.look_due(name, now, most)
   local key = keys.queue(name, '-scheduled')
-  return load_some(key, until_(key, now, most), nil, 1)
+  return queues.load_some(key, until_(key, now, most), nil, 1)
 end
 
 -- ---- idle workers

@@ -65,7 +65,7 @@ end
 
 -- A request that is known to exist.
 function requests.load(id)
-  return requests.get(id)
+  return requests.get(id) or writes.fail(keys.request(id), 'is missing, but its id is in a list')
 end
 
 -- A request, or refuse. An operation on a request may change a thousand jobs, so writes are no longer buffered.

@@ -40,19 +40,12 @@ function ttl.is_over(now, job)
   return ttl and job.put_at + ttl < now
 end
 
--- The expired jobs of a queue, earliest first.
+-- The expired jobs of a queue, earliest first, as far as the budget goes: the caller spends what each one costs.
 function ttl.due(name, now, most)
   local queue = queues.of(name)
   if queue.expires > now then
     return {}
   end
   local found = writes.fetch('ZRANGEBYSCORE', list_of(name), '-inf', now - 1, 'LIMIT', 0, most)
-  for i, member in ipairs(found) do
-    found[i] = keys.jid_of(member)
-  end
-  local expired = {}
-  for i = 1, budget.reach(found) do -- the caller spends what each one costs, and stops where the budget ends
-    expired[i] = jobs.load(found[i])
-  end
-  return expired
+  return queues.load_some(list_of(name), found, nil, 1)
 end

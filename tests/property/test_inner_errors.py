@@ -262,6 +262,25 @@ def test_a_job_that_is_lost_while_it_runs_does_not_stop_its_queue(asked: Asked) 
     assert asked.kinds() == ["OK"]
 
 
+def test_a_lost_job_whose_time_is_over_does_not_stop_its_queue(asked: Asked) -> None:
+    for jid in ("late", "later"):
+        asked.call(ops.Put("q", jid, "K", "", ttl_ms=1))
+    del asked.namespace.keyspace._data[b"ql:j:late"]
+    assert [job.jid for job in asked.client.backend.execute(ops.Pop("q", "w", count=9), 10**9)] == ["q0", "q1", "q2"]
+    assert asked.call(ops.Get("later")).state == "failed"
+    asked.resolve()
+    assert asked.kinds() == ["OK"]
+
+
+def test_a_lost_request_is_named(asked: Asked) -> None:
+    asked.call(ops.RequestOpen("r", "q", 1))
+    asked.call(ops.RequestAdd("r", (ops.Put("q", "sub", "K", ""),)))
+    del asked.namespace.keyspace._data[b"ql:rq:r"]
+    with pytest.raises(CorruptError) as raised:
+        asked.call(ops.Cancel(("sub",)))
+    assert raised.value.key == "ql:rq:r"
+
+
 def test_counters_that_are_lost_are_read_from_the_stream(asked: Asked) -> None:
     del asked.namespace.keyspace._data[b"ql:counters"]
     assert asked.call(ops.Put("q", "late", "K", "")) == "late"
