@@ -109,8 +109,8 @@ def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> N
     assert done.code == 2 and "No other process can reach" in done.err
 
 
-@pytest.mark.parametrize("dialect", [(), ("--dialect", "qless")])
-def test_a_campaign_leaves_nothing_on_the_server(url: str, server: Server, dialect: tuple[str, ...]) -> None:
-    real("conformance", "run", "--examples", "2", "--steps", "20", *dialect, QMODEL_URL=url)
+@pytest.mark.parametrize("options", [(), ("--dialect", "qless"), ("--processes", "2")])
+def test_a_campaign_leaves_nothing_on_the_server(url: str, server: Server, options: tuple[str, ...]) -> None:
+    real("conformance", "run", "--examples", "2", "--steps", "20", *options, QMODEL_URL=url)
     with server.client() as connection:
         assert connection.keys() == []

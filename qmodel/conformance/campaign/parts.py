@@ -10,6 +10,7 @@ bounded number of tries: a campaign in which everything fails still ends. The ot
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import socket
@@ -111,7 +112,10 @@ def close() -> None:
 
 
 def _subject(what: Campaign) -> Subject:
-    return _subjects.get(what.open) or _subjects.setdefault(what.open, what.open())
+    if what.open not in _subjects:
+        _subjects[what.open] = what.open()
+        atexit.register(close)  # here, so that it comes before the end of a server that was started for this subject
+    return _subjects[what.open]
 
 
 def _difference(what: Campaign, history: list[Step]) -> runner.Difference | None:
