@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     "subjects",
     multiple=True,
     metavar="URL",
-    help="What is compared with the model: embedded, valkey, redis, or a backend's URL, whose namespace is emptied! "
-    "Repeatable.  [default: embedded, and the servers found on this machine]",
+    help="What is compared with the model: embedded, valkey, redis, or a backend's URL, below whose prefix the "
+    "histories have one of their own, removed at the end. Repeatable.  [default: embedded, and the servers found here]",
 )
 @click.option("--seed", help="The seed of the campaigns.  [default: a new random one]")
 @click.option(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.option(
     "--server",
     metavar="URL",
-    help="Compare one edge of each shape with a server too: valkey, redis, or a URL, whose namespace is emptied!",
+    help="Compare one edge of each shape with a server too: valkey, redis, or a URL, below whose prefix each state "
+    "has one of its own, removed at the end.",
 )
 @click.option(
     "--pairs",

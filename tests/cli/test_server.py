@@ -109,8 +109,20 @@ def test_events_of_a_process_that_nobody_reaches_are_not_followed(run: Run) -> N
     assert done.code == 2 and "No other process can reach" in done.err
 
 
-@pytest.mark.parametrize("options", [(), ("--dialect", "qless"), ("--processes", "2")])
-def test_a_campaign_leaves_nothing_on_the_server(url: str, server: Server, options: tuple[str, ...]) -> None:
-    real("conformance", "run", "--examples", "2", "--steps", "20", *options, QMODEL_URL=url)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --examples 2 --steps 20 --subject",
+        "run --examples 2 --steps 20 --dialect qless --subject",
+        "run --examples 2 --steps 20 --processes 2 --subject",
+        "fresh --seconds 0 --subject",
+        "graph plain --scope 1x1 --edges 50 --server",
+    ],
+)
+def test_a_campaign_leaves_nothing_on_the_server(url: str, server: Server, command: str) -> None:
     with server.client() as connection:
-        assert connection.keys() == []
+        connection.flushdb()
+        real("put", "mine", "K", QMODEL_URL=url)
+        before = sorted(connection.keys())
+        real("conformance", *command.split(), url)
+        assert sorted(connection.keys()) == before

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,15 +68,13 @@ def campaigns(subject: str, seed: str, seconds: float) -> Iterator[Campaign]:
     """Run campaigns for so many seconds of processor time of this process, or until one finds a difference."""
     until = time.process_time() + seconds
     url = Opening(subject).url()
-    runs: dict[str, Callable[[str, Size], Campaign]] = {
-        "": _engine(subject, open_subject(url)),
-        "qless": _dialect(subject, dialect_subjects.open_subject(url)),
-    }
-    for number, size in zip(count(), cycle(SIZES)):
-        done = runs[size.dialect](f"{seed}-{number}", size)
-        yield done
-        if done.text or time.process_time() >= until:
-            return
+    with closing(open_subject(url)) as engine, closing(dialect_subjects.open_subject(url)) as dialect:
+        runs = {"": _engine(subject, engine), "qless": _dialect(subject, dialect)}
+        for number, size in zip(count(), cycle(SIZES)):
+            done = runs[size.dialect](f"{seed}-{number}", size)
+            yield done
+            if done.text or time.process_time() >= until:
+                return
 
 
 def _engine(name: str, subject: Any) -> Callable[[str, Size], Campaign]:
