@@ -121,6 +121,19 @@ def test_the_length_of_histories_counts_in_pairs_with_a_small_budget() -> None:
     assert Search(forgets, Scope(1, 1), pairs=0.2, edges=plan.PAIR_EDGES).run().findings
 
 
+def test_every_search_of_the_night_begins() -> None:
+    """Its setup has the usual budget: with that of the search, a step of it might be refused."""
+    for run in plan.at_night():
+        assert Search(run.family, run.scope, limit=1e-9).run().findings == []
+
+
+@pytest.mark.parametrize("name", ["moves/5", "failed_dependencies/8"])
+def test_grants_and_edges_that_were_given_count_where_the_budget_is_small(name: str) -> None:
+    (run,) = plan.chosen((name,), None, 0, False, 1000)
+    scope = Scope(2 if name == "moves/5" else 1, 1)
+    assert Search(run.family, scope, pairs=0.5, edges=1000).run().findings == []
+
+
 def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:
     nightly = {name for name, family in explored().items() if family.night}
     searched = {run.family.name for run in plan.at_night()}

@@ -107,10 +107,10 @@ class Search:
 
     def run(self) -> Explored:
         """Search until the graph is closed, the time is over, or there are enough findings."""
-        usual, budget.UNITS = budget.UNITS, self._family.units or budget.UNITS
-        begun = time.process_time()
+        usual, begun = budget.UNITS, time.process_time()
         try:
             frontier, fresh = deque([self._start()]), 1
+            budget.UNITS = self._family.units or usual
             while frontier and not self._is_over(begun):
                 before = len(frontier) - 1
                 frontier.extend(self._expand(self._next(frontier, fresh)))
@@ -141,9 +141,11 @@ class Search:
         return frontier.popleft()
 
     def _start(self) -> _Node:
+        """Give the first state, which the setup leaves with the usual budget."""
         store, keys = Store(), Keys()
         if self._corner is not None:
             self._corner.begin()
+            self._corner.within(budget.UNITS)
         self._setup = [Step(self._family.start, op) for op in (*COMMON, *self._family.setup)]
         for step in self._setup:
             reply = engine.step(store, *step)
@@ -151,6 +153,7 @@ class Search:
             if self._corner is not None:
                 self._set_up(self._corner, step, reply)
         if self._corner is not None:
+            self._corner.within(self._family.units or budget.UNITS)
             keys = self._corner.keys()
         self._ids[self.canonical.of(store, self._family.start)] = 0
         self._steps.append((0, None))

@@ -146,9 +146,10 @@ def request(value: str, _record: Any, form: Form) -> str:
 
 
 def grants(value: dict[str, tuple[str, ...]], worker: Any, form: Form) -> list[tuple[str, Any]]:
-    """Write what a worker was granted under requests that may be used again."""
-    written = ((request(id, worker, form), jids) for id, jids in value.items())
-    return sorted(one for one in written if one[0])
+    """Write what a worker was granted under requests that may be used again; others apart, as they share a name."""
+    written = [(request(id, worker, form), jids) for id, jids in value.items()]
+    form.aside += [f"granted together: {jids}" for id, jids in written if id == FRESH]
+    return sorted(one for one in written if one[0] not in ("", FRESH))
 
 
 def apart(value: dict[str, Any], _record: Any, form: Form) -> None:
@@ -193,9 +194,11 @@ def options(value: dict[str, str], job: Job, form: Form) -> list[Any]:
     written = []
     for name in sorted(value):
         said: Any = value[name]
+        if name == "after" and "job.stages" not in form.live:
+            continue  # shown by reads only; where the budget is small, an option costs a unit
         if name == "after":
-            continue  # shown by reads only
-        if name in ("parked", "told"):
+            said = len(said.split())
+        elif name in ("parked", "told"):
             said = ""  # the list of the throttle has its order; nothing asks when a holder was told
         elif name == "line":
             said = concurrency_keys.has_begun(job)
