@@ -86,7 +86,7 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     found = []
-    kept = records.Record(record)
+    kept = records.Record(record, *(("library",) if lua or server else ()), *((server,) if server else ()))
     runs = [run for run in runs if not kept.has(run)]
     at = session()
     with ExitStack() as stack:
