@@ -58,7 +58,7 @@ def test_a_deployment_is_refused(run: Run) -> None:
 
 
 @pytest.mark.server
-def test_it_works_in_a_namespace_of_its_own_on_a_cluster_too(run: Run) -> None:
+def test_conformance_works_in_namespaces_of_its_own_on_a_cluster_too(run: Run) -> None:
     program = next((one.program for one in chosen_servers() if one.program), None)
     if program is None:
         pytest.skip(NOTHING_FOUND)
@@ -69,6 +69,9 @@ def test_it_works_in_a_namespace_of_its_own_on_a_cluster_too(run: Run) -> None:
         assert done.code == 0, done.out
         assert run("--url", url, "queues").out == "No queues.\n"
         assert [list(node.client.scan_iter("{own}:kit-*")) for node in nodes.masters()] == [[], [], []]
+        for tag in "abc":  # whichever node has it
+            subject = nodes.url(f"{{{tag}}}:")
+            assert run("conformance", "run", "--subject", subject, "--examples", "1", "--steps", "20").code == 0
         assert run("conformance", "concurrent", "--url", nodes.deployment("shop", "shards=4"), *FEW).code == 69
 
 
