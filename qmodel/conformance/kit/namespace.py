@@ -88,8 +88,8 @@ class Namespaces:
 
         from qmodel.backends.redis.route import class_of
 
-        at = {**self._backend.at, "connection_class": class_of(self._options, self._backend.at)}
-        with redis.Redis(connection_pool=redis.ConnectionPool(**at)) as client:
+        there = {**self._backend.at, "connection_class": class_of(self._options, self._backend.at)}
+        with redis.Redis(connection_pool=redis.ConnectionPool(**there)) as client:
             try:
                 keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
             except redis.ResponseError:  # `qmodel serve` has no keys
