@@ -15,7 +15,12 @@ LAYOUT: Final = ("shards", "single", "split", "relay")
 
 def read_layout(options: Mapping[str, str]) -> Layout:
     """Read a layout from the options of a URL. Raises ConnectError if they are bad."""
-    shards = options.get("shards", "")
+    shards, others = options.get("shards", ""), sorted(options.keys() - {"shards"})
+    if others and not shards:
+        raise ConnectError(
+            f"The URL has {', '.join(others)}, but not how many shards there are.",
+            "Write shards=64 beside it, for example; or leave it out if the deployment exists.",
+        )
     if not re.fullmatch("[0-9]{1,9}", shards) or not 1 <= int(shards) <= MOST_SHARDS or int(shards) & (int(shards) - 1):
         raise ConnectError(
             f"A deployment cannot have {shards[:20] or 'no'} shards.", f"Write a power of two, from 1 to {MOST_SHARDS}."

@@ -105,6 +105,6 @@ def away(where: str, error: Exception) -> ConnectError:
     """Make the error for a call to a node that did not answer."""
     if not may_pass(error):
         return server_error(error, where)
-    found = ConnectError(f"{where} is away: {error}.", "The call may be sent again.")
+    found = ConnectError(f"{where} is away: {str(error).rstrip('.')}.", "The call may be sent again.")
     found.__cause__ = error
     return found

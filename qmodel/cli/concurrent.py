@@ -97,17 +97,19 @@ def _recorded(url: str, clients: int, commands: list[list[str]], lose: float, ru
     from qmodel.conformance.concurrency import contention
     from qmodel.conformance.concurrency.lossy import LossyLine
     from qmodel.conformance.kit.contender import ByDriver
-    from qmodel.conformance.kit.namespace import SCHEMES, namespaces
+    from qmodel.conformance.kit.namespace import is_server, namespaces
 
+    if lose and not (is_server(url) and "+" not in urlsplit(url).scheme):
+        raise click.UsageError("--lose needs a server of its own: give --url redis://host:6379/0.")
     with ExitStack() as stack:
         spaces = stack.enter_context(namespaces(url))
         prefix = spaces.fresh()
-        serves = urlsplit(url).scheme in SCHEMES
+        serves = is_server(url)
         own = _with(url, prefix=prefix, requests="given") if serves else url
         watcher = contention.ByBackend(own)
         stack.callback(watcher.close)
-        if lose and not serves:
-            raise click.UsageError("--lose needs a server.")
+        if watcher.layout is not None:
+            raise click.UsageError("This works in one namespace: give the URL of a shard, or of a server.")
         line = stack.enter_context(LossyLine(own, lose, run.seed)).url if lose else own
         drivers = [_opener(ByDriver, one, spaces.url, prefix) for one in commands]
         among = clients + len(drivers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qmodel.backends import without_password
 from qmodel.cli.session import common, session
 from qmodel.present.numbers import counted
 
@@ -86,7 +87,8 @@ def command(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     found = []
-    kept = records.Record(record)
+    compared = ("library", without_password(server)) if server else ("library",) if lua else ()
+    kept = records.Record(record, *compared)
     runs = [run for run in runs if not kept.has(run)]
     at = session()
     with ExitStack() as stack:

@@ -60,7 +60,8 @@ def _seeds(backend: Any) -> Iterator[Finding]:
     here = f"the master is {backend.at['host']}:{backend.at['port']}"
     if silent:
         names = ", ".join(f"{host}:{port}" for host, port in silent)
-        yield Finding(WARN, f"{here}; of {counted(count, what)} in the URL these do not answer: {names}", "Correct it.")
+        fix = f"Start them, or name other {what}s in the URL: these are no help in a failover."
+        yield Finding(WARN, f"{here}; of {counted(count, what)} in the URL these do not answer: {names}", fix)
     elif count == 1:
         fix = "Name several, so that one of them answers when another is away."
         yield Finding(WARN, f"{here}; the URL names one {what}", fix)

@@ -8,29 +8,50 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
+from typing import BinaryIO
 
 import click
 
+from qmodel.errors import QmodelError
 from qmodel.present.durations import format_duration
 from qmodel.present.numbers import counted
 from qmodel.processes import spread
 from qmodel.simulator.settings import drawn
-from qmodel.simulator.timed import timed
+from qmodel.simulator.timed import Timed, timed
 from qmodel.simulator.world import Result, run
+
+_TIME = click.FloatRange(0, 1e9, min_open=True)
 
 
 @click.command()
-@click.option("--seeds", default=100, show_default=True, help="How many seeds.")
+@click.option("--seeds", type=click.IntRange(1), default=100, show_default=True, help="How many seeds.")
 @click.option("--first", default=1, show_default=True, help="The first of them; the others are the numbers after it.")
-@click.option("--seconds", default=60.0, show_default=True, help="Virtual seconds in which faults come, for each seed.")
-@click.option("--processes", default=os.cpu_count() or 1, help="How many processes.  [default: one for each core]")
-@click.option("--minutes", type=float, help="Start no further seed after so many minutes by the clock.")
+@click.option(
+    "--seconds",
+    type=_TIME,
+    default=60.0,
+    show_default=True,
+    help="Virtual seconds in which faults come, for each seed.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    default=os.cpu_count() or 1,
+    help="How many processes.  [default: one for each core]",
+)
+@click.option("--minutes", type=_TIME, help="Start no further seed after so many minutes by the clock.")
 @click.option("--replay", metavar="SEED", help="Repeat one seed, and show what it draws and finds.")
-@click.option("--dump", type=click.Path(path_type=Path, dir_okay=False), help="Of --replay: write all packets there.")
+@click.option("--dump", type=click.File("wb", lazy=False), help="With --replay: write all packets there.")
 def command(
-    seeds: int, first: int, seconds: float, processes: int, minutes: float | None, replay: str | None, dump: Path | None
+    seeds: int,
+    first: int,
+    seconds: float,
+    processes: int,
+    minutes: float | None,
+    replay: str | None,
+    dump: BinaryIO | None,
 ) -> None:
     """Run client, worker, App and serve in virtual time, with faults, each seed with settings of its own.
 
@@ -39,10 +60,12 @@ def command(
     if replay is not None:
         _replay(replay, seconds, dump)
         return
+    if dump is not None:
+        raise click.UsageError("--dump writes the packets of one seed: name it with --replay.")
     total, cpu, elapsed, bad, done = Counter[str](), 0.0, 0.0, 0, 0
     until = time.monotonic() + minutes * 60 if minutes is not None else math.inf
     names = itertools.takewhile(lambda name: time.monotonic() < until, map(str, range(first, first + seeds)))
-    for one in spread(partial(timed, seconds), names, min(processes, seeds)):
+    for one in _results(partial(timed, seconds), names, min(processes, seeds)):
         total += one.result.counts
         cpu, elapsed, done = cpu + one.cpu, elapsed + one.result.seconds, done + 1
         if one.result.findings:
@@ -56,18 +79,22 @@ def command(
     sys.exit(1 if bad else 0)
 
 
-def _replay(seed: str, seconds: float, dump: Path | None) -> None:
+def _results(work: Callable[[str], Timed], names: Iterable[str], processes: int) -> Iterator[Timed]:
+    try:
+        yield from spread(work, names, processes)
+    except QmodelError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _replay(seed: str, seconds: float, dump: BinaryIO | None) -> None:
     settings = drawn(seed, seconds)
     for name, value in settings._asdict().items():
         click.echo(f"{name:>15}  {tuple(value) if isinstance(value, tuple) else value}")
-    if dump is None:
-        result = run(seed, settings)
-    else:
-        with dump.open("wb") as file:
-            result = run(seed, settings, file)
+    result = run(seed, settings, dump)
     for name, count in sorted(result.counts.items()):
         click.echo(f"{count:>15}  {name}")
-    click.echo(f"Digest {result.digest}: {counted(result.packets, 'packet')}, {counted(result.switches, 'switch')}")
+    packets, switches = counted(result.packets, "packet"), counted(result.switches, "switch", "switches")
+    click.echo(f"Digest {result.digest}: {packets}, {switches}")
     _show(result, seconds)
     sys.exit(1 if result.findings else 0)
 
@@ -76,7 +103,7 @@ def _show(result: Result, seconds: float) -> None:
     for one in result.findings:
         click.echo(f"seed {result.seed}, {one.at:.6f} s: {one.oracle}: {one.text}")
     if result.findings:
-        more = "" if seconds == 60 else f" --seconds {seconds:g}"
+        more = "" if seconds == 60 else f" --seconds {seconds:.15g}"
         click.echo(f"Again: ./dev sim --replay {result.seed}{more}")
 
 

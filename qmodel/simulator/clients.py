@@ -228,6 +228,8 @@ class Clients:
 
     def _steps(self, how: str) -> int:
         chance = self._scene.chance
+        if how == "instant":
+            return 0
         return int(chance.uniform(1, 8) * self._scene.settings.lease * 10) if how == "slow" else chance.randrange(2)
 
     def _look(self, context: Context) -> None:

@@ -43,7 +43,7 @@ class Loop(asyncio.BaseEventLoop):
         self.strand: Strand | None = None
         self._selector = _Selector(self)
         self._clock_resolution = 1e-6
-        self.set_exception_handler(lambda loop, context: None)  # killed processes leave tasks behind
+        self.set_exception_handler(self._note)
 
     def run_forever(self) -> None:
         """Run, as any loop does. A killed process begins none of the tasks that have not begun."""
@@ -55,6 +55,13 @@ class Loop(asyncio.BaseEventLoop):
                 if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:  # type: ignore[arg-type]
                     coroutine.close()
             raise
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Note an exception of a callback or a task that nobody handles; killed processes leave such tasks behind."""
+        error, strand = context.get("exception"), self.strand
+        if strand is not None and not strand.process.dead and error is not None and not isinstance(error, Killed):
+            said = f"{strand.process.name}/{strand.name}: {type(error).__name__}: {error}"
+            self.baton.errors.append(said)
 
     def time(self) -> float:
         """Read the virtual clock."""

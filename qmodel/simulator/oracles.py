@@ -289,10 +289,13 @@ class Oracles:
             if seconds == 4:
                 self.found("idle workers find jobs", f"{jid} has waited for 3 s, and {len(idle)} workers are idle")
 
-    def stands_still(self, stores: Sequence[Store]) -> None:
-        """Note that jobs have not ended, although the faults have stopped and everybody had time."""
+    def stands_still(self, stores: Sequence[Store], producers: Sequence[str]) -> None:
+        """Note which jobs and producers have not ended, although the faults have stopped and everybody had time."""
         jobs = [store.jobs[jid] for store in stores for jid in unended(store)]
-        self.found("all jobs end", f"{len(jobs)} did not, as {jobs[0].jid} ({jobs[0].state})")
+        if jobs:
+            self.found("all jobs end", f"{len(jobs)} did not, as {jobs[0].jid} ({jobs[0].state})")
+        for name in producers:
+            self.found("producers stop", f"{name} has not, although nothing fails")
 
     def requests_end(self, stores: Sequence[Store]) -> None:
         """Note requests that have not ended, although they all end by themselves."""

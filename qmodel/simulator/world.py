@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import sys
 import tempfile
+import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,9 +18,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 from qmodel import runtime
 from qmodel.client.sync import Client
-from qmodel.errors import ConnectError
 from qmodel.simulator import oracles, strands
-from qmodel.simulator.baton import Deadlock, Process
+from qmodel.simulator.baton import Process
 from qmodel.simulator.clients import Clients
 from qmodel.simulator.cluster import Cluster
 from qmodel.simulator.disk import SimulatedDisk
@@ -30,6 +32,9 @@ from qmodel.simulator.settings import Settings, drawn
 
 SETTLING: Final = 40.0
 """Virtual seconds in which some job must end, once the faults have stopped, until all have."""
+
+LONGEST: Final = 5 * SETTLING
+"""Virtual seconds in which all jobs must end, so that a run ends in which the same jobs come again and again."""
 
 ENDING: Final = 20.0
 """Virtual seconds that a worker has to stop."""
@@ -87,7 +92,7 @@ class World(Scene):
             done.set()
 
         self.baton.start("operator", self._weather, self.server.operate)
-        while not self.server.is_up:
+        while not self.server.is_up and self.baton.now < SETTLING:
             self.sleep(0.1)
         self.baton.start("set-up", Process("set-up"), set_up)
         if not done.wait(SETTLING):
@@ -111,15 +116,15 @@ class World(Scene):
         self.server.disk.full = False
 
     def _settle_down(self) -> None:
-        """Wait until all jobs have ended; it is enough that some end in each while."""
-        before = -1
-        while self.oracles.ended != before:
+        """Wait until all jobs have ended; for a time, it is enough that some end in each while."""
+        before, until = -1, self.baton.now + LONGEST
+        while self.oracles.ended != before and self.baton.now < until:
             before = self.oracles.ended
             self._watch_until(self.baton.now + SETTLING, self._is_done)
             if self._is_done():
                 return
         if self.server.is_up:
-            self.oracles.stands_still(self.server.stores)
+            self.oracles.stands_still(self.server.stores, sorted(self.clients.producers))
         else:
             self.oracles.found("the server runs", "it does not, although nothing fails")
 
@@ -214,9 +219,22 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         logging.disable(logging.NOTSET)
-        gc.collect()
+        with _unheard():
+            gc.collect()
         gc.unfreeze()
         gc.enable()
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Let the coroutines of killed processes clean up, and fail at that: their loops are closed."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+    finally:
+        sys.unraisablehook = hook
 
 
 def run(seed: str, settings: Settings | None = None, dump: BinaryIO | None = None) -> Result:
@@ -231,10 +249,10 @@ def _run(seed: str, settings: Settings, folder: Path, dump: BinaryIO | None) -> 
     with runtime.replaced(world.machine()):
         try:
             world.run()
-        except Deadlock:
-            world.oracles.found("something can happen", "all threads wait for each other")
-        except ConnectError as error:
-            world.oracles.found("the run is whole", str(error))
+        except Exception as error:  # so that the seed is known, and the others are run
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            said = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+            world.oracles.found("the run is whole", said)
         finally:
             world.baton.end()
     for text in world.baton.errors:

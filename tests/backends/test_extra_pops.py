@@ -14,6 +14,8 @@ from qmodel.testing.servers import Server
 
 redis = pytest.importorskip("redis")
 
+from qmodel.backends.redis.scatter import away  # noqa: E402
+
 AWAY = 2
 AWAY_LAST = next(id for id in map(str, range(100)) if crc32(id.encode()) % 4 == AWAY + 1)
 """A request id with which the shard that is away is asked last."""
@@ -79,3 +81,8 @@ async def test_so_it_is_in_an_event_loop(url: str) -> None:
         leave(aclient.backend.shards[AWAY], asynchronous=True)
         found = await aclient.pop(["q"], 10, request=AWAY_LAST)
         assert {job.jid for job in found} == set(jobs.values()) - {jobs[AWAY]}
+
+
+def test_the_sentence_of_a_node_that_is_away_ends_once() -> None:
+    said = away("Shard 3", redis.ConnectionError("Connection refused.")).sentence
+    assert said == "Shard 3 is away: Connection refused."

@@ -53,7 +53,7 @@ def test_shards_have_slots_in_equal_ranges_and_the_first_is_the_same_for_every_n
     [
         ("redis+cluster://a/0?name=shop&shards=6", "cannot have 6 shards"),
         (f"redis+cluster://a/0?name=shop&shards={'1' * 5000}", "cannot have 1{20} shards"),
-        ("redis+cluster://a/0?name=shop&single=x", "cannot have no shards"),
+        ("redis+cluster://a/0?name=shop&single=x", "has single, but not how many shards"),
         ("redis+cluster://a/0?shards=8", "no name for the deployment"),
         ("redis+cluster://a/0?name=shop&prefix={a}:", "Leave out one of them"),
         ("redis+cluster://a/0?name={shop}&shards=8", r"name=\{shop\} is not the name of a deployment"),

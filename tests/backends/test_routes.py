@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from qmodel.client.aio import AsyncClient
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Length, Log, Put
 from qmodel.contract.refusals import Refusal
-from qmodel.doctor.copies import copies
+from qmodel.doctor.copies import _seeds, copies
 from qmodel.doctor.findings import FAIL, OK, WARN
 from qmodel.errors import ConnectError, JobNotFound, LockLost, NotConfirmed
 from tests.backends.conftest import PROGRAMS
@@ -556,6 +557,14 @@ def said(url: str) -> dict[str, str]:
     at = Asked(url)
     with at.client:
         return {finding.what: finding.level for finding in copies(at)}
+
+
+def test_the_doctor_says_what_to_do_about_silent_nodes() -> None:
+    silent = [Address("b", 2)]
+    options = SimpleNamespace(kind="cluster", seeds=(Address("a", 1), *silent))
+    backend = SimpleNamespace(options=options, at={"host": "a", "port": 1}, silent_seeds=lambda: silent)
+    (found,) = _seeds(backend)
+    assert found.fix.startswith("Start them, or name other nodes in the URL")
 
 
 @SERVER

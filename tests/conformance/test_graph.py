@@ -37,6 +37,7 @@ from qmodel.conformance.subjects.named import Opening
 from qmodel.contract import operations as ops
 from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.settings import OPTIONS
+from qmodel.errors import LocalError
 from qmodel.model import engine
 from qmodel.model.state import uniques
 from qmodel.model.state.store import Store
@@ -552,6 +553,30 @@ def test_a_recorded_search_is_not_repeated_unless_its_code_has_changed(tmp_path:
     assert not Record(path).has(run._replace(family=run.family._replace(letters=run.family.letters[1:])))
     assert not Record(path).has(run._replace(scope=Scope(1, 2)))
     assert not Record(None).has(run)
+
+
+def test_a_recorded_search_is_repeated_if_it_was_compared_with_less(tmp_path: Path) -> None:
+    path, run = str(tmp_path / "record"), plan.Run(explored()["metadata"], Scope(1, 1))
+    Record(path).add(run, run.search(lua=False))
+    assert Record(path).has(run) and not Record(path, "library").has(run)
+    Record(path, "library", "valkey").add(run, run.search(lua=False))
+    assert Record(path, "library").has(run) and Record(path, "library", "valkey").has(run)
+    assert not Record(path, "library", "redis").has(run)
+
+
+@pytest.mark.parametrize("line", ['{"code": "a", "fin', "[]", "{}", "\udcff"])
+def test_a_line_that_is_no_search_is_named(tmp_path: Path, line: str) -> None:
+    path, run = tmp_path / "record", plan.Run(explored()["metadata"], Scope(1, 1))
+    Record(str(path)).add(run, run.search(lua=False))
+    with path.open("ab") as file:
+        file.write(line.encode(errors="surrogateescape"))
+    with pytest.raises(LocalError, match=r"Line 2 of .* is no line of such a record. If it is the last line"):
+        Record(str(path))
+
+
+@pytest.mark.parametrize("name", ["plain/each", "plain/8", "plain/7", "plain+delays", "delays+plain"])
+def test_the_night_of_a_search_is_that_search(name: str) -> None:
+    assert [run.family.name for run in plan.chosen((name,), None, 0.0, night=True)] == [name]
 
 
 def test_a_search_with_a_finding_is_repeated(tmp_path: Path) -> None:

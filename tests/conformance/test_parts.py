@@ -17,6 +17,7 @@ from qmodel.conformance.campaign.processes import perform
 from qmodel.conformance.campaign.reached import Reached
 from qmodel.conformance.compare import runner
 from qmodel.conformance.histories import json_lines
+from qmodel.conformance.subjects import named
 from qmodel.conformance.subjects.base import Step
 from qmodel.conformance.subjects.named import Opening
 from qmodel.contract import operations as ops
@@ -165,3 +166,11 @@ def test_an_unknown_subject_is_refused_before_anything_starts() -> None:
         Opening("radis").check()
     for fine in ("embedded", "memory", "redis://localhost"):
         Opening(fine).check()
+
+
+@pytest.mark.parametrize("url", ["redis://localhost:1/0", "redis+cluster://localhost:1/0"])
+def test_a_server_that_does_not_answer_is_told_after_a_few_seconds(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "connect_deadline=5" in Opening(url).url()
+    monkeypatch.setattr(named, "CONNECT_SECONDS", 0)
+    with pytest.raises(ConnectError, match="cannot be reached"):
+        Opening(url)()

@@ -155,6 +155,27 @@ def qmodel_findings(node: Node) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.lstrip().startswith(("WARN", "FAIL"))]
 
 
+@pytest.mark.server
+def test_a_snapshot_is_restored_as_the_page_says(tmp_path: Path) -> None:
+    program = next((one.program for one in chosen_servers() if one.program), None)
+    if program is None:
+        pytest.skip(NOTHING_FOUND)
+    found = re.search(r"```sh\n(.*?)```", NODES.partition("## Backup and restore")[2], re.S)
+    assert found is not None
+    node = Node(program, tmp_path, "--appendonly", "yes", "--save", "")
+    try:
+        node.start()
+        node.ask("SET", "job", "1")
+        node.ask("SAVE")
+        node.kill()
+        shutil.rmtree(node.folder / "appendonlydir")
+        subprocess.run(["sh", "-ec", found[1]], cwd=node.folder, check=True, timeout=60)
+        node.start()
+        assert node.ask("GET", "job") == "1"
+    finally:
+        node.kill()
+
+
 def test_the_two_files_run_the_same_nodes_and_the_urls_lead_to_them() -> None:
     announced = {"--cluster-announce-hostname", "--cluster-announce-ip", "--cluster-preferred-endpoint-type"}
     found = [dict(zip(words[1::2], words[2::2], strict=True)) for words in servers().values()]

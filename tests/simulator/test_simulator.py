@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import subprocess
 import sys
 import threading
 import time
+import types
 from io import BytesIO
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from qmodel import runtime
 from qmodel.backends import bundle
 from qmodel.model.state import config, stats
-from qmodel.simulator import workload
+from qmodel.serve.host import Host
+from qmodel.serve.journal import JournalError
+from qmodel.serve.session import Session
+from qmodel.simulator import server, strands, workload
+from qmodel.simulator.clients import Clients
 from qmodel.simulator.net import Weather
+from qmodel.simulator.server import Server
 from qmodel.simulator.settings import EXTRAS, Settings, drawn
-from qmodel.simulator.world import World, run
+from qmodel.simulator.world import LONGEST, World, run
 from tests.simulator.planted import DEFECTS, FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +142,61 @@ def test_a_library_that_does_something_else_than_the_model_is_noticed(
         monkeypatch.setattr(stats, "retried", lambda store, now, queue: None)
     result = run("other", STORM._replace(lua=True, failing_jobs=0.3, crashes=("kill",)))
     assert {one.oracle for one in result.findings} == {"the library does what the model does"}
+
+
+def test_clients_that_wait_for_each_other_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(clients: Clients, name: str) -> None:
+        strands.Event(clients._scene.baton).wait()
+
+    monkeypatch.setattr(Clients, "_produce", wait)
+    result = run("waits", Settings(seconds=3.0, producers=2))
+    assert [str(one.text) for one in result.findings] == ["producer-1 has not, although nothing fails"]
+
+
+def test_a_server_that_never_starts_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Host:
+        raise JournalError("no journal", "Make one.")
+
+    monkeypatch.setattr(server, "open_host", fails)
+    found = {one.oracle for one in run("never", Settings(seconds=3.0)).findings}
+    assert "the server starts" in found
+
+
+def test_an_exception_of_a_callback_of_an_event_loop_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive, calls = Session.data_received, itertools.count()
+
+    def fails(session: Session, data: bytes) -> None:
+        if next(calls) == 100:
+            raise ValueError("a bug of a session")
+        receive(session, data)
+
+    monkeypatch.setattr(Session, "data_received", fails)
+    (found,) = run("callback", Settings(seconds=10.0)).findings
+    assert (found.oracle, found.text) == ("no thread fails", "server/serve: ValueError: a bug of a session")
+
+
+def test_a_run_ends_in_which_the_same_jobs_end_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_done(world: World) -> bool:
+        world.oracles.ended += 1
+        world.clients.producers.add("one that never stops")
+        return False
+
+    monkeypatch.setattr(World, "_is_done", is_done)
+    result = run("again", Settings(seconds=1.0))
+    assert [one.oracle for one in result.findings] == ["producers stop"] and result.seconds < 2 * LONGEST
+
+
+def test_an_exception_of_the_run_itself_is_a_finding_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "check_at_the_end", lambda server: 1 / 0)
+    (found,) = run("whole", Settings(seconds=1.0)).findings
+    assert found.oracle == "the run is whole" and found.text.startswith("ZeroDivisionError: division by zero (test_")
+
+
+def test_instant_jobs_take_no_time() -> None:
+    world = types.SimpleNamespace(chance=Random("a"), settings=Settings())
+    clients = Clients(world, None)  # type: ignore[arg-type]
+    assert {clients._steps("instant") for _ in range(20)} == {0}
+    assert {clients._steps("quick") for _ in range(20)} == {0, 1}
 
 
 def test_the_machine_is_given_back() -> None:

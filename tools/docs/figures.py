@@ -30,6 +30,7 @@ def distilled(lines: Iterable[str]) -> dict[str, Any]:
     for one in last.values():
         apart.update(one.pop("apart"))
         one.pop("code")
+        one.pop("compared", None)
         one["cpu"] = round(one["cpu"], 1)
     return {
         "searches": sorted(families, key=lambda one: (str(one["scope"]), list(explored()).index(one["family"]))),

@@ -64,6 +64,11 @@ class ByBackend:
                 if not left:
                     raise
 
+    @property
+    def layout(self) -> Any:
+        """The layout, if the backend is a deployment."""
+        return getattr(self._backend, "layout", None)
+
     def execute(self, op: Operation, now: int) -> Any:
         """Execute one operation."""
         try:

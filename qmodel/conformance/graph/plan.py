@@ -149,13 +149,16 @@ def _most(family: Family, edges: int = 0) -> int:
 
 def chosen(names: tuple[str, ...], scope: Scope | None, limit: float, night: bool, edges: int = 0) -> list[Run]:
     """Give the searches that a command line asks for; of the night, those of the named families and of their pairs.
+    A pair, or a family with budgets, that no night has is searched as it is.
 
     A ValueError says what is wrong with a name.
     """
     searched = [Run(_named(name), scope or ONE) for name in names]
     runs = at_night() if night else gate()
     if names and night:
-        runs = [run for run in runs if set(re.split("[+/]", run.family.name)) & set(names)]
+        runs = [run for run in runs if {run.family.name, *re.split("[+/]", run.family.name)} & set(names)]
+        found = {run.family.name for run in runs}
+        runs += [run for run in searched if run.family.name not in found]
     elif names:
         runs = searched
     if edges:

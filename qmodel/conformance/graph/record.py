@@ -1,7 +1,7 @@
 """A record of searches: a file with a JSON line for each. A night that was stopped goes on where it was.
 
-A line holds a digest of the code that was searched: the model, the library, and the family. A search
-with the same digest and no finding is not repeated.
+A line holds a digest of the code that was searched: the model, the library, and the family; and what the model was
+compared with. A search with the same digest and no finding, compared with as much, is not repeated.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from qmodel.backends import bundle
 from qmodel.conformance.graph.findings import Explored
 from qmodel.conformance.graph.plan import Run
+from qmodel.errors import LocalError
 
 _KEPT = ("family", "closed", "states", "edges", "refused", "outside", "pairs", "stuck", "cpu")
 
@@ -49,15 +50,30 @@ def digest(run: Run) -> str:
 
 
 class Lines:
-    """A file with a JSON object on each line, or none: then nothing is read, and nothing kept."""
+    """A file with a JSON object on each line, or none: then nothing is read, and nothing kept.
 
-    def __init__(self, path: str | None) -> None:
+    Each object `needs` some fields.
+    """
+
+    def __init__(self, path: str | None, *needs: str) -> None:
         self._path = Path(path) if path else None
+        self._needs = frozenset(needs)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Read the objects; a file that is not there has none."""
         if self._path is not None and self._path.exists():
-            yield from map(json.loads, self._path.read_text(encoding="utf-8").splitlines())
+            for number, text in enumerate(self._path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                yield self._object(number, text)
+
+    def _object(self, number: int, text: str) -> dict[str, Any]:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not found.keys() >= self._needs:
+            said = "If it is the last line, its writer was stopped: delete it. Otherwise name another file."
+            raise LocalError(f"Line {number} of {self._path} is no line of such a record.", said)
+        return found
 
     def append(self, line: dict[str, Any]) -> None:
         """Append an object."""
@@ -67,16 +83,21 @@ class Lines:
 
 
 class Record:
-    """A file of searches, or none."""
+    """A file of searches, or none. What these compare the model with is `compared`: the library, and then a server."""
 
-    def __init__(self, path: str | None) -> None:
-        self._lines = Lines(path)
-        self._done = {one["code"] for one in self._lines if not one["findings"]}
+    def __init__(self, path: str | None, *compared: str) -> None:
+        self._lines = Lines(path, "code", "findings")
+        self._compared = compared
+        self._done = {
+            one["code"]
+            for one in self._lines
+            if not one["findings"] and tuple(one.get("compared", ())[: len(compared)]) == compared
+        }
 
     def has(self, run: Run) -> bool:
-        """Tell whether a search of the same code stands there, without findings."""
+        """Tell whether a search of the same code stands there, compared with as much, without findings."""
         return digest(run) in self._done
 
     def add(self, run: Run, one: Explored) -> None:
         """Append a search."""
-        self._lines.append({"code": digest(run), **line(one)})
+        self._lines.append({"code": digest(run), "compared": self._compared, **line(one)})

@@ -16,6 +16,11 @@ from qmodel.contract.operations import Pop, Workers
 SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 
 
+def is_server(url: str) -> bool:
+    """Whether a URL leads to a server, by itself or through a cluster or sentinels."""
+    return urlsplit(url).scheme.partition("+")[0] in SCHEMES
+
+
 class Namespaces:
     """Fresh prefixes on one server, where the library is loaded; `close` deletes what drivers left under them.
 
@@ -28,7 +33,7 @@ class Namespaces:
         self._made = 0
         self._within: tuple[str, Any] = ("", None)
         base = ""
-        if urlsplit(url).scheme in SCHEMES:
+        if is_server(url):
             from qmodel.backends.redis.backend import RedisBackend
             from qmodel.backends.redis.url import options_of
 
@@ -81,7 +86,10 @@ class Namespaces:
             return
         import redis
 
-        with redis.Redis(connection_pool=redis.ConnectionPool(**self._options.connection)) as client:
+        from qmodel.backends.redis.route import class_of
+
+        there = {**self._backend.at, "connection_class": class_of(self._options, self._backend.at)}
+        with redis.Redis(connection_pool=redis.ConnectionPool(**there)) as client:
             try:
                 keys = list(client.scan_iter(match=f"{_quoted(self._base)}*", count=1000))
             except redis.ResponseError:  # `qmodel serve` has no keys

@@ -15,7 +15,7 @@ from qmodel.backends import bundle
 from qmodel.backends.redis import raw_keys
 from qmodel.conformance.subjects.base import Crash, History, ModelSubject, Seen, Step, observe
 from qmodel.contract.events import Event
-from qmodel.contract.operations import Events, Operation
+from qmodel.contract.operations import Events, Newest, Operation
 from qmodel.contract.refusals import Refusal
 from qmodel.model import engine, restore
 from qmodel.model.snapshot import Snapshot
@@ -125,7 +125,9 @@ class ServerSubject:
         self._prefix = f"{options.prefix}conformance-{secrets.token_hex(4)}:"
         self._backend = RedisBackend(options)  # loads the library
         self._script = None if self._backend._dialect.functions else script_digest()
-        patient = {**options.connection, "socket_timeout": PATIENCE}
+        self._backend.execute(Newest())  # finds the master of the prefix, in a cluster
+        master = {name: value for name, value in self._backend.at.items() if name in ("host", "port")}
+        patient = {**options.connection, **master, "socket_timeout": PATIENCE}
         self._client: Any = redis.Redis(connection_pool=redis.ConnectionPool(**patient))
         self._dump = dump.dump_command(self._prefix)
         self._delete: tuple[str, ...] = ("EVAL", _DELETE, "1", self._prefix)
@@ -229,7 +231,8 @@ def server_subject(url: str) -> ServerSubject:
 
     name = ""
     client = redis.Redis(connection_pool=redis.ConnectionPool(**options_of(url).connection))
-    with client, contextlib.suppress(redis.ResponseError):  # who may not ask, asks no server of ours
+    # Who may not ask, asks no server of ours; whether there is a server, the subject finds out.
+    with client, contextlib.suppress(redis.RedisError):
         name = client.info("server").get("server_name", "")
     return ServedSubject(url) if name == "qmodel" else ServerSubject(url)
 

