@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,3 +148,12 @@ def test_the_command_answers_sql_about_an_archive(tmp_path: Path) -> None:
     Path(archive, "namespace=b%3A").mkdir()
     none = CliRunner().invoke(cli, ["query", archive, text, "--tables", str(tmp_path / "none")])
     assert (none.exit_code, "has no events yet" in none.stderr) == (1, True)
+
+
+def test_the_moments_of_a_query_are_in_utc_wherever_it_runs() -> None:
+    asks = "from qmodel.pipeline.statistics.local import DuckDB; "
+    asks += "print(DuckDB().rows('select abs(epoch_ms(now() - epoch_ms(epoch_ms(now())))) < 1000'))"
+    made = subprocess.run(
+        [sys.executable, "-c", asks], env=os.environ | {"TZ": "America/New_York"}, capture_output=True, text=True
+    )
+    assert made.stdout == "[(True,)]\n", made.stderr

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
@@ -51,7 +51,9 @@ class Spark:
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
         """Define a view of the Parquet files in some folders, or at some URLs."""
-        self._at.read.parquet(*map(_url, folders)).createOrReplaceTempView(name)
+        paths = list(map(_url, folders))
+        schema = _of_instants(self._at.read.parquet(*paths).schema)
+        self._at.read.schema(schema).parquet(*paths).createOrReplaceTempView(name)
 
     def view(self, name: str, select: str) -> None:
         """Define a view."""
@@ -87,6 +89,14 @@ class Spark:
             if not any(word in str(error) for word in ("FILE_NOT_EXIST", "PATH_NOT_FOUND")):
                 raise
             raise FilesGone("Files of the archive were merged meanwhile.") from error
+
+
+def _of_instants(schema: StructType) -> StructType:
+    """Give columns whose moments are instants: those that DuckDB writes have no zone, and are in UTC."""
+    return StructType([
+        StructField(field.name, TimestampType() if isinstance(field.dataType, TimestampNTZType) else field.dataType)
+        for field in schema
+    ])  # fmt: skip
 
 
 def _url(place: str) -> str:

@@ -40,6 +40,7 @@ class DuckDB:
             settings["threads"] = threads
         self._at = duckdb.connect(config=settings)
         self._at.execute("set enable_progress_bar = false")  # it would be mixed with the answer
+        self._at.execute("set TimeZone = 'UTC'")  # as the columns: now() - put_at would be off by the local zone
         self._tables = 0
         self._schemes = set[str]()
 
