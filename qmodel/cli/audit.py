@@ -110,8 +110,9 @@ def _archived(at: Session, root: str, after: int, keep: bool, processes: int | N
     from qmodel.pipeline.journal.archive import all_segments
     from qmodel.processes import processes as in_processes
 
-    root = opened(root, JOURNAL).place
-    segments = all_segments(root, after)
+    archive = opened(root, JOURNAL)
+    archive.chosen(None)  # a misspelt one would have no difference for ever
+    root, segments = archive.place, all_segments(archive.place, after)
     _tell_lost(root)
     began = time.monotonic()
     if on == "spark":

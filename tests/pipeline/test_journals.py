@@ -153,6 +153,11 @@ def run(*words: str) -> Any:
     return CliRunner().invoke(cli, [*words])
 
 
+def test_an_archive_that_is_not_there_is_not_audited(tmp_path: Path) -> None:
+    said = run("audit", str(tmp_path / "misspelt"))
+    assert (said.exit_code, said.stderr) == (1, f"Error: There is no archive in {tmp_path}/misspelt.\n")
+
+
 def test_the_command_keeps_and_audits(server: Server, tmp_path: Path) -> None:
     url, root = url_of(server), str(tmp_path)
     add = ("--url", url, "archive", "run", root, "--journal", "--no-events")

@@ -194,6 +194,15 @@ class Archive:
         names = (PurePosixPath(found.path).name for found in self._listed("", recursive=False))
         return sorted(unquote(name.partition("=")[2]) for name in names if name.startswith("namespace="))
 
+    def chosen(self, namespace: str | None) -> list[str]:
+        """List one namespace, or all. Raises ArchiveError if there is no such namespace, or no archive."""
+        there = self.namespaces()
+        if not there:
+            raise ArchiveError(f"There is no archive in {self.root}.")
+        if namespace not in (None, *there):
+            raise ArchiveError(f"The archive {self.root} has no namespace {namespace!r}; it has {there}.")
+        return there if namespace is None else [namespace]
+
     def files(
         self,
         namespace: str | None = None,
