@@ -56,16 +56,16 @@ def pinned(client: Client, table: Table, ranges: list[Range], epoch: int | None,
     return [Range(one.after, one.last, epochs[at], epochs[at + 1]) for at, one in enumerate(ranges)]
 
 
-def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
+def chosen(schema: StructType, known: pa.Schema = SCHEMA, what: str = "") -> pa.Schema:
     """Give the columns of events that a read asks for by `schema("seq bigint, event string")`; by default all.
 
-    Entries of the journal have other columns, given as `known`. Raises ValueError for an unknown column or a wrong
-    type.
+    Entries of the journal have other columns, given as `known`, and so have the rows of other tables, named as `what`.
+    Raises ValueError for an unknown column or a wrong type.
     """
     asked = read_of(schema)
     of_events = "event" in known.names
     where = "docs/catalogue.md has those that they have" if of_events else f"they have {', '.join(known.names)}"
-    what = "events" if of_events else "entries"
+    what = what or ("events" if of_events else "entries")
     for field in asked:
         if field.name not in known.names:
             raise ValueError(f"{what.title()} have no column {field.name!r}: {where}.")
