@@ -109,10 +109,3 @@ def warn_of(gaps: Iterable[Gap], what: str) -> None:
     """Log what is gone from a range that was read with failOnDataLoss=false."""
     if some := joined(gaps):
         LOG.warning("%s %s are gone from the server and were not read: failOnDataLoss is false.", what, named(some))
-
-
-def gone(client: Client, after: int, last: int, table: Table = ops.Events) -> list[Gap]:
-    """Find the rows after a number, up to another, that the server no longer keeps: the oldest ones go first."""
-    found = client.execute(table(after, 1)) if after < last else ()
-    first = min(found[0][0], last + 1) if found else last + 1
-    return [Gap(after + 1, first - 1)] if first > after + 1 else []

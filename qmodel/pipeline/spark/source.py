@@ -17,14 +17,14 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import SequenceWentBack
-from qmodel.pipeline.events.histories import Position
+from qmodel.pipeline.events.histories import Position, gone
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
 from qmodel.pipeline.spark.archived import KINDS, NAMESPACE, ArchiveReader, PushedArchiveReader, archive_options
 from qmodel.pipeline.spark.namespaces import NamespacesStream
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
-from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
+from qmodel.pipeline.spark.ranges import Range, chosen, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
 from qmodel.pipeline.spark.stream import EventsStream, JournalStream, RangeStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
@@ -128,7 +128,7 @@ class GapsReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the gaps."""
         with Client(self.what.url) as client:
-            found = gone(client, self.what.after, min(self.what.last, client.newest()))
+            found = gone(client, ops.Events, self.what.after, min(self.what.last, client.newest()))
         rows = [{"first": gap.first, "last": gap.last, "events": len(gap)} for gap in found]
         yield pa.RecordBatch.from_pylist(rows, GAPS_SCHEMA).select(self.schema.names)
 
