@@ -17,7 +17,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from qmodel.client.sync import Client
-from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import read
 from qmodel.pipeline.events.gaps import Gap, joined, named
