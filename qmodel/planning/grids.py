@@ -130,7 +130,7 @@ def _placed(given: dict[str, Any], chosen: Sequence[tuple[str, Any]]) -> dict[st
 
 
 def _spot(place: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """Find the table of a path, and the rest of the path. A name of a table may have dots: the longest one that fits."""
+    """Find the table of a path, and the rest of the path. Names may have dots: the longest one that fits is taken."""
     fitting = [name for name, found in place.items() if isinstance(found, dict) and path.startswith(f"{name}.")]
     if not fitting:
         return place, path

@@ -111,9 +111,7 @@ def test_a_path_of_the_grid_may_have_names_with_dots() -> None:
     given["streams"] |= {name: dict(given["streams"]["emails"]) for name in ("app", "app.jobs.Send")}
     found = [dict((one.name, one) for one in point.setup.streams) for point in grid(given).points]
     assert [one["app.jobs.Send"].fails for one in found] == [0.0, 0.5]
-    assert {(one["app"].priority, one["app"].fails) for one in found} == {
-        (1, given["streams"]["app"].get("fails", 0.0))
-    }
+    assert {(one["app"].priority, one["app"].fails) for one in found} == {(1, 0.0)}
     given["grid"] = {"streams.app.jobs.Fetch.fails": [0.1]}
     with pytest.raises(GridError, match=r"there is no table \[streams\.app\.jobs\]"):
         grid(given)

@@ -261,9 +261,10 @@ class Archive:
                 break
         else:
             raise ArchiveError(
-                f"The archive {self.root} ends with event {last} of {namespace!r}, and has {known} of them, as files "
-                f"are named. Nothing was added. Run `qmodel archive verify {self.root}`: it lists events that "
-                f"are missing or there twice."
+                f"The archive {self.root} ends with number {last} of {namespace!r}, and has {known} of them, as files "
+                f"are named. Nothing was added. Of events, `qmodel archive verify {self.root}` lists those that are "
+                f"missing or there twice. A journal needs its files again; or archive it into another folder, with "
+                f"--skip-gaps and --take."
             )
         return Position(last, next((file.epoch for file in files if file.last == last), None))
 
