@@ -131,6 +131,11 @@ def test_a_journal_without_its_beginning_is_archived_and_needs_a_state(server: S
         assert found[1] == 6 and Archive(root).holes(SPACE) == [(1, found[0] - 6)]
         with pytest.raises(ArchiveError, match="no state to begin with"):
             archive.segments(root, SPACE)
+        archive.keep(root, SPACE, taken(url))
+        assert archive.segments(root, SPACE) == []
+        work(client, 1, "k")
+        kept(url, root)
+        assert archive.segments(root, SPACE) == [(SPACE, found[0], 0)]
 
 
 def test_segments_begin_with_states_and_end_with_the_next(server: Server, tmp_path: Path) -> None:

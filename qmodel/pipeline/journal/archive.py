@@ -246,10 +246,11 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
     if not files:
         return []
     first, last = files[0].first - 1, max(file.last for file in files)
-    known = {number for number in states(root, namespace) if first <= number < last} | ({0} if first == 0 else set())
+    kept = states(root, namespace)
+    known = {number for number in kept if first <= number < last} | ({0} if first == 0 else set())
     lost = [(hole.first - 1, hole.last) for hole in holes]
     starts = sorted(n for n in known if n >= after and not any(low <= n < high for low, high in lost))
-    if not starts and last > after:
+    if not starts and last > after and last not in kept:  # a state at the end is for the entries to come
         raise ArchiveError(
             f"The archive {root} has the entries {first + 1} to {last} of {namespace!r}, and no state to begin with "
             f"after {after}. Keep one with `qmodel archive run ARCHIVE --journal --take`, while the journal is on."
