@@ -235,19 +235,26 @@ def test_what_is_missing_twice_or_not_what_its_name_tells_is_found(client: Clien
 
 
 def test_a_damaged_page_of_any_column_is_found(client: Client, url: str, tmp_path: Path) -> None:
-    put(client, 20)
-    list(archive(url, str(tmp_path)))
-    (file,) = layout.files(str(tmp_path))
+    for _ in range(2):
+        put(client, 20)
+        list(archive(url, str(tmp_path)))
+    file, newest = layout.files(str(tmp_path))
     footer = pq.ParquetFile(file.path).metadata
     (jids,) = (one for one in map(footer.row_group(0).column, range(footer.num_columns)) if one.path_in_schema == "jid")
     data = bytearray(Path(file.path).read_bytes())
     begin = jids.dictionary_page_offset or jids.data_page_offset
     for place in range(begin + 30, begin + jids.total_compressed_size - 5):
         data[place] ^= 0x5A
-    Path(file.path).write_bytes(data)
-    assert "cannot be read" in next(verify(str(tmp_path))).faults[0]
-    with pytest.raises(ArchiveError, match=r"day=2024-10-04/.*is damaged: .*qmodel archive verify"):
-        list(read.read(str(tmp_path), "spark:"))
+    for harmed in (data, data[:-9]):
+        Path(file.path).write_bytes(harmed)
+        assert "cannot be read" in next(verify(str(tmp_path))).faults[0]
+        with pytest.raises(ArchiveError, match=rf"{file.name} in .* is damaged: .*qmodel archive verify"):
+            list(read.read(str(tmp_path), "spark:"))
+        with pytest.raises(ArchiveError, match=rf"{file.name} in .* is damaged: .*qmodel archive verify"):
+            list(compact(str(tmp_path), days=["2024-10-04"]))
+    Path(newest.path).write_bytes(b"PAR1")
+    with pytest.raises(ArchiveError, match=rf"{newest.name} in .* is damaged: .*qmodel archive verify"):
+        list(archive(url, str(tmp_path)))
 
 
 def test_the_archiver_goes_on_behind_what_was_recorded_as_missing(client: Client, url: str, tmp_path: Path) -> None:
@@ -399,7 +406,7 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     assert "each is there once" in out and f"lost: {newest + 1} to" in out
     Path(layout.files(place)[0].path).unlink()
     assert run("verify")[0] == 1
-    assert "Run `qmodel archive verify" in run("run")[2]
+    assert "`qmodel archive verify" in run("run")[2]
     assert CliRunner().invoke(cli, ["archive", "run", root]).exit_code == 1
 
 

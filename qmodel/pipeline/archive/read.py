@@ -87,7 +87,8 @@ def undamaged(archive: Archive, file: File) -> Iterator[None]:
         raise
     except (OSError, pa.ArrowInvalid) as error:
         raise ArchiveError(
-            f"{file.name} in {archive.root} is damaged: {error} Run `qmodel archive verify {archive.root}`."
+            f"{file.name} in {archive.root} is damaged: {error} Of events, `qmodel archive verify {archive.root}` "
+            f"names all that are."
         ) from None
 
 
