@@ -301,10 +301,13 @@ def test_from_nothing_to_a_table_and_a_picture(tmp_path: Path) -> None:
 
 
 def test_from_what_happened_to_a_table(tmp_path: Path) -> None:
-    _watched(connect("memory://planning-seen"))
+    client = connect("memory://planning-seen")
+    _watched(client)
+    client.queues["q"].put("Once")
     file = tmp_path / "grid.toml"
     done = _run("new", str(file), "--observe", url="memory://planning-seen")
     assert done.exit_code == 0 and "grid.observed.json" in done.output
+    assert "Left out: Once in q, with no two moments of puts" in done.output
     text = file.read_text(encoding="utf-8").replace("jobs = 3000", "jobs = 100\nwarmup = 0")
     file.write_text(text.replace("runs = 8", "runs = 2"), encoding="utf-8")
     found = json.loads(_run("run", str(file), "--processes", "1", "--json").output)
