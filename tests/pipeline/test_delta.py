@@ -114,7 +114,7 @@ def test_what_is_gone_is_left_out_if_that_is_wanted(client: Client, url: str, pl
     assert [one.gaps for one in at[1:]] == [()] * (len(at) - 1)
     assert stored(place).column("seq").to_pylist() == [*range(1, before + 1), *range(gap.last + 1, newest + 1)]
     assert position(deltalake.DeltaTable(place), "spark:") == tuple(client.position())
-    assert sum("qmodel.gone" in one for one in deltalake.DeltaTable(place).history()) == 1
+    assert sum("qmodel_gone" in one for one in deltalake.DeltaTable(place).history()) == 1
     put(client, 3, day=20_001)
     assert sum(one.rows for one in append(url, place)) == client.newest() - newest
 

@@ -129,7 +129,7 @@ def _commit(
     days = pc.strftime(found.column("happened_at"), "%Y-%m-%d")
     rows = found.add_column(0, "day", days).add_column(0, "namespace", pa.repeat(name, len(found)))
     at = [Transaction(name, until.number), Transaction(f"{name} epoch", until.epoch or 0)]
-    told = {"qmodel.gone": named(gaps)} if gaps else None
+    told = {"qmodel_gone": named(gaps)} if gaps else None
     try:
         write_deltalake(
             table,

@@ -97,7 +97,7 @@ class Spark:
 
 
 def _of_instants(schema: StructType) -> StructType:
-    """Give columns whose moments are instants: those that DuckDB writes have no zone, and are in UTC."""
+    """Turn moments without a zone into instants: those that DuckDB writes are in UTC."""
     return StructType([
         StructField(field.name, TimestampType() if isinstance(field.dataType, TimestampNTZType) else field.dataType)
         for field in schema
