@@ -57,7 +57,7 @@ class Spark:
         """Define a view of the Parquet files in some folders, or at some URLs."""
         paths = [_literal(_url(folder)) for folder in folders]
         gone = f"{folders[0]} or one after it is gone. Use another folder, and everything is made anew."
-        schema = _of_instants(self._asking(lambda: self._at.read.parquet(*paths), gone).schema)
+        schema = _of_instants(self._asking(lambda: self._at.read.parquet(*paths).schema, gone))
         self._at.read.schema(schema).parquet(*paths).createOrReplaceTempView(name)
 
     def view(self, name: str, select: str) -> None:
