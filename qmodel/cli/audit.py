@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from qmodel.cli import files
-from qmodel.cli.archive.options import lost_ranges
+from qmodel.cli.archive.options import lost_ranges, ranges
 from qmodel.cli.live import need
 from qmodel.cli.on import on_options, on_spark, only
 from qmodel.cli.session import Session, common, session
@@ -107,12 +107,16 @@ def _archived(at: Session, root: str, after: int, keep: bool, processes: int | N
     need("pyarrow", "arrow", "audit ARCHIVE")
     from qmodel.pipeline.archive.kinds import JOURNAL, opened
     from qmodel.pipeline.audit import findings
-    from qmodel.pipeline.journal.archive import all_segments
+    from qmodel.pipeline.journal.archive import all_segments, left_out
     from qmodel.processes import processes as in_processes
 
-    root = opened(root, JOURNAL).place
-    segments = all_segments(root, after)
+    archive = opened(root, JOURNAL)
+    archive.chosen(None)  # a misspelt one would have no difference for ever
+    root, segments = archive.place, all_segments(archive.place, after)
     _tell_lost(root)
+    for namespace in archive.namespaces():
+        if gaps := left_out(root, [one for one in segments if one.namespace == namespace], namespace, after):
+            click.echo(f"{namespace}: not audited, lost or without a state before them: {ranges(gaps)}", err=True)
     began = time.monotonic()
     if on == "spark":
         only("local", processes=processes)
@@ -124,7 +128,7 @@ def _archived(at: Session, root: str, after: int, keep: bool, processes: int | N
         count = (processes or os.cpu_count() or 1) if len(segments) > 1 else 1
         with in_processes(count) as run:
             rows = [row for found in run(partial(findings.audited, root, save=keep), segments) for row in found]
-    answer(at, rows, most, time.monotonic() - began)
+    answer(at, rows, most, time.monotonic() - began, f"{root} has no entries after {after}.")
 
 
 def _tell_lost(root: str) -> None:
@@ -247,8 +251,11 @@ def _tell_status(at: Session, audit: Audit, moment: int, differ: int) -> None:
     click.echo(f"{entries} up to {audit.number}{behind}, {differ} differ.", err=True)
 
 
-def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float) -> None:
-    """Print the findings of an audit; exit with 1 if there are any."""
+EMPTY = "The journal is empty. To start it: `qmodel op config-set journal 1`."
+
+
+def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: float, empty: str = EMPTY) -> None:
+    """Print the findings of an audit; exit with 1 if there are any. `empty` is said if there was nothing to audit."""
     from qmodel.pipeline.audit.replay import Difference
 
     wrong = [row for row in rows if row["kind"] != "end"]
@@ -266,8 +273,8 @@ def answer(at: Session, rows: Sequence[dict[str, Any]], most: int, seconds: floa
     click.echo(
         f"{counted(entries, 'entry', 'entries')} up to {last}, {len(wrong)} differ ({rate:,.0f} a second).", err=at.json
     )
-    if not last:
-        click.echo("The journal is empty. To start it: `qmodel op config-set journal 1`.", err=at.json)
+    if not (last or wrong):
+        click.echo(empty, err=at.json)
     if wrong:
         raise click.exceptions.Exit(1)
 

@@ -96,7 +96,9 @@ def answer(engine: Engine, what: Asked) -> None:
 
     at = session()
     new = count(engine, opened(what.archive, EVENTS), what.out, what.namespace)
-    found = collect(engine, kinds=what.kinds, days=what.days, together=what.together, bins=False)
+    found = collect(
+        engine, kinds=what.kinds, days=what.days, namespace=what.namespace, together=what.together, bins=False
+    )
     if what.out:
         from qmodel.pipeline.statistics.tables import publish
 

@@ -73,7 +73,13 @@ def new(file: Path, observe: bool, archive: str | None, namespace: str | None) -
     if observe or archive:
         from qmodel.planning import observations
 
-        found = [one for one in _observed(archive, namespace) if sum(one.gaps) and sum(one.runs)]
+        found = []
+        for one in _observed(archive, namespace):
+            if sum(one.gaps) and sum(one.runs):
+                found.append(one)
+            else:
+                name = f"{one.klass} in {one.queue}"
+                click.echo(f"Left out: {name}, with no two moments of puts, or nothing that ran for 1 ms.", err=True)
         if not found:
             raise QmodelError("The events contain no completed jobs: there is nothing to observe.")
         beside.write_text(observations.dumps(found), encoding="utf-8")

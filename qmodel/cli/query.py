@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain, count
 from typing import Any
 
 import click
@@ -13,6 +15,9 @@ from qmodel.cli.live import need
 from qmodel.cli.session import common, session
 from qmodel.errors import QmodelError
 from qmodel.present.numbers import counted
+
+WHOLE = 1e15
+"""Below this, a large fraction is shown as a whole number."""
 
 
 @click.command("query")
@@ -53,7 +58,8 @@ def command(archive: str, sql: str, tables: str | None, memory: str) -> None:
         except duckdb.Error as error:
             raise QmodelError(str(error)) from None
     if at.json:
-        at.answer([{name: _plain(value) for name, value in zip(columns, row, strict=True)} for row in rows])
+        names = _apart(columns)
+        at.answer([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows])
         return
     heads = [f">{name}" if rows and _is_number(rows[0][index]) else name for index, name in enumerate(columns)]
     show.table(at, heads, ([_shown(value) for value in row] for row in rows), columns)
@@ -65,10 +71,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
+def _apart(columns: Sequence[str]) -> list[str]:
+    """Give each column a name of its own, as DuckDB does in tables: an object of JSON has a name once."""
+    found: list[str] = []
+    for name in columns:
+        others = (f"{name}_{number}" for number in count(1))
+        found.append(next(one for one in chain([name], others) if one not in found))
+    return found
+
+
 def _plain(value: Any) -> Any:
     """Convert a value to what JSON has: a number that is none becomes null."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float) else str(value)
@@ -81,7 +98,9 @@ def _shown(value: Any) -> str:
         return value.isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):  # a minute in ms is 61234, and not 6.123e+04
+        return f"{value:.0f}" if 1000 <= abs(value) < WHOLE else f"{value:.4g}"
+    return str(value)
 
 
 common(command)

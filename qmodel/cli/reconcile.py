@@ -35,7 +35,7 @@ def _answer(engine: OrderedEngine, root: str, namespace: str | None) -> None:
     """Compare, and show the differences; exit with 1 if there are any."""
     from qmodel.pipeline.archive.kinds import EVENTS, opened
     from qmodel.pipeline.archive.write import namespace_of
-    from qmodel.pipeline.events.gaps import EventsGone
+    from qmodel.pipeline.events.gaps import EventsGone, named
     from qmodel.pipeline.statistics.ordered import fold_of
     from qmodel.pipeline.statistics.reconcile import kept_since, reconcile
 
@@ -48,8 +48,8 @@ def _answer(engine: OrderedEngine, root: str, namespace: str | None) -> None:
         report = reconcile(at.client, fold)
     except EventsGone as gone:
         raise QmodelError(
-            f"The archive ends with event {fold.last}, and the server has not all that came after. {gone} "
-            f"Archive, and then compare: qmodel archive run {root}"
+            f"The archive ends with event {fold.last}, and the server has not all that came after: events "
+            f"{named(gone.gaps)} are gone. Archive, and then compare: qmodel archive run {root} --skip-gaps"
         ) from None
     if at.json:
         counts = {one: len(getattr(report, one)) for one in ("compared", "gone", "begun", "moving")}

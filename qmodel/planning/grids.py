@@ -121,14 +121,21 @@ def _placed(given: dict[str, Any], chosen: Sequence[tuple[str, Any]]) -> dict[st
     """Put the values of a point at their paths in the file."""
     placed = copy.deepcopy(given)
     for path, value in chosen:
-        *parents, leaf = path.split(".")
-        place: Any = placed
-        for number, name in enumerate(parents, 1):
-            place = place.get(name) if isinstance(place, dict) else None
-            if not isinstance(place, dict):
-                raise GridError(f"[grid] has {path!r}, and there is no table [{'.'.join(parents[:number])}].")
+        place, leaf = _spot(placed, path)
+        if "." in leaf and leaf not in place:
+            table = path.removesuffix(leaf) + leaf.partition(".")[0]
+            raise GridError(f"[grid] has {path!r}, and there is no table [{table}].")
         place[leaf] = value
     return placed
+
+
+def _spot(place: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """Find the table of a path, and the rest of the path. Names may have dots: the longest one that fits is taken."""
+    fitting = [name for name, found in place.items() if isinstance(found, dict) and path.startswith(f"{name}.")]
+    if not fitting:
+        return place, path
+    name = max(fitting, key=len)
+    return _spot(place[name], path[len(name) + 1 :])
 
 
 # ---- one point

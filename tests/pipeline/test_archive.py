@@ -234,6 +234,29 @@ def test_what_is_missing_twice_or_not_what_its_name_tells_is_found(client: Clien
         assert any(said in fault for fault in found.faults), found.faults
 
 
+def test_a_damaged_page_of_any_column_is_found(client: Client, url: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        put(client, 20)
+        list(archive(url, str(tmp_path)))
+    file, newest = layout.files(str(tmp_path))
+    footer = pq.ParquetFile(file.path).metadata
+    (jids,) = (one for one in map(footer.row_group(0).column, range(footer.num_columns)) if one.path_in_schema == "jid")
+    data = bytearray(Path(file.path).read_bytes())
+    begin = jids.dictionary_page_offset or jids.data_page_offset
+    for place in range(begin + 30, begin + jids.total_compressed_size - 5):
+        data[place] ^= 0x5A
+    for harmed in (data, data[:-9]):
+        Path(file.path).write_bytes(harmed)
+        assert "cannot be read" in next(verify(str(tmp_path))).faults[0]
+        with pytest.raises(ArchiveError, match=rf"{file.name} in .* is damaged: .*qmodel archive verify"):
+            list(read.read(str(tmp_path), "spark:"))
+        with pytest.raises(ArchiveError, match=rf"{file.name} in .* is damaged: .*qmodel archive verify"):
+            list(compact(str(tmp_path), days=["2024-10-04"]))
+    Path(newest.path).write_bytes(b"PAR1")
+    with pytest.raises(ArchiveError, match=rf"{newest.name} in .* is damaged: .*qmodel archive verify"):
+        list(archive(url, str(tmp_path)))
+
+
 def test_the_archiver_goes_on_behind_what_was_recorded_as_missing(client: Client, url: str, tmp_path: Path) -> None:
     put(client, 30)
     list(archive(url, str(tmp_path), rows=10))
@@ -358,7 +381,7 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
         done = CliRunner().invoke(cli, ["--url", url, "archive", args[0], root, *args[1:]])
         return done.exit_code, done.stdout, done.stderr
 
-    assert run("verify") == (1, "", f"There is no archive in {place}.\n")
+    assert run("verify") == (1, "", f"Error: There is no archive in {place}.\n")
     assert run("compact") == (1, "", f"Error: There is no archive in {place}.\n")
     client.config.set("max-events", 30)
     put(client, 25)
@@ -368,6 +391,8 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     assert "Warning: 3 more events, and some would have been lost" in err
     assert run("compact", "--day", "2024-10-04") == (0, "spark: 2024-10-04: 2 files merged into 1, 25 rows\n", "")
     assert run("compact") == (0, "Nothing to merge.\n", "")
+    misspelt = f"Error: The archive {place} has no namespace 'sprak:'; it has ['spark:'].\n"
+    assert run("verify", "--namespace", "sprak:") == (1, "", misspelt)
     assert run("compact", "--namespace", "other:")[2].endswith("has no namespace 'other:'; it has ['spark:'].\n")
     assert sorted(found.name for found in Path(place).glob("namespace=*")) == ["namespace=spark%3A"]
     assert "'yesterday' is not a day." in run("compact", "--day", "yesterday")[2]
@@ -381,7 +406,7 @@ def test_the_commands_say_what_they_did_and_what_they_found(client: Client, url:
     assert "each is there once" in out and f"lost: {newest + 1} to" in out
     Path(layout.files(place)[0].path).unlink()
     assert run("verify")[0] == 1
-    assert "Run `qmodel archive verify" in run("run")[2]
+    assert "`qmodel archive verify" in run("run")[2]
     assert CliRunner().invoke(cli, ["archive", "run", root]).exit_code == 1
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `delta`")
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with the extra `delta`")
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed; it comes with the extra `delta`")
 
 from qmodel import Client, connect  # noqa: E402
@@ -103,6 +103,32 @@ def test_events_that_are_gone_or_lost_are_errors(client: Client, url: str, place
         list(append(url, place))
 
 
+def test_what_is_gone_is_left_out_if_that_is_wanted(client: Client, url: str, place: str) -> None:
+    list(append(url, place))
+    before = client.newest()
+    client.config.set("max-events", 10)
+    put(client, 60, day=20_001)
+    newest, at = client.newest(), list(append(url, place, rows=4, skip_gaps=True))
+    (gap,) = at[0].gaps
+    assert (gap.first, newest - gap.last) == (before + 1, sum(one.rows for one in at)) and len(at) > 1
+    assert [one.gaps for one in at[1:]] == [()] * (len(at) - 1)
+    assert stored(place).column("seq").to_pylist() == [*range(1, before + 1), *range(gap.last + 1, newest + 1)]
+    assert position(deltalake.DeltaTable(place), "spark:") == tuple(client.position())
+    assert sum("qmodel_gone" in one for one in deltalake.DeltaTable(place).history()) == 1
+    put(client, 3, day=20_001)
+    assert sum(one.rows for one in append(url, place)) == client.newest() - newest
+
+
+def test_a_table_of_others_and_what_is_no_table_are_refused(client: Client, url: str, tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path / "orders"), pa.table({"id": [1, 2]}))
+    with pytest.raises(DeltaError, match="is a table with other rows"):
+        list(append(url, str(tmp_path / "orders")))
+    assert deltalake.DeltaTable(str(tmp_path / "orders")).to_pyarrow_table().column_names == ["id"]
+    (tmp_path / "file").touch()
+    with pytest.raises(DeltaError, match=r"file cannot be opened as a table of Delta Lake: .*Give a folder"):
+        list(append(url, str(tmp_path / "file")))
+
+
 def test_a_writer_that_is_killed_has_lost_and_doubled_nothing(client: Client, url: str, place: str) -> None:
     chance = random.Random(7)
     code = f"from qmodel.pipeline.archive.delta import append\nlist(append({url!r}, {place!r}, rows=5))"
@@ -127,6 +153,12 @@ def test_the_command_adds_and_says_so(client: Client, url: str, place: str) -> N
     assert run() == "There is no new event.\n"
     put(client, 3, day=20_001)
     assert json.loads(run("--json"))["rows"] == 3
+    client.config.set("max-events", 10)
+    put(client, 60, day=20_001)
+    done = CliRunner().invoke(cli, ["--url", url, "archive", "delta", place])
+    assert done.exit_code == 1 and "are gone from the server" in done.stderr and "With --skip-gaps" in done.stderr
+    done = CliRunner().invoke(cli, ["--url", url, "archive", "delta", place, "--skip-gaps"])
+    assert done.exit_code == 0 and "left out, because they are gone: " in done.stderr
     done = CliRunner().invoke(cli, ["--url", "memory://x", "archive", "delta", place])
     assert done.exit_code == 1 and "needs a server" in done.output
 

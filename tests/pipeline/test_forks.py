@@ -20,6 +20,7 @@ from qmodel.pipeline.events.histories import HistoriesMixed, Position, newest_co
 from qmodel.pipeline.events.pages import pages
 from qmodel.pipeline.journal.pages import entries
 from qmodel.pipeline.statistics.fold import Fold
+from qmodel.pipeline.statistics.reconcile import reconcile
 from tests.backends.conftest import private
 from tests.backends.helpers import Starter
 from tests.pipeline.forks import begin, jobs, restored, rewound
@@ -42,6 +43,7 @@ from qmodel.pipeline.archive.write import archive  # noqa: E402
 from qmodel.pipeline.journal import archive as journals  # noqa: E402
 from qmodel.pipeline.statistics.count import count  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
+from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
 from qmodel.pipeline.statistics.runs import StatisticsError  # noqa: E402
 
 SPACE = "shop"
@@ -197,6 +199,18 @@ def test_statistics_of_lost_events_are_refused(client: Client, url: str, tmp_pat
         with pytest.raises(StatisticsError, match=r"the server lost events that were counted.*--out"):
             count(engine, Archive(str(root)), out)
         count(engine, Archive(str(root)), str(tmp_path / "anew"))
+
+
+def test_an_archive_with_lost_events_is_not_reconciled(client: Client, url: str, tmp_path: Path) -> None:
+    jobs(client, 8, "both")
+    with rewound(client), DuckDB() as engine:
+        jobs(client, 3, "lost")
+        add(url, tmp_path)
+        fold = fold_of(engine, Archive(str(tmp_path)), SPACE)
+    begin(client, 5)
+    jobs(client, 30, "others")
+    with pytest.raises(Forked):
+        reconcile(client, fold)
 
 
 def test_the_command_names_the_fork_and_the_next_step(server: Server, tmp_path: Path) -> None:

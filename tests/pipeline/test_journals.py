@@ -20,7 +20,7 @@ from qmodel.pipeline.archive.forks import ArchiveForked
 from qmodel.pipeline.archive.layout import Archive, ArchiveError
 from qmodel.pipeline.audit import findings
 from qmodel.pipeline.journal import archive
-from qmodel.pipeline.journal.pages import EntriesGone
+from qmodel.pipeline.journal.pages import EntriesGone, position
 from tests.pipeline.test_auditing import work
 from tests.servers import Server
 
@@ -93,6 +93,51 @@ def test_an_archive_that_has_missed_entries_says_which(server: Server, tmp_path:
             kept(url, root)
 
 
+def test_the_archive_and_the_audit_go_on_behind_entries_that_were_dropped(server: Server, tmp_path: Path) -> None:
+    url, root = url_of(server), str(tmp_path)
+    add = ("--url", url, "archive", "run", root, "--journal", "--no-events")
+    with Client(url) as client:
+        client.execute(ops.ConfigSet("journal", 1))
+        work(client, 5)
+        kept(url, root)
+        before = position(client).number
+        client.execute(ops.ConfigSet("max-journal", 6))
+        work(client, 10, "k")
+        said = run(*add)
+        assert said.exit_code == 1 and f"Entries {before + 1} to " in said.stderr and "--skip-gaps" in said.stderr
+        assert run(*add, "--skip-gaps").output == "6 entries of the journal added.\n"
+        assert run(*add, "--take").exit_code == 0
+        state = position(client).number
+        client.execute(ops.ConfigSet("max-journal", 1000))
+        work(client, 3, "l")
+        kept(url, root)
+        last = position(client).number
+    assert archive.segments(root, SPACE) == [(SPACE, 0, before), (SPACE, state, 0)]
+    done = run("audit", root, "--processes", "1")
+    assert (done.exit_code, done.stderr) == (
+        0, f"{SPACE}: not audited, lost or without a state before them: {before + 1} to {state}\n",
+    )  # fmt: skip
+    assert f"{before + last - state} entries up to {last}, 0 differ" in done.stdout
+    assert "has no entries after 9999" in run("audit", root, "--after", "9999").stdout
+
+
+def test_a_journal_without_its_beginning_is_archived_and_needs_a_state(server: Server, tmp_path: Path) -> None:
+    url, root = url_of(server), str(tmp_path)
+    with Client(url) as client:
+        client.execute(ops.ConfigSet("journal", 1))
+        client.execute(ops.ConfigSet("max-journal", 6))
+        work(client, 10)
+        (found,) = archive.archive(url, root, skip_gaps=True)
+        assert found[1] == 6 and Archive(root).holes(SPACE) == [(1, found[0] - 6)]
+        with pytest.raises(ArchiveError, match="no state to begin with"):
+            archive.segments(root, SPACE)
+        archive.keep(root, SPACE, taken(url))
+        assert archive.segments(root, SPACE) == []
+        work(client, 1, "k")
+        kept(url, root)
+        assert archive.segments(root, SPACE) == [(SPACE, found[0], 0)]
+
+
 def test_segments_begin_with_states_and_end_with_the_next(server: Server, tmp_path: Path) -> None:
     root = str(tmp_path)
     with segmented(url_of(server), root) as client:
@@ -151,6 +196,11 @@ def test_an_archive_without_a_state_to_begin_with_says_so(server: Server, tmp_pa
 
 def run(*words: str) -> Any:
     return CliRunner().invoke(cli, [*words])
+
+
+def test_an_archive_that_is_not_there_is_not_audited(tmp_path: Path) -> None:
+    said = run("audit", str(tmp_path / "misspelt"))
+    assert (said.exit_code, said.stderr) == (1, f"Error: There is no archive in {tmp_path}/misspelt.\n")
 
 
 def test_the_command_keeps_and_audits(server: Server, tmp_path: Path) -> None:

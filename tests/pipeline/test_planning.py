@@ -106,6 +106,17 @@ def test_what_cannot_be_is_refused_with_its_path(path: str, value: Any, said: st
     assert said in str(refused.value)
 
 
+def test_a_path_of_the_grid_may_have_names_with_dots() -> None:
+    given = _given(grid={"streams.app.jobs.Send.fails": [0.0, 0.5], "streams.app.priority": [1]})
+    given["streams"] |= {name: dict(given["streams"]["emails"]) for name in ("app", "app.jobs.Send")}
+    found = [dict((one.name, one) for one in point.setup.streams) for point in grid(given).points]
+    assert [one["app.jobs.Send"].fails for one in found] == [0.0, 0.5]
+    assert {(one["app"].priority, one["app"].fails) for one in found} == {(1, 0.0)}
+    given["grid"] = {"streams.app.jobs.Fetch.fails": [0.1]}
+    with pytest.raises(GridError, match=r"there is no table \[streams\.app\.jobs\]"):
+        grid(given)
+
+
 def test_in_several_processes_the_same_comes_out() -> None:
     found = grid(tomllib.loads(TEXT))
     assert capacity.run(found, 2) == capacity.run(found, 1)
@@ -290,10 +301,13 @@ def test_from_nothing_to_a_table_and_a_picture(tmp_path: Path) -> None:
 
 
 def test_from_what_happened_to_a_table(tmp_path: Path) -> None:
-    _watched(connect("memory://planning-seen"))
+    client = connect("memory://planning-seen")
+    _watched(client)
+    client.queues["q"].put("Once")
     file = tmp_path / "grid.toml"
     done = _run("new", str(file), "--observe", url="memory://planning-seen")
     assert done.exit_code == 0 and "grid.observed.json" in done.output
+    assert "Left out: Once in q, with no two moments of puts" in done.output
     text = file.read_text(encoding="utf-8").replace("jobs = 3000", "jobs = 100\nwarmup = 0")
     file.write_text(text.replace("runs = 8", "runs = 2"), encoding="utf-8")
     found = json.loads(_run("run", str(file), "--processes", "1", "--json").output)

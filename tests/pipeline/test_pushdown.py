@@ -119,7 +119,6 @@ def test_bounds_of_a_column() -> None:
         ((), {"since": NEXT.isoformat()}, 1),
         ((), {"until": "2024-10-05"}, 1),
         ((), {"namespace": "spark:"}, 2),
-        ((), {"namespace": "none:"}, 0),
     ],
 )
 def test_only_what_fits_is_read(root: str, filters: tuple[Filter, ...], options: dict[str, str], days: int) -> None:
@@ -149,6 +148,32 @@ def test_an_archive_is_read_beside_a_compactor_and_from_earlier_versions(root: s
     queues = [row["queue"] for row in rows(reader(root, EqualTo(("queue",), "q1")))]
     assert len(queues) == 40 and set(queues) == {"q1"}
     assert sorted(row["seq"] for row in rows(reader(root))) == whole
+
+
+def test_an_archive_or_a_namespace_that_is_not_there_is_refused(root: str, tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"has no namespace 'none:'; it has \['spark:'\]"):
+        reader(root, namespace="none:").partitions()
+    with pytest.raises(ArchiveError, match="There is no archive in"):
+        reader(f"{tmp_path}/none").partitions()
+
+
+def test_a_task_works_elsewhere_and_lists_nothing(root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = reader("archive")
+    parts = found.partitions()
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(Archive, "_listed", pytest.fail)
+    assert sum(batch.num_rows for part in parts for batch in found.read(part)) == sum(
+        file.rows for file in parts[0].files
+    )
+
+
+def test_a_damaged_file_is_named(root: str) -> None:
+    found = reader(root)
+    (part,) = found.partitions()
+    Path(part.files[0].path).write_bytes(b"PAR1")
+    with pytest.raises(ArchiveError, match=r"day=2024-10-04/.*is damaged: .*qmodel archive verify"):
+        list(found.read(part))
 
 
 def test_spark_asks_an_archive_and_a_server_for_what_it_needs(spark: Any, root: str, url: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +19,9 @@ pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the
 
 from qmodel.cli import cli
 from qmodel.contract.events import Event
-from qmodel.pipeline.archive.layout import Archive
+from qmodel.pipeline.archive.commit import writing
+from qmodel.pipeline.archive.layout import Archive, Commit
+from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.silver.build import update
 from qmodel.pipeline.statistics.local import DuckDB
 from tests.pipeline.histories import histories
@@ -141,7 +146,41 @@ def test_the_command_answers_sql_about_an_archive(tmp_path: Path) -> None:
     (row,) = json.loads(CliRunner().invoke(cli, ["query", archive, lists, "--json"]).stdout, parse_constant=pytest.fail)
     assert all(isinstance(one, str) for one in row["moments"]) and (row["few"], row["no"]) == (["1.5", None], None)
     assert CliRunner().invoke(cli, ["query", archive, "/* nothing */", "--json"]).stdout == "[]\n"
+    text = "select 1 as n, 2 as n, 3 as n_1, {'a': [1, null]} as s"
+    assert json.loads(CliRunner().invoke(cli, ["query", archive, text, "--json"]).stdout) == [
+        {"n": 1, "n_1": 2, "n_1_1": 3, "s": {"a": [1, None]}}
+    ]
+    text = "select 61234.5::double as minute, 0.12345::double as share, 1e300::double as much"
+    assert CliRunner().invoke(cli, ["query", archive, text]).stdout.splitlines()[1].split() == [
+        "61234",
+        "0.1235",
+        "1e+300",
+    ]
     Path(archive, "namespace=a%3A").rename(tmp_path / "gone")
     Path(archive, "namespace=b%3A").mkdir()
     none = CliRunner().invoke(cli, ["query", archive, text, "--tables", str(tmp_path / "none")])
     assert (none.exit_code, "has no events yet" in none.stderr) == (1, True)
+
+
+def test_lives_go_on_behind_events_that_are_all_lost(engine: DuckDB, tmp_path: Path) -> None:
+    root, out, events = tmp_path / "archive", str(tmp_path / "silver"), histories()[0].events
+    with writing(Archive(str(root)), "a:") as writer:
+        writer.commit(writer.begin(), Commit(holes=(Gap(1, 10),)))
+    assert update(engine, Archive(str(root)), out)["a:"][:2] == (0, 10)
+    assert engine.rows("select count(*) from jobs") == engine.rows("select count(*) from events") == [(0,)]
+    keep(root, "a:", events[10:])
+    update(engine, Archive(str(root)), out)
+    assert tables(engine, "a:") == rows(lives(events[10:]))
+
+
+def test_the_moments_of_a_query_are_in_utc_wherever_it_runs() -> None:
+    asks = "from qmodel.pipeline.statistics.local import DuckDB; "
+    asks += "print(DuckDB().rows('select abs(epoch_ms(now() - epoch_ms(epoch_ms(now())))) < 1000'))"
+    made = subprocess.run(
+        [sys.executable, "-c", asks],
+        check=True,
+        env=os.environ | {"TZ": "America/New_York"},
+        capture_output=True,
+        text=True,
+    )
+    assert made.stdout == "[(True,)]\n"

@@ -120,6 +120,8 @@ def test_pieces_that_cannot_be_are_refused(spark: Any, client: Client, url: str)
         requests.submit(frame, "fit", **MODELS, url=url)
     with pytest.raises(ValueError, match="columns that identify a piece"):
         requests.gather(frame, "fit", key=(), url=url)
+    with pytest.raises(ValueError, match=r"a column 'state' of their own: .*'piece_state'"):
+        requests.perform(frame.withColumnRenamed("store", "state"), "fit", **{**MODELS, "key": "state"}, url=url)
     with pytest.raises(RequestNotFound):
         requests.wait("fit", url=url)
 

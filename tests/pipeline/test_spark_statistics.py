@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the
 pq = pytest.importorskip("pyarrow.parquet")
 
 from qmodel.model.state.stats import bin_of  # noqa: E402
-from qmodel.pipeline.archive.layout import Archive  # noqa: E402
+from qmodel.pipeline.archive.commit import writing  # noqa: E402
+from qmodel.pipeline.archive.layout import Archive, Commit  # noqa: E402
+from qmodel.pipeline.events.gaps import Gap  # noqa: E402
 from qmodel.pipeline.spark.statistics import PARTITIONS, Spark  # noqa: E402
 from qmodel.pipeline.statistics.cells import SHIFT, cell_sql, fine_of  # noqa: E402
 from qmodel.pipeline.statistics.count import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Name  # noqa: E402
 from qmodel.pipeline.statistics.local import DuckDB  # noqa: E402
 from qmodel.pipeline.statistics.ordered import fold_of  # noqa: E402
+from qmodel.pipeline.statistics.runs import StatisticsError  # noqa: E402
 from qmodel.pipeline.statistics.tables import publish  # noqa: E402
 
 
@@ -66,6 +70,30 @@ def test_on_spark_durations_are_added_in_the_order_of_their_events(spark: Any, t
     fold = fold_of(Spark(spark), Archive(str(tmp_path)), "a:")
     for (day, queue), there in watched.store.days.items():
         assert counted(there) == counted(fold.tally("queue", queue, day))
+
+
+def test_on_spark_the_name_of_a_folder_is_no_pattern(spark: Any, tmp_path: Path) -> None:
+    events, counted_at = histories()[0].events, dict[str, Any]()
+    for name in ("a", "a{b,c}[1]? *", "ab"):
+        keep(tmp_path / name, "n:", events[: 30 + len(name)])
+        root, out = Archive(str(tmp_path / name)), str(tmp_path / name / "out")
+        count(Spark(spark), root, out)
+        counted_at[name] = collect(Spark(spark))
+        with DuckDB() as engine:
+            count(engine, root, None)
+            assert counted_at[name] == collect(engine)
+    shutil.rmtree(tmp_path / "ab" / "out" / "runs" / "000001" / "cells")
+    with pytest.raises(StatisticsError, match=r"000001/cells .*is gone\. Use another folder"):
+        count(Spark(spark), root, out)
+
+
+def test_on_spark_events_that_are_all_lost_count_nothing(spark: Any, tmp_path: Path) -> None:
+    keep(tmp_path / "other", "a:", histories()[0].events)
+    count(Spark(spark), Archive(str(tmp_path / "other")), None)
+    with writing(Archive(str(tmp_path / "archive")), "a:") as writer:
+        writer.commit(writer.begin(), Commit(holes=(Gap(1, 10),)))
+    assert count(Spark(spark), Archive(str(tmp_path / "archive")), str(tmp_path / "out"))["a:"][:2] == (0, 10)
+    assert collect(Spark(spark)) == {}
 
 
 def test_partitions_follow_from_the_events_unless_somebody_has_said_them(spark: Any, tmp_path: Path) -> None:

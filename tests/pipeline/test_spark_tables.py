@@ -14,9 +14,10 @@ pytestmark = pytest.mark.spark
 needed()
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThanOrEqual  # noqa: E402
+from pyspark.sql.types import LongType, StructType  # noqa: E402
 
 from qmodel.pipeline.spark.source import EventsSource, PushedEventsReader  # noqa: E402
-from qmodel.pipeline.spark.tables import PushedTableReader, table_options  # noqa: E402
+from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options  # noqa: E402
 from qmodel.pipeline.spark.wanted import wanted  # noqa: E402
 from qmodel.pipeline.tables.live import Narrow  # noqa: E402
 from tests.pipeline.test_listing import filled  # noqa: E402
@@ -42,6 +43,23 @@ def test_tables_are_read_and_conditions_narrow_them_where_that_is_wanted(spark: 
         assert pushed.rdd.getNumPartitions() == 1
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_some_columns_of_a_table_are_read(spark: Any, client: Client, url: str) -> None:
+    source = spark.read.format("qmodel").option("url", url)
+    jobs = source.option("table", "jobs").schema("options map<string,string>, state string, jid string").load()
+    assert jobs.where("jid = 'a1'").collect() == [({}, "failed", "a1")]
+    assert source.option("table", "gaps").schema("last bigint").load().collect() == []
+    with pytest.raises(ValueError, match=r"Failures have no column 'seq': they have group, jid"):
+        EventsSource({"url": url, "table": "failures"}).reader(StructType().add("seq", LongType()))
+
+
+def test_statistics_of_more_days_than_are_kept_are_those_of_all(client: Client, url: str) -> None:
+    def rows(**options: str) -> list[Any]:
+        reader = TableReader(table_options("stats", {"url": url, **options}))
+        return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+    assert rows(days="99999") == rows() != []
 
 
 def test_conditions_become_arguments_of_a_search(client: Client, url: str) -> None:

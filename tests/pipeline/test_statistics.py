@@ -30,7 +30,9 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed; it comes with t
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb", reason="duckdb is not installed; it comes with the extra `duckdb`")
 
-from qmodel.pipeline.archive.layout import Archive, ArchiveError  # noqa: E402
+from qmodel.pipeline.archive.commit import writing  # noqa: E402
+from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit  # noqa: E402
+from qmodel.pipeline.events.gaps import Gap  # noqa: E402
 from qmodel.pipeline.statistics.cells import LONGEST, SHIFT, cell_sql, fine_of, fine_range  # noqa: E402
 from qmodel.pipeline.statistics.count import collect, count  # noqa: E402
 from qmodel.pipeline.statistics.figures import Durations, Figures, Name  # noqa: E402
@@ -218,7 +220,7 @@ def test_what_does_not_fit_what_was_counted_is_refused(engine: DuckDB, tmp_path:
     with pytest.raises(StatisticsError, match="ends with event 5 of 'a:', and 10 were counted already"):
         count(engine, archive, out)
     keep(tmp_path / "archive", "a:", events[7:12])
-    with pytest.raises(ArchiveError, match="ends with event 12"):
+    with pytest.raises(ArchiveError, match="ends with number 12"):
         count(engine, archive, out)
     with pytest.raises(StatisticsError, match="DuckDB cannot open nosuch://x"):
         engine.parquet("cells", ["nosuch://x"])
@@ -307,3 +309,44 @@ def test_what_cannot_be_counted_is_said_in_a_sentence(tmp_path: Path) -> None:
     assert "there is no kind 'color': there are queue, klass, worker, tag" in run("x", "--by", "color").stderr
     assert "has no namespace 'b:'; it has ['a:']" in run(str(tmp_path), "--namespace", "b:").stderr
     assert "Nothing is counted by queue." in run(str(tmp_path), "--day", "1999-01-01").stdout
+    assert "Error: DuckDB says: " in (said := run(str(tmp_path), "--memory", "2apples").stderr) and "2GB" in said
+
+
+def test_of_a_namespace_only_its_figures_are_shown_also_of_earlier_runs(tmp_path: Path) -> None:
+    root, out = str(tmp_path / "archive"), str(tmp_path / "out")
+    for name in ("a:", "b'\\:"):
+        keep(tmp_path / "archive", name, max(histories(), key=lambda one: len(one.events)).events)
+    assert run(root, "--out", out).exit_code == 0
+    for name in ("a:", "b'\\:"):
+        rows = json.loads(run(root, "--out", out, "--namespace", name, "--json").stdout)
+        assert {row["namespace"] for row in rows} == {name}
+
+
+def test_events_that_are_all_recorded_as_lost_count_nothing(tmp_path: Path) -> None:
+    root, out, events = tmp_path / "archive", str(tmp_path / "out"), histories()[0].events
+    keep(root, "a:", events[:20])
+    with DuckDB() as engine:
+        count(engine, Archive(str(root)), out)
+        before = collect(engine)
+    with writing(Archive(str(root)), "a:") as writer:
+        writer.commit(writer.begin(), Commit(holes=(Gap(21, 30),)))
+    with DuckDB() as engine:
+        assert count(engine, Archive(str(root)), out)["a:"][:2] == (20, 30)
+        assert collect(engine) == before
+        assert count(engine, Archive(str(root)), str(tmp_path / "anew"))["a:"][:2] == (0, 30)
+        assert collect(engine) == before
+    keep(root, "a:", events[30:])
+    with DuckDB() as engine:
+        count(engine, Archive(str(root)), out)
+        found = collect(engine)
+        count(engine, Archive(str(root)), None)
+        assert found == collect(engine)
+
+
+def test_folders_above_an_archive_are_no_columns(engine: DuckDB, tmp_path: Path) -> None:
+    events = max(histories(), key=lambda one: len(one.events)).events
+    roots = [tmp_path / "a", tmp_path / "namespace=other" / "queue=none" / "day=1999-01-01" / "a [1] {b} *?"]
+    for root in roots:
+        keep(root, "100% ü/=:", events)
+    one, other = (count(engine, Archive(str(root)), None) and collect(engine) for root in roots)
+    assert one == other and {name.namespace for name in one} == {"100% ü/=:"}

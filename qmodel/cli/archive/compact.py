@@ -38,8 +38,9 @@ def command(
     at, root = session(), place(root, EVENTS)
     with performing("archive compact", on, processes) as run:
         from qmodel.pipeline.archive.compact import MOST, compact
+        from qmodel.pipeline.archive.kinds import opened
 
-        _check_there(root, namespace)
+        opened(root, EVENTS).chosen(namespace)
         done = 0
         for one in compact(root, namespace, days=days or None, most=rows or MOST, grace=grace / 1000, run=run):
             done += 1
@@ -50,18 +51,6 @@ def command(
                 click.echo(f"{one.namespace} {one.day}: {merged}")
         if not done and not at.json:
             click.echo("Nothing to merge.")
-
-
-def _check_there(root: str, namespace: str | None) -> None:
-    """Refuse an archive that is not there: a misspelt one would have nothing to merge for ever."""
-    from qmodel.pipeline.archive.kinds import opened
-    from qmodel.pipeline.archive.layout import ArchiveError
-
-    there = opened(root, EVENTS).namespaces()
-    if not there:
-        raise ArchiveError(f"There is no archive in {root}.")
-    if namespace not in (None, *there):
-        raise ArchiveError(f"The archive {root} has no namespace {namespace!r}; it has {there}.")
 
 
 def _check_day(day: str) -> None:

@@ -40,7 +40,7 @@ def adding_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     options = (
         click.option("--every", type=DURATION, metavar="TIME", help=every),
-        click.option("--skip-gaps", is_flag=True, help="Record missing events as lost, and continue."),
+        click.option("--skip-gaps", is_flag=True, help="Record what is missing as lost, and continue."),
         on_fork,
         click.option("--rows", type=click.IntRange(1), metavar="N", help="The events of a task.  [default: 100000]"),
     )

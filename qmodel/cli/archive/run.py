@@ -67,7 +67,7 @@ def command(
                     if events:
                         _once(url, events, namespace or "", run, on_fork=on_fork, **adding)
                     if entries:
-                        _journal(url, entries, namespace or "", take, on_fork)
+                        _journal(url, entries, namespace or "", take, on_fork, bool(adding["skip_gaps"]))
             except (Busy, ConnectError) as error:
                 if every is None:
                     raise
@@ -88,14 +88,24 @@ def _urls(namespace: str | None) -> list[str]:
     return urls_of_shards(at.url, at.client.shards)
 
 
-def _journal(url: str, root: str, namespace: str, take: bool, on_fork: str) -> None:
+def _journal(url: str, root: str, namespace: str, take: bool, on_fork: str, skip_gaps: bool) -> None:
     """Add the new entries of the journal, and keep the state after them if asked."""
     from qmodel.client.sync import Client
     from qmodel.pipeline.archive.write import namespace_of
     from qmodel.pipeline.journal import archive
+    from qmodel.pipeline.journal.pages import EntriesGone
 
     at, state = session(), None
-    added = sum(count for _, count in archive.archive(url, root, namespace=namespace, on_fork=on_fork))
+    found = archive.archive(url, root, namespace=namespace, on_fork=on_fork, skip_gaps=skip_gaps)
+    try:
+        added = sum(count for _, count in found)
+    except EntriesGone as gone:
+        raise QmodelError(
+            f"Entries {ranges([(gone.first, gone.last)])} of the journal are gone from the server, and are not in the "
+            f"archive. With --skip-gaps the gap is recorded and archiving continues after it; add --take, because an "
+            f"audit of later entries begins with a state. To prevent further gaps, archive more often, or let the "
+            f"server keep more entries: qmodel op config-set max-journal 1000000"
+        ) from None
     if take:
         from qmodel.backends.redis.take_snapshot import taken
 

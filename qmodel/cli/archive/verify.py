@@ -28,17 +28,14 @@ def command(root: str, namespace: str | None, on: str, processes: int, record_mi
         from qmodel.pipeline.archive.verify import record_missing as record
         from qmodel.pipeline.archive.verify import verify
 
-        found = list(verify(root, namespace, run=run))
-        for verdict in found:
+        for verdict in list(verify(root, namespace, run=run)):
             _tell(verdict)
             if record_missing and verdict.missing:
                 record(root, verdict)
                 click.echo(f"{verdict.namespace} recorded as lost: {ranges(verdict.missing)}", err=True)
             accepted = verdict._replace(missing=()) if record_missing else verdict
             whole = whole and accepted.whole
-    if not found:
-        click.echo(f"There is no archive in {root}.", err=True)
-    if not (found and whole):
+    if not whole:
         raise click.exceptions.Exit(1)
 
 

@@ -194,6 +194,15 @@ class Archive:
         names = (PurePosixPath(found.path).name for found in self._listed("", recursive=False))
         return sorted(unquote(name.partition("=")[2]) for name in names if name.startswith("namespace="))
 
+    def chosen(self, namespace: str | None) -> list[str]:
+        """List one namespace, or all. Raises ArchiveError if there is no such namespace, or no archive."""
+        there = self.namespaces()
+        if not there:
+            raise ArchiveError(f"There is no archive in {self.root}.")
+        if namespace not in (None, *there):
+            raise ArchiveError(f"The archive {self.root} has no namespace {namespace!r}; it has {there}.")
+        return there if namespace is None else [namespace]
+
     def files(
         self,
         namespace: str | None = None,
@@ -252,9 +261,10 @@ class Archive:
                 break
         else:
             raise ArchiveError(
-                f"The archive {self.root} ends with event {last} of {namespace!r}, and has {known} of them, as files "
-                f"are named. Nothing was added. Run `qmodel archive verify {self.root}`: it lists events that "
-                f"are missing or there twice."
+                f"The archive {self.root} ends with number {last} of {namespace!r}, and has {known} of them, as files "
+                f"are named. Nothing was added. Of events, `qmodel archive verify {self.root}` lists those that are "
+                f"missing or there twice. A journal needs its files again; or archive it into another folder, with "
+                f"--skip-gaps and --take."
             )
         return Position(last, next((file.epoch for file in files if file.last == last), None))
 

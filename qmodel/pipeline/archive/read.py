@@ -6,6 +6,7 @@ Files follow each other, except after a clock went back or around midnight. Over
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -71,15 +72,24 @@ def together(files: Sequence[File]) -> Iterator[list[File]]:
 def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
     parts = [SCHEMA.empty_table()]
     for file in files:
-        with archive.open(file) as opened:
-            try:
-                parts.append(current(pq.ParquetFile(opened).read()))
-            except pa.ArrowInvalid as error:
-                raise ArchiveError(
-                    f"{file.name} in {archive.root} is damaged: {error} Run `qmodel archive verify {archive.root}`."
-                ) from None
+        with archive.open(file) as opened, undamaged(archive, file):
+            parts.append(current(pq.ParquetFile(opened).read()))
     table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
     return table.replace_schema_metadata(parts[-1].schema.metadata)
+
+
+@contextmanager
+def undamaged(archive: Archive, file: File) -> Iterator[None]:
+    """Name the file that cannot be read. Raises ArchiveError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ArchiveError(
+            f"{file.name} in {archive.root} is damaged: {error} Of events, `qmodel archive verify {archive.root}` "
+            f"names all that are."
+        ) from None
 
 
 def _prove(archive: Archive, seqs: Sequence[int], after: int, last: int, gaps: list[Gap] | None) -> None:

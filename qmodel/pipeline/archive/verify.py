@@ -65,9 +65,12 @@ class Verdict(NamedTuple):
 
 
 def verify(root: str, namespace: str | None = None, *, run: Run = map) -> Iterator[Verdict]:
-    """Read all files of one namespace or of all; `run` calls a function for each file."""
+    """Read all files of one namespace or of all; `run` calls a function for each file.
+
+    Raises ArchiveError if there is no such namespace, or no archive.
+    """
     archive = opened(root, EVENTS)
-    for space in archive.namespaces() if namespace is None else [namespace]:
+    for space in archive.chosen(namespace):
         for tries in range(TRIES):
             contents: list[Content] = list(run(inspect, [(archive.place, file) for file in archive.files(space)]))
             if all(one.found for one in contents) or tries == TRIES - 1:  # otherwise some files were merged meanwhile
@@ -109,6 +112,8 @@ def inspect(what: tuple[str, File]) -> Content:
     try:
         with archive.open(file) as opened:
             source = pq.ParquetFile(opened)
+            for _ in source.iter_batches():  # columns that are not looked at may be damaged, too
+                pass
             version = version_of(source.schema_arrow)
             table = current(
                 source.read(

@@ -65,11 +65,13 @@ def found(root: str, segment: Segment, entries: Iterable[Row], save: bool = Fals
 
 
 def _state(root: str, segment: Segment, audit: Audit, said: Finding) -> Iterator[Finding]:
-    """Compare the state at the end of a segment with the state at the start of the next one."""
+    """Compare the state at the end of a segment with the state at the start of the next one, if that was kept."""
     if not segment.last:
         return
     if audit.number != segment.last:
         raise QmodelError(f"The segment ends with entry {audit.number} instead of {segment.last}.")
+    if segment.last not in archive.states(root, segment.namespace):  # entries behind it are lost
+        return
     for path in differences(audit.state(), archive.state(root, segment.namespace, segment.last))[:MOST]:
         yield {**said, "kind": "state", "number": segment.last, "expected": path}
 

@@ -16,6 +16,7 @@ from qmodel.contract import operations as ops
 from qmodel.contract.events import Event
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import Forked, QmodelError, error_of
+from qmodel.pipeline.events.gaps import Gap
 
 Table = type[ops.Events] | type[ops.Journal]
 """The read of events, or of entries of the journal."""
@@ -101,6 +102,13 @@ def own(spans: Sequence[Span], number: int) -> Span | None:
 def is_gap(client: Client, table: Table, fork: Forked) -> bool:
     """Say whether the server dropped what follows the position: so there is a gap, and nobody can tell of a fork."""
     return int(fork.common) >= int(fork.after) and epoch_at(client, table, int(fork.after) + 1) is None
+
+
+def gone(client: Client, table: Table, after: int, last: int) -> list[Gap]:
+    """Find the rows after a number, up to another, that the server no longer keeps: the oldest ones go first."""
+    found = client.execute(table(after, 1)) if after < last else ()
+    first = min(found[0][0], last + 1) if found else last + 1
+    return [Gap(after + 1, first - 1)] if first > after + 1 else []
 
 
 def newest_common(client: Client, table: Table, fork: Forked, spans: Sequence[Span]) -> Common:

@@ -15,7 +15,7 @@ import gzip
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,8 +31,10 @@ from qmodel.pipeline.archive.commit import Overtaken, Writer, sync, writing
 from qmodel.pipeline.archive.forks import Moved, Rows, joined
 from qmodel.pipeline.archive.kinds import JOURNAL, opened
 from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, File, folder_of
+from qmodel.pipeline.archive.read import undamaged
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
+from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.histories import STOP, Position
 from qmodel.pipeline.journal.pages import JournalWentBack, Row, pages, position
 from qmodel.pipeline.journal.tables import COLUMNS, VERSION, current, rows_of, table
@@ -66,15 +68,15 @@ ENTRIES = Rows("entry", "number", write_file, current)
 
 
 def archive(
-    url: str, root: str, *, namespace: str = "", rows: int = ROWS, on_fork: str = STOP
+    url: str, root: str, *, namespace: str = "", rows: int = ROWS, on_fork: str = STOP, skip_gaps: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Add new entries to an archive; after each commit yield the number of the last entry, and how many were added.
 
     `namespace` is the name in the archive, by default the prefix of the keys. Raises ArchiveForked if the server has
     lost entries that are archived; with `on_fork` "keep", moves these and the states after them to `_lost`, and
-    continues after the newest common entry. Raises EntriesGone if the server no longer keeps the next entries,
-    JournalWentBack if the archive is ahead of the server, and ArchiveError if there is no name. Another archiver may
-    work beside this one.
+    continues after the newest common entry. Raises EntriesGone if the server no longer keeps the next entries; with
+    `skip_gaps`, records these as a hole and continues. Raises JournalWentBack if the archive is ahead of the server,
+    and ArchiveError if there is no name. Another archiver may work beside this one.
     """
     with Client(url) as client:
         namespace = namespace or namespace_of(client)
@@ -84,7 +86,7 @@ def archive(
             overtaken = Position(-1, None)
             while True:
                 try:
-                    yield from _entries(client, writer, rows, on_fork)
+                    yield from _entries(client, writer, rows, on_fork, skip_gaps)
                     return
                 except Overtaken:  # by another archiver: go on after what it added
                     before, overtaken = overtaken, writer.archive.position(namespace)
@@ -92,28 +94,30 @@ def archive(
                         raise
 
 
-def _entries(client: Client, writer: Writer, rows: int, on_fork: str) -> Iterator[tuple[int, int]]:
+def _entries(client: Client, writer: Writer, rows: int, on_fork: str, skip_gaps: bool) -> Iterator[tuple[int, int]]:
     """Add the entries up to the newest one, as `archive` does. Raises Overtaken."""
     namespace = writer.namespace
     after, _ = joined(client, ops.Journal, writer, namespace, ENTRIES, on_fork, _states_after)
     until, last_epoch = position(client)
     if until < after.number:
         raise JournalWentBack(after.number)
-    found: list[Recorded] = []
-    for page in pages(client, after.number, until, epoch=after.epoch, last_epoch=last_epoch):
+    found, gaps = list[Recorded](), list[Gap]()
+    asked = gaps if skip_gaps else None
+    for page in pages(client, after.number, until, epoch=after.epoch, last_epoch=last_epoch, gaps=asked):
         found += page
         if len(found) >= rows or page[-1].number == until:
-            _add(writer, namespace, table(found), after)
+            _add(writer, namespace, table(found), after, tuple(gaps))
             yield found[-1].number, len(found)
             after = Position(found[-1].number, found[-1].epoch)
             found = []
+            gaps.clear()
 
 
-def _add(writer: Writer, namespace: str, added: pa.Table, after: Position) -> None:
+def _add(writer: Writer, namespace: str, added: pa.Table, after: Position, holes: tuple[Gap, ...]) -> None:
     folder = writer.begin()
     parts = sorted(days(added).items())
     files = [write_file(writer.archive, folder, namespace, day, part) for day, part in parts]
-    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files)), after)
+    writer.commit(folder, Commit(tuple((file.path, file.name) for file in files), (), holes), after)
 
 
 def _states_after(archive: Archive, folder: str, namespace: str, number: int) -> Moved:
@@ -174,13 +178,13 @@ def _between(found: Archive, files: list[File], after: int, last: int | None) ->
 def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files in small batches: as Python strings, the texts of a whole file take more memory."""
     if len(files) == 1:
-        with found.open(files[0]) as opened:
+        with found.open(files[0]) as opened, undamaged(found, files[0]):
             for batch in pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS):
                 yield from current(pa.Table.from_batches([batch])).select(COLUMNS).to_batches()
         return
     tables = []
     for one in files:
-        with found.open(one) as opened:
+        with found.open(one) as opened, undamaged(found, one):
             tables.append(current(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False)).select(COLUMNS))
     yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
@@ -189,7 +193,9 @@ def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
 
 
 class Segment(NamedTuple):
-    """The entries after a number, up to another (0: the last). It begins with a state, and ends with the next one's."""
+    """The entries after a number, up to another (0: the last). It begins with a state, and ends with the next one's, or
+    where entries are lost.
+    """
 
     namespace: str
     after: int
@@ -237,18 +243,34 @@ def segments(root: str, namespace: str, after: int = 0) -> list[Segment]:
 
     Raises ArchiveError if there is no state to begin with.
     """
-    files = Archive(root).files(namespace)
+    files, holes = Archive(root).files(namespace), Archive(root).holes(namespace)
     if not files:
         return []
     first, last = files[0].first - 1, max(file.last for file in files)
-    known = {number for number in states(root, namespace) if first <= number < last}
-    starts = sorted(number for number in known | ({0} if first == 0 else set()) if number >= after)
-    if not starts and last > after:
+    kept = states(root, namespace)
+    known = {number for number in kept if first <= number < last} | ({0} if first == 0 else set())
+    lost = [(hole.first - 1, hole.last) for hole in holes]
+    starts = sorted(n for n in known if n >= after and not any(low <= n < high for low, high in lost))
+    if not starts and last > after and last not in kept:  # a state at the end is for the entries to come
         raise ArchiveError(
             f"The archive {root} has the entries {first + 1} to {last} of {namespace!r}, and no state to begin with "
             f"after {after}. Keep one with `qmodel archive run ARCHIVE --journal --take`, while the journal is on."
         )
-    return [Segment(namespace, start, end) for start, end in zip(starts, [*starts[1:], 0], strict=False)]
+    ends = [
+        min(low for low in (*starts[at:], *(low for low, _ in lost), last) if low > start)
+        for at, start in enumerate(starts)
+    ]
+    return [Segment(namespace, start, 0 if end == last else end) for start, end in zip(starts, ends, strict=True)]
+
+
+def left_out(root: str, found: Sequence[Segment], namespace: str, after: int = 0) -> list[Gap]:
+    """List the entries of a namespace after a number that no segment has: lost, or without a state before them."""
+    last, gaps = Archive(root).last(namespace), list[Gap]()
+    for one in sorted(found):
+        if one.after > after:
+            gaps.append(Gap(after + 1, one.after))
+        after = one.last or last
+    return [*gaps, Gap(after + 1, last)] if after < last else gaps
 
 
 def all_segments(root: str, after: int = 0) -> list[Segment]:

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, GreaterThanOrEqual,
 
 from qmodel.pipeline.archive.kinds import EVENTS, JOURNAL, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, File
+from qmodel.pipeline.archive.read import undamaged
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events import schema as events
 from qmodel.pipeline.journal import tables as journal
@@ -78,10 +79,10 @@ def _moment(options: Given, name: str) -> datetime | None:
 
 
 class Files(InputPartition):
-    """Some files of an archive."""
+    """Some files of the archive at a place, which is found once, and not by each task."""
 
-    def __init__(self, files: Sequence[File]) -> None:
-        self.files = tuple(files)
+    def __init__(self, place: str, files: Sequence[File]) -> None:
+        self.place, self.files = place, tuple(files)
 
 
 class ArchiveReader(DataSourceReader):
@@ -102,14 +103,17 @@ class ArchiveReader(DataSourceReader):
                 rows = 0
             found[-1].append(file)
             rows += file.rows
-        return [Files(files) for files in found]
+        return [Files(archive.place, files) for files in found]
 
     def chosen(self, archive: Archive) -> Iterator[File]:
-        """List the files that may have rows that fit, by their names."""
+        """List the files that may have rows that fit, by their names.
+
+        Raises ArchiveError for an archive or a namespace that is not there.
+        """
         low, high = bounds(self.conditions, KINDS[self.what.kind][0])
         days = [one and one.astimezone(UTC).date().isoformat() for one in bounds(self.conditions, "happened_at")]
         first, last = days
-        for name in filter(self._fits, archive.namespaces()):
+        for name in filter(self._fits, archive.chosen(self.what.namespace or None)):
             for file in archive.files(name, after=0 if low is None else low - 1, last=high):
                 if (first or file.day) <= file.day <= (last or file.day):
                     yield file
@@ -123,7 +127,7 @@ class ArchiveReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files that fit."""
         assert isinstance(partition, Files)
-        archive = opened(self.what.root, self.what.kind)
+        archive = Archive(partition.place)
         for file in partition.files:
             for batch in self._of(archive, file):
                 names = pa.repeat(pa.scalar(file.namespace, pa.string()), batch.num_rows)
@@ -144,7 +148,7 @@ class ArchiveReader(DataSourceReader):
             raise ArchiveError(
                 f"{file.name} in {archive.root} was merged since it was listed, and the grace time is over. Read again."
             ) from None
-        with stream:
+        with stream, undamaged(archive, file):
             if file.version < version:
                 table = current(pq.ParquetFile(stream).read())
                 table = pa.concat_tables([columns.empty_table(), table], promote_options="default")

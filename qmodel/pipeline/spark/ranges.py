@@ -17,7 +17,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from qmodel.client.sync import Client
-from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import read
 from qmodel.pipeline.events.gaps import Gap, joined, named
@@ -56,16 +55,16 @@ def pinned(client: Client, table: Table, ranges: list[Range], epoch: int | None,
     return [Range(one.after, one.last, epochs[at], epochs[at + 1]) for at, one in enumerate(ranges)]
 
 
-def chosen(schema: StructType, known: pa.Schema = SCHEMA) -> pa.Schema:
+def chosen(schema: StructType, known: pa.Schema = SCHEMA, what: str = "") -> pa.Schema:
     """Give the columns of events that a read asks for by `schema("seq bigint, event string")`; by default all.
 
-    Entries of the journal have other columns, given as `known`. Raises ValueError for an unknown column or a wrong
-    type.
+    Entries of the journal have other columns, given as `known`, and so have the rows of other tables, named as `what`.
+    Raises ValueError for an unknown column or a wrong type.
     """
     asked = read_of(schema)
     of_events = "event" in known.names
     where = "docs/catalogue.md has those that they have" if of_events else f"they have {', '.join(known.names)}"
-    what = "events" if of_events else "entries"
+    what = what or ("events" if of_events else "entries")
     for field in asked:
         if field.name not in known.names:
             raise ValueError(f"{what.title()} have no column {field.name!r}: {where}.")
@@ -109,10 +108,3 @@ def warn_of(gaps: Iterable[Gap], what: str) -> None:
     """Log what is gone from a range that was read with failOnDataLoss=false."""
     if some := joined(gaps):
         LOG.warning("%s %s are gone from the server and were not read: failOnDataLoss is false.", what, named(some))
-
-
-def gone(client: Client, after: int, last: int, table: Table = ops.Events) -> list[Gap]:
-    """Find the rows after a number, up to another, that the server no longer keeps: the oldest ones go first."""
-    found = client.execute(table(after, 1)) if after < last else ()
-    first = min(found[0][0], last + 1) if found else last + 1
-    return [Gap(after + 1, first - 1)] if first > after + 1 else []

@@ -44,8 +44,8 @@ def submit(
     `key` names the columns that identify a piece. Its data are the column `data`, beside other arguments of a put
     (`tags`, `delay_ms`, ...); without that column, its data are the whole row. At most `limit` pieces run at once. A
     failed piece is retried `retries` times, by default 5 as with any put; the retries of a job type apply to its own
-    puts only. Raises ValueError for columns that a put does not have, and for two pieces with one key. Refused if a
-    request of that id was opened in another way.
+    puts only. Raises ValueError for columns that a put does not have, for a key with the name of a column of
+    `answers.ANSWERS`, and for two pieces with one key. Refused if a request of that id was opened in another way.
     """
     keys = _keys(key)
     _check_apart(pieces, keys)
@@ -117,10 +117,15 @@ def perform(
 
 
 def _keys(key: str | Sequence[str]) -> tuple[str, ...]:
-    """Read the names of the key columns. Raises ValueError if there are none."""
+    """Read the names of the key columns. Raises ValueError if there are none, or if answers have such a column."""
     keys = (key,) if isinstance(key, str) else tuple(key)
     if not keys:
         raise ValueError("Name the columns that identify a piece: key=...")
+    if taken := [name for name in keys if name.lower() in ANSWERS.names]:
+        raise ValueError(
+            f"The answers have a column {taken[0]!r} of their own: give the key another name, for example with "
+            f"withColumnRenamed({taken[0]!r}, {'piece_' + taken[0]!r})."
+        )
     return keys
 
 

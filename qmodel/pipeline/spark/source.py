@@ -17,14 +17,14 @@ from qmodel.client.sync import Client
 from qmodel.contract import operations as ops
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import SequenceWentBack
-from qmodel.pipeline.events.histories import Position
+from qmodel.pipeline.events.histories import Position, gone
 from qmodel.pipeline.events.schema import SCHEMA
 from qmodel.pipeline.journal import tables
 from qmodel.pipeline.spark.archived import KINDS, NAMESPACE, ArchiveReader, PushedArchiveReader, archive_options
 from qmodel.pipeline.spark.namespaces import NamespacesStream
 from qmodel.pipeline.spark.options import Given
 from qmodel.pipeline.spark.ranged import Pushed, RangeReader
-from qmodel.pipeline.spark.ranges import Range, chosen, gone, read_range
+from qmodel.pipeline.spark.ranges import Range, chosen, read_range
 from qmodel.pipeline.spark.recorded import JournalReader, PushedJournalReader
 from qmodel.pipeline.spark.stream import EventsStream, JournalStream, RangeStream, stream_options
 from qmodel.pipeline.spark.tables import PushedTableReader, TableReader, table_options
@@ -90,9 +90,9 @@ class EventsSource(DataSource):
             reader = PushedEventsReader if pushed else EventsReader
             return reader(wanted(self.options), chosen(schema))
         if name == GAPS:
-            return GapsReader(wanted(self.options))
-        what = table_options(name, self.options)
-        return PushedTableReader(what) if pushed else TableReader(what)
+            return GapsReader(wanted(self.options), chosen(schema, GAPS_SCHEMA, name))
+        what, columns = table_options(name, self.options), chosen(schema, TABLES[name].schema, name)
+        return PushedTableReader(what, columns) if pushed else TableReader(what, columns)
 
     def streamReader(self, schema: StructType) -> RangeStream | NamespacesStream:
         """Make a reader of the stream of events, or of the journal. Raises ValueError for another table."""
@@ -122,15 +122,15 @@ class EventsSource(DataSource):
 class GapsReader(DataSourceReader):
     """Names the events of a range that the server no longer keeps: those that a read of the range lacks."""
 
-    def __init__(self, what: Wanted) -> None:
-        self.what = what
+    def __init__(self, what: Wanted, schema: pa.Schema = GAPS_SCHEMA) -> None:
+        self.what, self.schema = what, schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the gaps."""
         with Client(self.what.url) as client:
-            found = gone(client, self.what.after, min(self.what.last, client.newest()))
+            found = gone(client, ops.Events, self.what.after, min(self.what.last, client.newest()))
         rows = [{"first": gap.first, "last": gap.last, "events": len(gap)} for gap in found]
-        yield pa.RecordBatch.from_pylist(rows, GAPS_SCHEMA)
+        yield pa.RecordBatch.from_pylist(rows, GAPS_SCHEMA).select(self.schema.names)
 
 
 class EventsReader(RangeReader):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 from qmodel.pipeline.archive.layout import Archive, File
 from qmodel.pipeline.arrow import pa
@@ -41,17 +42,23 @@ class Spark:
         """Define a view of the events in some files of an archive: a folder that all executors see, or a URL."""
         check_columns(archive, files)
         root = archive.root.rstrip("/") if "://" in archive.root else f"file://{archive.path}"
-        paths = [f"{root}{file.path[len(archive.path) :]}" for file in files]
+        paths = [_literal(f"{root}{file.path[len(archive.path) :]}") for file in files]
         fields = [StructField("namespace", StringType()), StructField("day", StringType())]
         schema = StructType([*from_arrow_schema(SCHEMA).fields, *fields])
-        found = self._asking(lambda: self._at.read.schema(schema).option("basePath", root).parquet(*paths))
+        if paths:
+            found = self._asking(lambda: self._at.read.schema(schema).option("basePath", root).parquet(*paths))
+        else:
+            found = self._at.createDataFrame([], schema)
         found.drop("day").createOrReplaceTempView(name)
         if not self.told:
             self._at.conf.set(PARTITIONS, min(max(sum(file.rows for file in files) // SHARE, 4), 10_000))
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
         """Define a view of the Parquet files in some folders, or at some URLs."""
-        self._at.read.parquet(*map(_url, folders)).createOrReplaceTempView(name)
+        paths = [_literal(_url(folder)) for folder in folders]
+        gone = f"{folders[0]} or one after it is gone. Use another folder, and everything is made anew."
+        schema = _of_instants(self._asking(lambda: self._at.read.parquet(*paths).schema, gone))
+        self._at.read.schema(schema).parquet(*paths).createOrReplaceTempView(name)
 
     def view(self, name: str, select: str) -> None:
         """Define a view."""
@@ -80,13 +87,26 @@ class Spark:
         return [tuple(row) for row in self._asking(rows.mapInArrow(kernel, from_arrow_schema(schema)).collect)]
 
     @staticmethod
-    def _asking(ask: Callable[[], T]) -> T:
+    def _asking(ask: Callable[[], T], gone: str = "Files of the archive were merged meanwhile.") -> T:
         try:
             return ask()
         except Exception as error:
             if not any(word in str(error) for word in ("FILE_NOT_EXIST", "PATH_NOT_FOUND")):
                 raise
-            raise FilesGone("Files of the archive were merged meanwhile.") from error
+            raise FilesGone(gone) from error
+
+
+def _of_instants(schema: StructType) -> StructType:
+    """Turn moments without a zone into instants: those that DuckDB writes are in UTC."""
+    return StructType([
+        StructField(field.name, TimestampType() if isinstance(field.dataType, TimestampNTZType) else field.dataType)
+        for field in schema
+    ])  # fmt: skip
+
+
+def _literal(path: str) -> str:
+    """Give a path without patterns: Spark takes brackets and the like in the name of a folder for some."""
+    return re.sub(r"[\\{}\[\]*?]", r"\\\g<0>", path)
 
 
 def _url(place: str) -> str:

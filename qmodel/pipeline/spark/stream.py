@@ -44,6 +44,7 @@ from qmodel.pipeline.events.histories import (
     Table,
     check,
     epoch_at,
+    gone,
     is_gap,
     newest_common,
     spans_between,
@@ -53,7 +54,7 @@ from qmodel.pipeline.journal import pages, tables
 from qmodel.pipeline.journal.pages import EntriesGone, JournalWentBack
 from qmodel.pipeline.spark.entries import read_entries
 from qmodel.pipeline.spark.options import Given
-from qmodel.pipeline.spark.ranges import ROWS, Range, cut, gone, pinned, read_range
+from qmodel.pipeline.spark.ranges import ROWS, Range, cut, pinned, read_range
 
 EARLIEST, LATEST = "earliest", "latest"
 
@@ -222,7 +223,7 @@ class RangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises the error of `lost` if nothing may be lost: before Spark notes the batch in the checkpoint, without its
         gaps.
         """
-        new = gone(self._asked(), after, until, self.table)
+        new = gone(self._asked(), self.table, after, until)
         if new and self.what.fail_on_data_loss:
             raise self.lost(new)
         known = [Gap(*gap) for gap in start.get("gaps", ()) if gap[1] <= after]

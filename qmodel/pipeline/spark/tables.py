@@ -63,8 +63,9 @@ class TablePart(InputPartition):
 class TableReader(DataSourceReader):
     """Cuts a table into parts, and reads one."""
 
-    def __init__(self, what: Wanted) -> None:
+    def __init__(self, what: Wanted, schema: pa.Schema | None = None) -> None:
         self.what = what
+        self.names = (TABLES[what.table].schema if schema is None else schema).names
 
     def partitions(self) -> Sequence[TablePart]:
         """Give one part for each task."""
@@ -78,7 +79,8 @@ class TableReader(DataSourceReader):
         if partition.part is None:
             return
         with Client(self.what.url) as client:
-            yield from read(client, self.what.table, self.what.narrow, partition.part, self.what.days)
+            for batch in read(client, self.what.table, self.what.narrow, partition.part, self.what.days):
+                yield batch.select(self.names)
 
 
 class PushedTableReader(TableReader):

@@ -19,7 +19,7 @@ class Engine(Protocol):
     dialect: sql.Dialect
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Define a view of the events in some files of an archive: their columns and `namespace`."""
+        """Define a view of the events in some files of an archive, or in none: their columns and `namespace`."""
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
         """Define a view of the Parquet files in some folders."""
@@ -72,7 +72,9 @@ def count(engine: Engine, archive: Archive, out: str | None, namespace: str | No
 def _count(engine: Engine, archive: Archive, out: str | None, namespace: str | None) -> dict[str, Range]:
     if out is None:
         new = new_ranges(archive, {}, namespace)
-        engine.table("cells", _cells(engine) if define_views(engine, archive, new) else _no_cells())
+        if new:
+            define_views(engine, archive, new)
+        engine.table("cells", _cells(engine) if new else _no_cells())
         return new
     runs = runs_at(out)
     with runs.alone():
@@ -112,13 +114,12 @@ def _run(engine: Engine, runs: Runs, new: dict[str, Range]) -> None:
 
 def define_views(
     engine: Engine, archive: Archive, new: dict[str, Range], carried: str | None = None, since: int = 0
-) -> bool:
-    """Define the views `slim` and `counted` over the events in some ranges; give False if there are none.
+) -> None:
+    """Define the views `slim` and `counted` over the events in some ranges.
 
     `carried` are earlier events that these need. Events of the days before `since` (ms) are left out.
     """
-    if not define_archived(engine, archive, new, since):
-        return False
+    define_archived(engine, archive, new, since)
     slim = sql.slim("archived", "ranges", engine.dialect)
     if carried:
         engine.parquet("carried", [carried])
@@ -126,23 +127,18 @@ def define_views(
         slim = f"select {names} from ({slim}) as new union all select {names} from carried"
     engine.view("slim", slim)
     engine.view("counted", sql.counted("slim", "ranges", engine.dialect))
-    return True
 
 
-def define_archived(engine: Engine, archive: Archive, new: dict[str, Range], since: int = 0) -> bool:
-    """Define the views `archived`, the files with some ranges, and `ranges`; give False if there are no files."""
+def define_archived(engine: Engine, archive: Archive, new: dict[str, Range], since: int = 0) -> None:
+    """Define the views `archived`, the files with some ranges, and `ranges`. All of a range may be recorded as lost."""
     first = date_of(since)
     files = [file for one, (after, until, _) in new.items() for file in archive.files(one, after=after, last=until)]
-    files = [file for file in files if file.day >= first]
-    if not files:
-        return False
-    engine.events("archived", archive, files)
+    engine.events("archived", archive, [file for file in files if file.day >= first])
     rows = ", ".join(f"({engine.dialect.text(one)}, {after}, {until})" for one, (after, until, _) in new.items())
     engine.table(
         "ranges",
         f"select col0 as namespace, col1 as after, col2 as until from (values {rows}) as named(col0, col1, col2)",
     )
-    return True
 
 
 def _cells(engine: Engine) -> str:
@@ -164,10 +160,11 @@ def collect(
     *,
     kinds: Sequence[str] = (),
     days: Sequence[int] = (),
+    namespace: str | None = None,
     together: bool = False,
     bins: bool = True,
 ) -> dict[Name, Figures]:
-    """Read the figures of all cells, or of some kinds and days (their starts, ms).
+    """Read the figures of all cells, or of some kinds and days (their starts, ms), or of one namespace.
 
     With `together`, all these days are one that begins with the first. Without `bins` the histograms are left out,
     which are most of the rows.
@@ -177,6 +174,8 @@ def collect(
         where.append(f"kind in ({', '.join(map(engine.dialect.text, kinds))})")
     if days:
         where.append(f"day in ({', '.join(map(str, days))})")
+    if namespace is not None:
+        where.append(f"namespace = {engine.dialect.text(namespace)}")
     columns = ", ".join(name for name in sql.CELLS if name != "day")
     day = "min(day) over () as day" if together else "day"
     engine.view("chosen", f"select {columns}, {day} from cells where {' and '.join(where)}")

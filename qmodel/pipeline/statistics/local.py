@@ -21,6 +21,9 @@ from qmodel.pipeline.statistics.sql import DUCKDB
 
 T = TypeVar("T")
 
+NAMESPACE = "url_decode(regexp_extract(filename, '.*/namespace=([^/]*)/', 1))"
+"""The namespace of a file: DuckDB itself would take each `name=value` above the archive for a column, too."""
+
 BATCH = 100_000
 """The number of rows in one batch."""
 
@@ -38,8 +41,13 @@ class DuckDB:
             settings["memory_limit"] = memory
         if threads:
             settings["threads"] = threads
-        self._at = duckdb.connect(config=settings)
+        try:
+            self._at = duckdb.connect(config=settings)
+        except duckdb.Error as error:
+            self._folder.cleanup()
+            raise StatisticsError(f"DuckDB says: {error}. Give a --memory such as 500MB or 2GB.") from None
         self._at.execute("set enable_progress_bar = false")  # it would be mixed with the answer
+        self._at.execute("set TimeZone = 'UTC'")  # as the columns: now() - put_at would be off by the local zone
         self._tables = 0
         self._schemes = set[str]()
 
@@ -53,16 +61,21 @@ class DuckDB:
         self._folder.cleanup()
 
     def events(self, name: str, archive: Archive, files: Sequence[File]) -> None:
-        """Define a view of the events in some files of an archive. Raises StatisticsError if DuckDB cannot open it."""
+        """Define a view of the events in some files of an archive, or in none.
+
+        Raises StatisticsError if DuckDB cannot open it.
+        """
         check_columns(archive, files)
         before, path = (self._opened(archive.root), archive.path) if "://" in archive.root else ("", "")
         columns = ", ".join(f"{DUCKDB.name(field.name)}" for field in SCHEMA)
-        self._read(
-            name,
-            [f"{before}{file.path[len(path) :]}" for file in files],
-            f"namespace, {columns}",
-            "hive_types = {'namespace': 'VARCHAR', 'day': 'VARCHAR'}",
-        )
+        paths = [f"{before}{file.path[len(path) :]}" for file in files]
+        if paths:
+            self._read(
+                name, paths, f"{NAMESPACE} as namespace, {columns}", "hive_partitioning = false, filename = true"
+            )
+        else:
+            self._at.register("no_events", SCHEMA.empty_table())
+            self.view(name, f"select '' as namespace, {columns} from no_events")
 
     def parquet(self, name: str, folders: Sequence[str]) -> None:
         """Define a view of the Parquet files in some folders, or at some URLs. Raises FilesGone if one has none."""

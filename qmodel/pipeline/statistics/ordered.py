@@ -79,15 +79,15 @@ def fold_of(engine: OrderedEngine, archive: Archive, namespace: str, since: int 
 
 
 def _fold(engine: OrderedEngine, archive: Archive, namespace: str, since: int) -> Fold:
-    last, holes = archive.last(namespace), archive.holes(namespace)
+    at, holes = archive.position(namespace), archive.holes(namespace)
     fold = Fold(holes[-1].last if holes else 0)
-    fold.last = last
-    if define_views(engine, archive, {namespace: Range(0, last)}, since=since):
-        _count(engine, fold)
-        for seq, at, jid, event, queue, cause in engine.rows(_still("slim")):
-            fold.jobs[jid] = _known(seq, at, event, queue, cause)
-        if holes:
-            ((fold.began_at,),) = engine.rows(f"select min(moment) from slim where seq > {fold.after}")
+    fold.last, fold.epoch = at
+    define_views(engine, archive, {namespace: Range(0, fold.last)}, since=since)
+    _count(engine, fold)
+    for seq, moment, jid, event, queue, cause in engine.rows(_still("slim")):
+        fold.jobs[jid] = _known(seq, moment, event, queue, cause)
+    if holes:
+        ((fold.began_at,),) = engine.rows(f"select min(moment) from slim where seq > {fold.after}")
     return fold
 
 

@@ -208,9 +208,10 @@ def _stats_parts(client: Client, narrow: Narrow, rows: int) -> list[Part]:
 
 
 def _stats(client: Client, narrow: Narrow, part: Part, days: int) -> Iterator[Sequence[Any]]:
+    kept = int(client.execute(ops.ConfigGet("stats-history")))
     for queue in part.queues:
         today: replies.Stats = client.execute(ops.Stats(queue))
-        before = [ops.Stats(queue, today.day - ago * DAY_MS) for ago in range(1, days)]
+        before = [ops.Stats(queue, today.day - ago * DAY_MS) for ago in range(1, min(days, kept + 1))]
         found = [today, *client.execute_many(before)] if before else [today]
         page = [_stats_row(one) for one in found if one.wait.count or one.run.count or one.failures or one.retries]
         if page:
