@@ -47,10 +47,10 @@ OF_QUEUE: Final = (
     "-state", "-pauses", "-wake", "-recur", "-gates", "-work", "-scheduled", "-depends", "-throttled", "-locks",
     "-expires", "-ends",
 )  # fmt: skip
-"""What the keys of a queue end in; one of them is a list."""
+"""What the keys of a queue end in."""
 
 OF_THROTTLE: Final = ("-state", "-claims", "-queues", "-held")
-"""What the keys of a throttle end in; none of them is a list."""
+"""What the keys of a throttle end in."""
 
 OLD: Final = "1\t0\t0\t1\t0\t0\t0\t0"
 """The counters after the first event."""
@@ -100,12 +100,10 @@ def _spoiled() -> Iterator[Scene]:
     yield Scene("damaged again", {}, [call(START, PUT), *again, *again, *again, call(START, NEXT)])
     yield Scene("damaged all", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(START), *doctor(START)])
     names = [f"q:q{end}" for end in OF_QUEUE] + [f"th:t{end}" for end in OF_THROTTLE]
-    spoiled: dict[bytes, Any] = {(PREFIX + name).encode(): b"x" if name.endswith("-wake") else [b"x"] for name in names}
-    listed = _calls(ops.Put("q", "a", "k", "d", delay_ms=5), ops.ThrottleSet("t", 1))
-    bad = [loss(START, name, "x") for name in ("q:q-state", "q:q-scheduled", "th:t-state")]
-    yield Scene("damaged all of a queue", spoiled, [*listed, *bad, *doctor(START), *doctor(START)])
+    listed = _calls(replace(PUT, delay_ms=5), ops.ThrottleSet("t", 1))
+    yield _scene("all of a queue", *listed, *(loss(START, name, "x") for name in names), *doctor(START), *doctor(START))
     fair = _calls(ops.ConfigSet("fair-q", 1), replace(PUT, fair_key="f"))  # it writes the numbers 1 and -1
-    yield _scene("and not at all", *doctor(START), *fair)
+    yield _scene("and not at all", *doctor(START), *fair, *doctor(START))
 
 
 def _set_back() -> Iterator[Scene]:
@@ -164,7 +162,7 @@ def _undone() -> Iterator[Scene]:
     end = call(START + LAPSED // 2, ops.Complete("b", 5))
     look = call(START, ops.Completed())
     yield _scene("retention", *ended, *revoked, end._replace(denied="MSET"), look, end, look)
-    recurs = _calls(ops.Recur("q", "c", "k", "limit", 1000, retries=0, overlap="skip"))
+    recurs = _calls(ops.Recur("q", "c", "k", "", 1000, retries=0, overlap="skip"))
     pops = [call(START + after, ops.Pop("q", "w", 5)) for after in (2000, 2000 + LAPSED)]
     look = call(START + LAPSED, ops.RecurGet("c"))
     yield _scene("run", *recurs, pops[0], pops[1]._replace(denied="MSET"), look, pops[1], look)
