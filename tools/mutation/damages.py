@@ -103,7 +103,8 @@ def _spoiled() -> Iterator[Scene]:
     listed = _calls(replace(PUT, delay_ms=5), ops.ThrottleSet("t", 1))
     yield _scene("all of a queue", *listed, *(loss(START, name, "x") for name in names), *doctor(START), *doctor(START))
     fair = _calls(ops.ConfigSet("fair-q", 1), replace(PUT, fair_key="f"))  # it writes the numbers 1 and -1
-    yield _scene("and not at all", *doctor(START), *fair, *doctor(START))
+    first = [call(0, OTHER), call(0, ops.Priority("b", 2))]
+    yield _scene("and not at all", *doctor(START), *fair, *first, *doctor(START))
 
 
 def _set_back() -> Iterator[Scene]:
