@@ -1,4 +1,4 @@
-"""Scenes that each have calls of their own: what is kept was lost, spoiled or set back, or writes fail in certain ways."""
+"""Scenes with calls of their own: what is kept was lost, spoiled or set back, or writes fail in certain ways."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tools.mutation.faults import (
     PREFIX,
     Call,
     Denied,
-    Mend,
     Qless,
     Scene,
     call,

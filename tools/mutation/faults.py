@@ -22,7 +22,6 @@ from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
-from qmodel.conformance.histories.script import START
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
