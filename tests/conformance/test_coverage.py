@@ -130,7 +130,6 @@ UNREACHED = {
     ),
     **dict.fromkeys(
         (
-            ("wire/register", "elseif not store.entered then"),
             ("wire/register", "return 0"),
             ("wire/register", "local begun, replies = writes.has_begun(), plain.answer"),
             (

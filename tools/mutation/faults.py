@@ -22,7 +22,6 @@ from itertools import cycle, pairwise, product
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
-from qmodel.conformance.histories.script import START
 from qmodel.conformance.histories.wire_calls import CALLS, SERVER_CLOCK
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract import operations as ops
@@ -30,7 +29,8 @@ from qmodel.contract.arguments import TOKEN_EPOCH
 from qmodel.wire import codec
 
 Denied = int | str
-"""Which write of a call fails, from 1; if it is negative, all later ones too. Or the name of a command that fails."""
+"""Which write of a call fails, from 1; if it is negative, all later ones too. Or the name of a command that fails, and
+behind a blank how many times it does, if not each time."""
 
 NONE_FAILS: Final = 1 << 30
 """For a call of which no write fails, and which may fail by itself."""
@@ -84,23 +84,6 @@ IN_THE_OTHER: Final = (ops.ConfigSet("heartbeat", 30), ops.Put("r", "one", "k", 
 AFTER: Final = 4
 """So many calls of the row come after it."""
 
-LAPSED: Final = 70_000
-"""So much later a lease has lapsed, by the usual options."""
-
-TAGS: Final = 1000
-"""The most tags of a job, each of which has a list."""
-
-ALONE: Final = (
-    "counters", "config", "intent", "events", "journal", "journaled", "journal-heavy", "workers-passed", "requests",
-    "uniques", "subscriptions", "cascade", "queues", "workers", "completed", "failed", "failures", "tags", "tracked",
-    "s", "s-minutes", "requests-order", "recur-crons", "throttles", "throttles-used", "unique-ends", "messages",
-    "keeping", "dropped", "families", "cooling",
-)  # fmt: skip
-"""The keys of which a namespace has one; none of them is a list."""
-
-OLD: Final = "1\t0\t0\t1\t0\t0\t0\t0"
-"""The counters after the first event."""
-
 RUN_ID: Final = b"8f3a96c20b" * 4
 """The id of the server's process, from which the digits of its epochs are made."""
 
@@ -136,6 +119,12 @@ class Mend:
     """Stands for what it calls to mend that."""
 
     spec = SimpleNamespace(name="mend", reads=False, reply="")
+
+
+class Qless:
+    """Stands for a call of the unified interface of qless."""
+
+    spec = SimpleNamespace(name="qless", reads=False, reply="")
 
 
 class Lost:
@@ -243,13 +232,15 @@ def live(row: Sequence[Written]) -> Iterator[Scene]:
     name, keys, calls = row[0].history, row[0].before, [one.call for one in row]
     now = [_live(one) for one in calls]
     later = call(calls[0].step.now, ops.BeginEpoch(EPOCH + 7_000_000))
+    again = [_live(call(0, op)) for op in (later.step.op, PLAIN)]
     yield Scene(f"live {name}", keys, now, len(now))
     yield Scene(f"live {name} anew", keys, [*now, call(0, ops.Journal())], 2)
     yield Scene(f"live {name} later", keys, [*calls[:4], *now[4:9], *calls[9:12], *now[12:]], len(now))
     yield Scene(f"live {name} another", keys, [*now[:3], later, *now[3:]], 5)
+    yield Scene(f"live {name} begun already", keys, [later, *again, call(0, NEXT)])
     faulty: list[Denied] = [*denials(9), "XADD", "ZADD", "INFO", "INCRBY", "RPUSH"]
     chunks = (now[at:end] for at, end in pairwise((0, 4, 7, 9, len(now))) if now[0].step.op.spec.name != CALLS)
-    yield Scene(f"live {name} together", keys, [_together(chunk) for chunk in chunks], len(now))
+    yield Scene(f"live {name} together", keys, [joined(chunk) for chunk in chunks], len(now))
     for denied in faulty:
         scene = [now[0]._replace(denied=denied), *doctor(0), now[1], now[0], call(0, NEXT)]
         yield Scene(f"live {name} {denied}", keys, scene, len(scene))
@@ -272,7 +263,7 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
     for at in range(2, len(calls), LOSSES):
         now = calls[at].step.now
         for key, as_ in product(sorted(row[at].before), ((), ("x",))):
-            gone = _lost(now, key.decode().removeprefix(PREFIX), *as_)
+            gone = loss(now, key.decode().removeprefix(PREFIX), *as_)
             scene = [*calls[:at], gone, *calls[at : at + AFTER], *doctor(now), *calls[at : at + 1]]
             name = f"lost {row[0].history} {at} {key.decode()} {''.join(as_)}"
             yield Scene(name, row[0].before, scene, len(scene))
@@ -289,39 +280,8 @@ def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
         yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
 
 
-def damaged() -> Iterator[Scene]:
-    """Lose records of jobs that are due, spoil a key again, set the counters back, and let a thousand writes fail."""
-    now, tags = START, tuple(f"t{n}" for n in range(TAGS))
-    puts = [ops.Put("q", "a", "k", "d"), ops.Put("q", "b", "k", "d", delay_ms=5), ops.Put("q", "c", "k", "d", ttl_ms=5)]
-    more = [ops.Pop("q", "w"), puts[2], *(ops.Put("q", jid, "k", "d") for jid in ("d", "e"))]
-    more.append(ops.Put("q", "f", "k", "d", delay_ms=6))
-    lapsed = call(now + LAPSED, ops.Pop("q", "v", 5))
-    begun = [call(now, op) for op in (*puts[:2], *more)]
-    for lost in (("a",), ("b",), ("c",), ("d",), ("f",), ("a", "b", "e")):
-        gone = [_lost(now, f"j:{jid}") for jid in lost]
-        scene = [*begun, *gone, lapsed, *doctor(now), lapsed]
-        yield Scene(f"damaged without {' '.join(lost)}", {}, scene, len(scene))
-    again = [_lost(now, "queues", "x"), *doctor(now)]
-    yield Scene("damaged again", {}, [call(now, puts[0]), *again, *again, *again, call(now, NEXT)])
-    yield Scene("damaged all", {(PREFIX + name).encode(): [b"x"] for name in ALONE}, [*doctor(now), *doctor(now)])
-    back = [_lost(now, "counters"), _lost(now, "counters", OLD)]
-    begun = [call(now, puts[0]), call(now, ops.BeginEpoch(EPOCH)), call(now, puts[1])]
-    yield Scene("damaged counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
-    many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
-    yield Scene("damaged by a thousand failures", {}, [many, after, *doctor(now), call(now, NEXT)])
-    yield _several_after_another()
-
-
-def _several_after_another() -> Scene:
-    """Let another server answer a call of a row, and then several jobs be put in the call that asks it again."""
-    puts = [call(START, ops.Put("q", f"j{i}", "k", "d")) for i in range(8)]
-    pops = [call(START, ops.Pop("q", "w", request=f"{i}")) for i in range(5)]
-    more = [call(START, ops.Put("q", f"m{i}", "k", "d")) for i in range(2)]
-    scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), _together([*more, *pops[3:]])]
-    return Scene("elsewhere and several", {}, scene, len(scene))
-
-
-def _lost(now: int, key: str, *as_: str) -> Call:
+def loss(now: int, key: str, *as_: str) -> Call:
+    """Give the loss of a key, or of its type and value."""
     lost: Any = Lost  # nothing but its spec is asked for
     return Call(Step(now, lost), [PREFIX + key, *as_], elsewhere=True)
 
@@ -334,7 +294,7 @@ def misspelt(row: Sequence[Written]) -> Iterator[Scene]:
             other, name = calls[at]._replace(args=args), f"misspelt {at} {nth}"
             scene = [*calls[:at], other, calls[at]]
             yield Scene(name, row[0].before, scene, len(scene))
-            together = _together([calls[at - 1], other, calls[at + 1]])
+            together = joined([calls[at - 1], other, calls[at + 1]])
             yield Scene(f"{name} together", row[at - 1].before, [together, calls[at]])
 
 
@@ -368,7 +328,8 @@ def _later(one: Call, by: int) -> Call:
     return call(one.step.now, replace(op, token=op.token + by)) if hasattr(op, "token") else one
 
 
-def _together(calls: Sequence[Call]) -> Call:
+def joined(calls: Sequence[Call]) -> Call:
+    """Give several calls as one."""
     together: Any = Together  # nothing but its spec is asked for
     words = [word for one in calls for word in (one.step.op.spec.name, str(len(one.args)), *one.args)]
     return Call(Step(0, together), words)
@@ -412,14 +373,25 @@ def denials(writes: int) -> Iterator[int]:
 
 def denying(denied: Denied) -> Callable[[str, bool], str | None]:
     """Let what is denied fail in one call."""
-    left = abs(denied) if isinstance(denied, int) else 0
+    if isinstance(denied, str):
+        return _denying(*denied.partition(" ")[::2])
+    left = abs(denied)
 
     def fails(name: str, writes: bool) -> str | None:
         nonlocal left
-        if isinstance(denied, str):
-            return f"NOPERM {name} is denied" if name == denied else None
         left -= writes
         return f"NOPERM {name} is denied" if writes and (left == 0 or (denied < 0 and left < 0)) else None
+
+    return fails
+
+
+def _denying(word: str, times: str) -> Callable[[str, bool], str | None]:
+    left = int(times) if times else NONE_FAILS
+
+    def fails(name: str, _: bool) -> str | None:
+        nonlocal left
+        left -= name == word
+        return f"NOPERM {name} is denied" if name == word and left >= 0 else None
 
     return fails
 

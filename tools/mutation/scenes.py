@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qmodel.backends.embedded.keyspace import same
-from tools.mutation import faults
+from tools.mutation import damages, faults
 from tools.mutation.faults import Call, Scene, Written
 from tools.mutation.loaded import Keys, Loaded, Recorded, after
 
@@ -73,7 +73,7 @@ def scenes(
         call = Call(one.call.step, one.call.args)
         return Written(names[one.history], one.at, call, one.before, after(one.before, one.written), writes)
 
-    yield from faults.damaged()
+    yield from damages.damaged()
     chosen = {index: written(index) for index in choice.writes}
     yield from faults.failing(list(chosen.values()))
     named = [index for index in chosen if not NAMED <= steps[index].history < DENIED]

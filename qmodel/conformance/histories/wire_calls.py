@@ -237,9 +237,11 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
     both = [moment, "", *leased, "c", "w", *["wait", "1"] * 603]
     both[1] = "s" * (budget.BLOCK - len("complete") + 4 - len("".join(both)))
     again = ops.CompleteAndPop(lease.jid, lease.token, "c", "w", wait=True, request=both[1])
+    never = ["put", "6", "x", "", "c", "never", "k", "d"]
     known = [[put(f"p{i}"), Step(now, ops.Pop("c", "w", request=f"p{i}")), put(f"q{i}")] for i in range(2)]
     return [
         Wire("complete_many", [moment, "", "jobs", "2", *leased, "x"], _bad("complete_many", "option")),
+        Wire(CALLS, never * 2, [_bad("put", "now")] * 2),
         _behind([put("m")], "put_many", many, _bad("put_many", "data")),
         _behind([put("n")], "request_add", added, _bad("request_add", "jobs")),
         _behind(known[0], "pop", pop, Step(now, ops.Pop("c", "w", wait=True, request="r" * 43))),
