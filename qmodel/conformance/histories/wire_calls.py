@@ -175,6 +175,7 @@ def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: St
 def recorded() -> list[Wire]:
     """Calls that are recorded in other words than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
+    puts = [Step(8, ops.Put("c", f"l{i}", "k", "d")) for i in range(50)]
     return [
         Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
         Wire("complete", ["8", "x", "nobody", "1"], Step(8, ops.Complete("nobody", 1))),
@@ -182,6 +183,7 @@ def recorded() -> list[Wire]:
         Wire("journal", ["8", "", "count", "9"], Step(8, ops.Journal(0, 9))),
         Wire("config_set", ["8", "", "journal", "0"], Step(8, ops.ConfigSet("journal", 0))),
         _several(*[long] * 6)._replace(expected=[long] * 4),
+        _several(*[long] * 3, *puts)._replace(expected=[*[long] * 3, *puts[:47]]),
     ]
 
 
@@ -237,6 +239,9 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
     both = [moment, "", *leased, "c", "w", *["wait", "1"] * 603]
     both[1] = "s" * (budget.BLOCK - len("complete") + 4 - len("".join(both)))
     again = ops.CompleteAndPop(lease.jid, lease.token, "c", "w", wait=True, request=both[1])
+    pops = [[*pop[:1], request, *pop[2:]] for request in ("s" * 43, "t" * 44)]
+    group = _several(put("g0"), Step(now, ops.Pop("c", "w", request="g0")), put("g1"), put("g2")).args
+    group += [word for args in pops for word in ("pop", str(len(args)), *args)]
     known = [[put(f"p{i}"), Step(now, ops.Pop("c", "w", request=f"p{i}")), put(f"q{i}")] for i in range(2)]
     return [
         Wire("complete_many", [moment, "", "jobs", "2", *leased, "x"], _bad("complete_many", "option")),
@@ -244,4 +249,20 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
         _behind([put("n")], "request_add", added, _bad("request_add", "jobs")),
         _behind(known[0], "pop", pop, Step(now, ops.Pop("c", "w", wait=True, request="r" * 43))),
         _behind(known[1], "complete_and_pop", both, Step(now, again)),
+        Wire(CALLS, group, [
+            put("g0"), Step(now, ops.Pop("c", "w", request="g0")), put("g1"), put("g2"),
+            *(Step(now, ops.Pop("c", "w", wait=True, request=args[1])) for args in pops),
+        ]),
+        _behind([put(f"h{i}") for i in range(3)], "put", ["x", "", "c", "h", "k", "d"], _bad("put", "now")),
+        _behind([put(f"i{i}") for i in range(3)], "complete", ["x", "", "nobody", "1"], _bad("complete", "now")),
+        *(
+            _behind(
+                [put(f"{name[0]}{i}-{at}") for i in range(2)],
+                "put",
+                [moment, "", "c", "bad", "k", "d", name, f"f{bad}"],
+                _bad("put", name),
+            )
+            for name in ("fair_key", "dead_queue")
+            for at, bad in enumerate(NOT_UTF8)
+        ),
     ]
