@@ -156,6 +156,8 @@ def wire() -> list[Wire]:
         Wire("length", ["6", "", "é\u20ac\U0001f600"], Step(6, ops.Length("é\u20ac\U0001f600"))),
         *(Wire("length", ["6", "", f"q{bad}"], _bad("length", "queue")) for bad in NOT_UTF8),
         Wire("complete", ["6", "", "j", "1" + "0" * 30], _bad("complete", "token")),
+        Wire("complete", ["6", "", "j", "1", "result"], _bad("complete", "result")),
+        Wire("complete_and_pop", ["6", "", "j", "1", "q", "w", "result"], _bad("complete_and_pop", "result")),
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
