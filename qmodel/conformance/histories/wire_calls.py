@@ -174,6 +174,12 @@ def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: St
     return Wire(CALLS, [*_several(*steps).args, operation, str(len(args)), *args], [*steps, expected])
 
 
+def _joined(*calls: Wire) -> Wire:
+    """Give the operations of several calls in one."""
+    expected = [each for call in calls if isinstance(call.expected, list) for each in call.expected]
+    return Wire(CALLS, [word for call in calls for word in call.args], expected)
+
+
 def recorded() -> list[Wire]:
     """Calls that are recorded in other words than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
@@ -241,9 +247,6 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
     both = [moment, "", *leased, "c", "w", *["wait", "1"] * 603]
     both[1] = "s" * (budget.BLOCK - len("complete") + 4 - len("".join(both)))
     again = ops.CompleteAndPop(lease.jid, lease.token, "c", "w", wait=True, request=both[1])
-    pops = [[*pop[:1], request, *pop[2:]] for request in ("s" * 43, "t" * 44)]
-    group = _several(put("g0"), Step(now, ops.Pop("c", "w", request="g0")), put("g1"), put("g2")).args
-    group += [word for args in pops for word in ("pop", str(len(args)), *args)]
     known = [[put(f"p{i}"), Step(now, ops.Pop("c", "w", request=f"p{i}")), put(f"q{i}")] for i in range(2)]
     return [
         Wire("complete_many", [moment, "", "jobs", "2", *leased, "x"], _bad("complete_many", "option")),
@@ -251,20 +254,36 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
         _behind([put("n")], "request_add", added, _bad("request_add", "jobs")),
         _behind(known[0], "pop", pop, Step(now, ops.Pop("c", "w", wait=True, request="r" * 43))),
         _behind(known[1], "complete_and_pop", both, Step(now, again)),
-        Wire(CALLS, group, [
-            put("g0"), Step(now, ops.Pop("c", "w", request="g0")), put("g1"), put("g2"),
-            *(Step(now, ops.Pop("c", "w", wait=True, request=args[1])) for args in pops),
-        ]),
-        _behind([put(f"h{i}") for i in range(3)], "put", ["x", "", "c", "h", "k", "d"], _bad("put", "now")),
-        _behind([put(f"i{i}") for i in range(3)], "complete", ["x", "", "nobody", "1"], _bad("complete", "now")),
-        *(
-            _behind(
-                [put(f"{name[0]}{i}-{at}") for i in range(2)],
-                "put",
-                [moment, "", "c", "bad", "k", "d", name, f"f{bad}"],
-                _bad("put", name),
-            )
-            for name in ("fair_key", "dead_queue")
-            for at, bad in enumerate(NOT_UTF8)
-        ),
+        *_among_others(now, pop),
+    ]
+
+
+def _among_others(now: int, pop: list[str]) -> list[Wire]:
+    """Calls that would be done together with the others of their kind, but are malformed, and long ones that are."""
+
+    def puts(*jids: str) -> list[Step]:
+        return [Step(now, ops.Put("c", jid, "k", "d")) for jid in jids]
+
+    moment, taken = str(now), Step(now, ops.Pop("c", "w", request="g"))
+    pops = [
+        _behind(before, "pop", [moment, request, *pop[2:]], Step(now, ops.Pop("c", "w", wait=True, request=request)))
+        for before, request in (([*puts("g0"), taken, *puts("g1", "g2")], "s" * 43), ([], "t" * 44))
+    ]
+    short = _behind(puts("s0", "s1"), "put", [moment, "", "c", "s2", "k"], _bad("put", "data"))
+    names = [
+        _behind(
+            puts(f"{name}{at}", f"{name}-{at}"),
+            "put",
+            [moment, "", "c", "b", "k", "d", name, f"f{bad}"],
+            _bad("put", name),
+        )
+        for name in ("fair_key", "dead_queue")
+        for at, bad in enumerate(NOT_UTF8)
+    ]
+    return [
+        _joined(*pops),
+        _joined(short, _several(*puts("s3"))),
+        _behind(puts("h0", "h1", "h2"), "put", ["x", "", "c", "h", "k", "d"], _bad("put", "now")),
+        _behind(puts("i0", "i1", "i2"), "complete", ["x", "", "nobody", "1"], _bad("complete", "now")),
+        *names,
     ]
