@@ -43,6 +43,7 @@ local function accepts(name, value)
     return not (name == 'throttles' and throttles.queue_of(value)) and arguments.is_id(value, 128)
   elseif kind.kind == 'name' then
     return #value <= kind.most and string.find(value, '^%C+$') ~= nil
+      and (not string.find(value, '[\128-\255]') or arguments.is_utf8(value))
   end
   return arguments.accept(kind, value) ~= nil
 end

@@ -32,7 +32,7 @@ local CHARACTERS = {
 }
 
 -- Whether a text that is not ASCII is in UTF-8: nothing else is left beside these characters.
-local function is_utf8(text)
+function arguments.is_utf8(text)
   for i = 1, #CHARACTERS do
     text = string.gsub(text, CHARACTERS[i], '?')
   end
@@ -43,7 +43,7 @@ end
 function arguments.is_name(value, most)
   if not value or #value > most or not string.find(value, '^%C+$') then
     return false
-  elseif string.find(value, '[\128-\255]') and not is_utf8(value) then
+  elseif string.find(value, '[\128-\255]') and not arguments.is_utf8(value) then
     return false
   end
   if count == MOST then

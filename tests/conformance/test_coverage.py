@@ -192,7 +192,6 @@ UNREACHED_FILES = {
     "ops/plain_complete": "calls that are nearly plain: tests/property/test_plain.py runs them",
     "ops/plain_pop": "calls that are nearly plain: tests/property/test_plain.py runs them",
     "ops/plain_put": "calls that are nearly plain: tests/property/test_plain.py runs them",
-    "state/plain_journal": "calls that share a call: tests/property/test_calls.py runs them",
     "state/plain_options": "options that are nearly plain: tests/property/test_plain.py runs them",
     "state/plain_records": "records that are nearly plain: tests/property/test_plain.py runs them",
 }

@@ -156,6 +156,8 @@ def wire() -> list[Wire]:
         Wire("length", ["6", "", "é\u20ac\U0001f600"], Step(6, ops.Length("é\u20ac\U0001f600"))),
         *(Wire("length", ["6", "", f"q{bad}"], _bad("length", "queue")) for bad in NOT_UTF8),
         Wire("complete", ["6", "", "j", "1" + "0" * 30], _bad("complete", "token")),
+        Wire("complete", ["6", "", "j", "1", "result"], _bad("complete", "result")),
+        Wire("complete_and_pop", ["6", "", "j", "1", "q", "w", "result"], _bad("complete_and_pop", "result")),
         Wire("config", ["6", "", "x"], _bad("config", "option")),
         Wire("config", ["6", ""], Step(6, ops.Config())),
     ]
@@ -172,9 +174,16 @@ def _behind(steps: Sequence[Step], operation: str, args: list[str], expected: St
     return Wire(CALLS, [*_several(*steps).args, operation, str(len(args)), *args], [*steps, expected])
 
 
+def _joined(*calls: Wire) -> Wire:
+    """Give the operations of several calls in one."""
+    expected = [each for call in calls if isinstance(call.expected, list) for each in call.expected]
+    return Wire(CALLS, [word for call in calls for word in call.args], expected)
+
+
 def recorded() -> list[Wire]:
     """Calls that are recorded in other words than they were sent, and a call of more words than it executes."""
     long = Step(8, ops.TagAdd("nobody", tuple(f"t{i}" for i in range(400))))
+    puts = [Step(8, ops.Put("c", f"l{i}", "k", "d")) for i in range(50)]
     return [
         Wire("config_set", ["8", "", "journal", "1"], Step(8, ops.ConfigSet("journal", 1))),
         Wire("complete", ["8", "x", "nobody", "1"], Step(8, ops.Complete("nobody", 1))),
@@ -182,6 +191,7 @@ def recorded() -> list[Wire]:
         Wire("journal", ["8", "", "count", "9"], Step(8, ops.Journal(0, 9))),
         Wire("config_set", ["8", "", "journal", "0"], Step(8, ops.ConfigSet("journal", 0))),
         _several(*[long] * 6)._replace(expected=[long] * 4),
+        _several(*[long] * 3, *puts)._replace(expected=[*[long] * 3, *puts[:47]]),
     ]
 
 
@@ -246,4 +256,36 @@ def _behind_others(now: int, lease: Job) -> list[Wire]:
         _behind([put("n")], "request_add", added, _bad("request_add", "jobs")),
         _behind(known[0], "pop", pop, Step(now, ops.Pop("c", "w", wait=True, request="r" * 43))),
         _behind(known[1], "complete_and_pop", both, Step(now, again)),
+        *_among_others(now, pop),
+    ]
+
+
+def _among_others(now: int, pop: list[str]) -> list[Wire]:
+    """Calls that would be done together with the others of their kind, but are malformed, and long ones that are."""
+
+    def puts(*jids: str) -> list[Step]:
+        return [Step(now, ops.Put("c", jid, "k", "d")) for jid in jids]
+
+    moment, taken = str(now), Step(now, ops.Pop("c", "w", request="g"))
+    pops = [
+        _behind(before, "pop", [moment, request, *pop[2:]], Step(now, ops.Pop("c", "w", wait=True, request=request)))
+        for before, request in (([*puts("g0"), taken, *puts("g1", "g2")], "s" * 43), ([], "t" * 44))
+    ]
+    short = _behind(puts("s0", "s1"), "put", [moment, "", "c", "s2", "k"], _bad("put", "data"))
+    names = [
+        _behind(
+            puts(f"{name}{at}", f"{name}-{at}"),
+            "put",
+            [moment, "", "c", "b", "k", "d", name, f"f{bad}"],
+            _bad("put", name),
+        )
+        for name in ("fair_key", "dead_queue")
+        for at, bad in enumerate(NOT_UTF8)
+    ]
+    return [
+        _joined(*pops),
+        _joined(short, _several(*puts("s3"))),
+        _behind(puts("h0", "h1", "h2"), "put", ["x", "", "c", "h", "k", "d"], _bad("put", "now")),
+        _behind(puts("i0", "i1", "i2"), "complete", ["x", "", "nobody", "1"], _bad("complete", "now")),
+        *names,
     ]
