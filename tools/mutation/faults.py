@@ -224,6 +224,9 @@ def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
         for denied, after in [*failed.items(), *kept.items()]:
             scene = [*calls[:at], *after, call(now, NEXT)]
             yield Scene(f"denied {one.history} {at} {denied} in a row", row[0].before, scene, len(scene))
+        for word in kept:
+            scene = [*calls[:at], calls[at]._replace(denied=word), call(now, LOOK), *calls[at + 1 : at + 3]]
+            yield Scene(f"denied {one.history} {at} {word} and a look", row[0].before, scene, len(scene))
 
 
 def wrong(steps: Sequence[Written]) -> Iterator[Scene]:
@@ -281,12 +284,14 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
 def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
     """Let the calls of a row in two namespaces take turns; what the library keeps of one is not of the other."""
     calls, now = [one.call for one in row], row[0].call.step.now
-    other = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
-    there = [one._replace(prefix="other:") for one in other]
-    for size in (1, 2, 5):
-        starts = range(0, len(there), size)
-        scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
-        yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+    differs = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
+    begun = [call(now, ops.BeginEpoch(EPOCH)), *(_later(one, EPOCH * TOKEN_EPOCH + 1) for one in calls)]
+    for other, how in ((differs, "turns"), (begun, "epochs and turns")):
+        there = [one._replace(prefix="other:") for one in other]
+        for size in (1, 2, 5):
+            starts = range(0, len(there), size)
+            scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
+            yield Scene(f"in {how} of {size} {row[0].history}", row[0].before, scene, len(scene))
 
 
 def damaged() -> Iterator[Scene]:
@@ -310,6 +315,7 @@ def damaged() -> Iterator[Scene]:
     many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
     yield Scene("damaged by a thousand failures", {}, [many, after, *doctor(now), call(now, NEXT)])
     yield _several_after_another()
+    yield _without_an_order()
 
 
 def _several_after_another() -> Scene:
@@ -319,6 +325,13 @@ def _several_after_another() -> Scene:
     more = [call(START, ops.Put("q", f"m{i}", "k", "d")) for i in range(2)]
     scene = [*puts, *pops[:3], pops[3]._replace(elsewhere=True), _together([*more, *pops[3:]])]
     return Scene("elsewhere and several", {}, scene, len(scene))
+
+
+def _without_an_order() -> Scene:
+    """Let a call fail after it has taken note of its request; the one after it has none."""
+    asked = ops.Priority("a", 5, request="r")
+    calls = [call(START, ops.Put("q", "a", "k", "d")), _lost(START, "requests-order", "x"), call(START, asked)]
+    return Scene("damaged order of requests", {}, [*calls, call(START, NEXT)])
 
 
 def _lost(now: int, key: str, *as_: str) -> Call:
