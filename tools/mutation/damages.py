@@ -61,6 +61,7 @@ OTHER: Final = ops.Put("q", "b", "k", "d")
 def damaged() -> Iterator[Scene]:
     """Give all of these scenes."""
     yield from _lost_records()
+    yield from _lost_requests()
     yield from _spoiled()
     yield from _set_back()
     yield from _lost_streams()
@@ -91,6 +92,18 @@ def _lost_records() -> Iterator[Scene]:
     for lost in (("a",), ("b",), ("c",), ("d",), ("f",), ("a", "b", "e")):
         gone = [loss(START, f"j:{jid}") for jid in lost]
         yield _scene(f"without {' '.join(lost)}", *begun, *gone, lapsed, *doctor(START), lapsed)
+    ready = _calls(PUT, OTHER, ops.Put("q", "c", "k", "d"), ops.ConfigSet("aging", 1000))
+    yield _scene("without one that ages", *ready, loss(START, "j:c"), *_calls(ops.Pop("q", "w")), *doctor(START))
+
+
+def _lost_requests() -> Iterator[Scene]:
+    """Lose the request of a sub-request, and the order of the remembered requests."""
+    begun = _calls(
+        PUT, ops.Pop("q", "w"), ops.Complete("a", 2), ops.RequestPut("r", "q", 1, (OTHER,)), ops.Pop("q", "w")
+    )
+    yield _scene("without its request", *begun, loss(START, "rq:r"), *_calls(ops.Complete("b", 7)), *doctor(START))
+    asked = call(START, ops.Priority("a", 5, request="r"))  # it fails after it has taken note of its request
+    yield _scene("order of requests", call(START, PUT), loss(START, "requests-order", "x"), asked, call(START, NEXT))
 
 
 def _spoiled() -> Iterator[Scene]:

@@ -213,6 +213,9 @@ def failing_in_row(row: Sequence[Written]) -> Iterator[Scene]:
         for denied, after in [*failed.items(), *kept.items()]:
             scene = [*calls[:at], *after, call(now, NEXT)]
             yield Scene(f"denied {one.history} {at} {denied} in a row", row[0].before, scene, len(scene))
+        for word in kept:
+            scene = [*calls[:at], calls[at]._replace(denied=word), call(now, LOOK), *calls[at + 1 : at + 3]]
+            yield Scene(f"denied {one.history} {at} {word} and a look", row[0].before, scene, len(scene))
 
 
 def wrong(steps: Sequence[Written]) -> Iterator[Scene]:
@@ -272,12 +275,14 @@ def changed_elsewhere(row: Sequence[Written]) -> Iterator[Scene]:
 def in_turns(row: Sequence[Written]) -> Iterator[Scene]:
     """Let the calls of a row in two namespaces take turns; what the library keeps of one is not of the other."""
     calls, now = [one.call for one in row], row[0].call.step.now
-    other = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
-    there = [one._replace(prefix="other:") for one in other]
-    for size in (1, 2, 5):
-        starts = range(0, len(there), size)
-        scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
-        yield Scene(f"in turns of {size} {row[0].history}", row[0].before, scene, len(scene))
+    differs = [*(call(now, op) for op in IN_THE_OTHER), *(_later(one, len(IN_THE_OTHER)) for one in calls)]
+    begun = [call(now, ops.BeginEpoch(EPOCH)), *(_later(one, EPOCH * TOKEN_EPOCH + 1) for one in calls)]
+    for other, how in ((differs, "turns"), (begun, "epochs and turns")):
+        there = [one._replace(prefix="other:") for one in other]
+        for size in (1, 2, 5):
+            starts = range(0, len(there), size)
+            scene = [one for at in starts for one in (*calls[at : at + size], *there[at : at + size])]
+            yield Scene(f"in {how} of {size} {row[0].history}", row[0].before, scene, len(scene))
 
 
 def loss(now: int, key: str, *as_: str) -> Call:
