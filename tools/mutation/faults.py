@@ -309,7 +309,24 @@ def damaged() -> Iterator[Scene]:
     yield Scene("damaged counters of another epoch", {}, [*begun, *back, *doctor(now), call(now, NEXT)])
     many, after = call(now, replace(puts[0], tags=tags), "ZADD"), call(now, NEXT, "ZADD")
     yield Scene("damaged by a thousand failures", {}, [many, after, *doctor(now), call(now, NEXT)])
+    yield _without_one_that_ages(now)
+    yield _without_its_request(now)
     yield _several_after_another()
+
+
+def _without_one_that_ages(now: int) -> Scene:
+    """Lose the record of a ready job before a pop moves it to its place by age."""
+    calls = [call(now, ops.Put("q", jid, "k", "d")) for jid in ("a", "b", "c")]
+    calls += [call(now, ops.ConfigSet("aging", 1000)), _lost(now, "j:c"), call(now, ops.Pop("q", "w")), *doctor(now)]
+    return Scene("damaged without one that ages", {}, calls, len(calls))
+
+
+def _without_its_request(now: int) -> Scene:
+    """Lose the request of a sub-request, which is completed then as if it were plain; jobs were completed before."""
+    calls = [call(now, ops.Put("q", "a", "k", "d")), call(now, ops.Pop("q", "w")), call(now, ops.Complete("a", 2))]
+    calls += [call(now, ops.RequestPut("r", "q", 1, (ops.Put("q", "b", "k", "d"),))), call(now, ops.Pop("q", "w"))]
+    calls += [_lost(now, "rq:r"), call(now, ops.Complete("b", 7)), *doctor(now)]
+    return Scene("damaged without its request", {}, calls, len(calls))
 
 
 def _several_after_another() -> Scene:
