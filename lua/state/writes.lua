@@ -444,11 +444,14 @@ function writes.fail(key, what)
   error(corrupt(key, what), 0)
 end
 
--- Refuse a step that writes to a key with writes that failed.
+-- Refuse a step that writes to a key with writes that failed, or deletes it, alone or with others.
 local function stop_at_blocked()
   for at = 0, count - PLACES, PLACES do
-    if later[at + 1] and later[at + 2] and blocked[later[at + 2]] then
-      writes.fail(later[at + 2], 'it has writes of an earlier step that failed')
+    local command, key, deleted = later[at + 1], later[at + 2], later[at + 3]
+    for _, one in ipairs(key and {key} or command == 'DEL' and deleted or {}) do
+      if command and blocked[one] then
+        writes.fail(one, 'it has writes of an earlier step that failed')
+      end
     end
   end
 end

@@ -272,6 +272,21 @@ def test_a_lost_job_whose_time_is_over_does_not_stop_its_queue(asked: Asked) -> 
     assert asked.kinds() == ["OK"]
 
 
+@pytest.mark.parametrize("op", [ops.Forget(("r",)), ops.Obliterate("r")])
+def test_a_queue_with_a_write_that_is_kept_is_not_deleted_behind_it(asked: Asked, op: ops.Operation) -> None:
+    asked.call(ops.Pop("r", "w", wait=True))
+    asked.deny("RPUSH")
+    with pytest.raises(CorruptError):
+        asked.call(ops.Put("r", "late", "K", ""))
+    asked.call(ops.Cancel(("late",)))
+    with pytest.raises(CorruptError) as raised:
+        asked.call(op)
+    assert raised.value.key == "ql:q:r-wake"
+    asked.allow()
+    asked.call(op)
+    assert not any(b"q:r-" in key for key in asked.namespace.keyspace._data)
+
+
 def test_a_lost_request_is_named(asked: Asked) -> None:
     asked.call(ops.RequestOpen("r", "q", 1))
     asked.call(ops.RequestAdd("r", (ops.Put("q", "sub", "K", ""),)))
