@@ -109,7 +109,7 @@ class Search:
         """Search until the graph is closed, the time is over, or there are enough findings."""
         usual, begun = budget.UNITS, time.process_time()
         try:
-            frontier, fresh = deque([self._start()]), 1
+            frontier, fresh = deque([self._start()]), 1  # the setup has the usual budget
             budget.UNITS = self._family.units or usual
             while frontier and not self._is_over(begun):
                 before = len(frontier) - 1
@@ -141,7 +141,6 @@ class Search:
         return frontier.popleft()
 
     def _start(self) -> _Node:
-        """Give the first state, which the setup leaves with the usual budget."""
         store, keys = Store(), Keys()
         if self._corner is not None:
             self._corner.begin()
