@@ -128,11 +128,11 @@ def test_every_search_of_the_night_begins() -> None:
         assert Search(run.family, run.scope, limit=1e-9).run().findings == []
 
 
-@pytest.mark.parametrize("name", ["moves/5", "failed_dependencies/8"])
-def test_grants_and_edges_that_were_given_count_where_the_budget_is_small(name: str) -> None:
-    (run,) = plan.chosen((name,), None, 0, False, 1000)
-    scope = Scope(2 if name == "moves/5" else 1, 1)
-    assert Search(run.family, scope, pairs=0.5, edges=1000).run().findings == []
+@pytest.mark.parametrize(("name", "jobs"), [("moves/5", 2), ("failed_dependencies/8", 1), ("requests/5", 2)])
+def test_what_counts_where_the_budget_is_small_is_in_the_form(name: str, jobs: int) -> None:
+    """Which jobs were granted together, which edges a job was given, and the order of the ids of sub-requests."""
+    (run,) = plan.chosen((name,), Scope(jobs, 1), 0, False)
+    assert Search(run.family, run.scope, pairs=0.5, edges=1000).run().findings == []
 
 
 def test_families_of_the_night_are_not_in_the_gate_and_in_no_pair() -> None:

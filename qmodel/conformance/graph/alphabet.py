@@ -66,6 +66,9 @@ READ_IN_PAIRS: Final = frozenset(("Get(job)", "Get(run)", "Why(job)"))
 _COSTS: Final = {"job.stages", "job.message"}
 """What counts where the budget is small: histories and messages cost units."""
 
+_BY_ID: Final = {"job.jid"}
+"""What counts too where requests have sub-requests: a change of those with a slot goes from id to id, and may stop."""
+
 OPERATIONS: Final[dict[str, Any]] = {spec.cls.__name__: spec.cls for spec in CATALOGUE.values()}
 _BUILT_IN: Final = {
     "__builtins__": {},
@@ -232,14 +235,18 @@ def pair(one: str, other: str) -> Family:
     both = joined(known[one], known[other])
     common = {letter.text for name in ("looks", "glances") for letter in known[name].letters} - READ_IN_PAIRS
     letters = tuple(letter for letter in both.letters if letter.text not in common)
-    live = both.live | _COSTS if both.units else both.live
+    live = both.live | _costs(both) if both.units else both.live
     return both._replace(name=f"{one}+{other}", says="", letters=letters, live=live)
 
 
 def scarce(name: str, units: int) -> Family:
     """Give a family where an operation has a budget of so many units: what is more is refused, or done in parts."""
     family = families()[name]
-    return family._replace(name=f"{name}/{units}", units=units, live=family.live | _COSTS)
+    return family._replace(name=f"{name}/{units}", units=units, live=family.live | _costs(family))
+
+
+def _costs(family: Family) -> set[str]:
+    return _COSTS | (_BY_ID if any("Request" in letter.text for letter in family.letters) else set())
 
 
 def every_budget(name: str) -> Family:

@@ -17,7 +17,8 @@ The library keeps bounds that only save work: it takes a shorter way once they a
 the shortest history, which arrives first at a form, may never set them. So the setup of a family sets
 them (families.txt, `again`).
 
-Jobs are interchangeable, and so are workers: of all ways to rename them the smallest text is taken.
+Jobs are interchangeable, and so are workers: of all ways to rename them the smallest text is taken. A family in which
+the order of ids counts (`live job.jid`) keeps the names of its jobs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Canonical:
         names = jobs + workers
         self._tables = [
             {ord(old): new for old, new in zip(names, named + others, strict=True)}
-            for named in permutations(jobs)
+            for named in (permutations(jobs) if "job.jid" not in live else (jobs,))
             for others in permutations(workers)
             if named + others != names
         ]

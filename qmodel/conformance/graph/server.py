@@ -13,6 +13,7 @@ from qmodel.backends.embedded.keyspace import SortedSet, Stream
 from qmodel.conformance.graph.compare import Keys, changes_nothing
 from qmodel.conformance.graph.shapes import Shapes
 from qmodel.conformance.subjects.lua import PREFIX, ServerSubject
+from qmodel.contract import operations as ops
 from qmodel.contract.operations import Operation
 from qmodel.model import snapshot
 from qmodel.model.state.store import Store, events_after
@@ -44,7 +45,11 @@ class ServerCorner:
         return lines
 
     def _load(self, keys: Keys) -> None:
+        """Write a state; before, the library meets none: it tells by the counters what it still knows, and two states of
+        the graph may have the same.
+        """
         self._subject.reset()
+        self._subject.step(0, ops.Config())
         prefix = self._subject._prefix.encode()
         with self._subject._client.pipeline(transaction=False) as pipeline:
             for key, value in keys.items():
