@@ -39,6 +39,7 @@ from qmodel.contract.operations import CATALOGUE, Operation
 from qmodel.contract.settings import OPTIONS
 from qmodel.errors import LocalError
 from qmodel.model import engine
+from qmodel.model.copies import copy
 from qmodel.model.state import uniques
 from qmodel.model.state.store import Store
 
@@ -69,6 +70,20 @@ def test_every_state_of_a_family_keeps_the_laws_and_equals_the_lua(run: plan.Run
     assert [str(finding) for finding in found.findings] == []
     assert found.closed or found.edges >= run.edges
     assert found.states > 20
+
+
+def test_the_server_is_set_to_a_state_that_it_has_left(server: ServerCorner) -> None:
+    """Its counters are the same then, by which the library there tells that it knows the rest."""
+    before, corner = Store(), LuaCorner()
+    begun = [ops.Put("q", "V", "k", ""), ops.Pop("q", "X"), ops.Complete("V", 2), ops.Put("q", "A", "k", "")]
+    for op in (*begun, ops.Pop("q", "X", request="f")):
+        engine.step(before, START, op)
+        corner.step(START, op)
+    pop = ops.Pop("q", "Y", count=2, wait=True, request="h")
+    after = copy(before)
+    reply = engine.step(after, START, pop)
+    for _ in range(4):
+        assert server.differences(corner.keys(), START, pop, reply, before, after) == []
 
 
 @pytest.mark.tester
@@ -434,7 +449,7 @@ def test_a_fault_that_shows_at_one_budget_only_is_found_where_every_budget_is_tr
 
 
 def test_a_fault_of_a_millisecond_is_found_where_the_clock_goes_in_milliseconds() -> None:
-    right, text = "return load_some(key, until_(key, now, most), nil, 1)", read("state/queues")
+    right, text = "return queues.load_some(key, until_(key, now, most), nil, 1)", read("state/queues")
     assert text.count(right) == 1
     corner = LuaCorner({"state/queues": text.replace(right, right.replace("now", "now + 1"))})
     family = explored()["milliseconds"]
