@@ -72,11 +72,11 @@ def _summary() -> str:
     total = {name: sum(one[name] for one in [*found, both, scarce]) for name in COUNTS}
     wrong = sum(len(one["findings"]) for one in [*found, both, scarce])
     return (
-        f"The recorded nights: {len(found)} searches of {len({one['family'] for one in found})} families, "
+        f"The recorded night: {len(found)} searches of {len({one['family'] for one in found})} families, "
         f"{len(closed)} of which closed in some scope; {scarce['searches']:,} searches with small budgets; and "
         f"{both['searches']:,} of {comb(len(daily()), 2):,} pairs of families. {total['states']:,} states, "
-        f"{total['edges']:,} edges, each compared with the Lua in this process, and one of each shape with Valkey 9 or "
-        f"Redis 7; {total['pairs']:,} pairs of states, none refuted; "
+        f"{total['edges']:,} edges, each compared with the Lua in this process, and one of each shape with Valkey 9; "
+        f"{total['pairs']:,} pairs of states, none refuted; "
         f"{wrong} findings, {total['stuck']} stuck states; {total['cpu'] / 60:.0f} minutes of a processor."
     )
 

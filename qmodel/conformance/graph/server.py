@@ -45,8 +45,8 @@ class ServerCorner:
         return lines
 
     def _load(self, keys: Keys) -> None:
-        """Write a state; before, the library meets none: it tells by the counters what it still knows, and two states of
-        the graph may have the same.
+        """Write a state. The library meets an empty one before: it tells by the counters what it still knows, and two
+        states of the graph may have the same ones.
         """
         self._subject.reset()
         self._subject.step(0, ops.Config())
