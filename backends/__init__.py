@@ -12,6 +12,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import SplitResult, urlsplit
 
 from qmodel.contract.operations import Operation
 from qmodel.errors import ConnectError, not_installed
@@ -190,6 +191,19 @@ def with_option(url: str, name: str, value: object) -> str:
     if module != "qmodel.backends.redis.connect" or "deadline=" in rest:
         return url
     return f"{url}{'&' if '?' in rest else '?'}{name}={value}"
+
+
+def parts_of(url: str) -> SplitResult:
+    """Split a URL that may name several nodes; newer Pythons refuse an address in brackets behind another one.
+
+    >>> parts_of("redis+cluster://one:7001,[::1]:7002/0?prefix=shop:").netloc
+    'one:7001,[::1]:7002'
+    """
+    scheme, _, rest = url.partition("://")
+    hosts = re.split("[/?#]", rest, maxsplit=1)[0]
+    if "," not in hosts:
+        return urlsplit(url)
+    return urlsplit(f"{scheme}://{rest.removeprefix(hosts)}")._replace(netloc=hosts)
 
 
 def without_password(url: str) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import redis.connection
 
-from qmodel.backends import without_password
+from qmodel.backends import parts_of, without_password
 from qmodel.backends.layouts import LAYOUT, read_layout
 from qmodel.backends.redis.confirm import Confirm, confirm_of
 from qmodel.contract.routing import Layout
@@ -82,7 +82,7 @@ class Options:
 def options_of(url: str) -> Options:
     """Read a URL. Raises ConnectError if it is bad."""
     try:
-        parts = urlsplit(url)
+        parts = parts_of(url)
     except ValueError as error:
         raise ConnectError(f"'{without_password(url)}' is not a URL of a server: {error}.", _EXAMPLE) from None
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

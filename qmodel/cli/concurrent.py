@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import click
 
+from qmodel.backends import parts_of
 from qmodel.cli import without_password
 from qmodel.cli.session import common, session
 
@@ -99,7 +100,7 @@ def _recorded(url: str, clients: int, commands: list[list[str]], lose: float, ru
     from qmodel.conformance.kit.contender import ByDriver
     from qmodel.conformance.kit.namespace import is_server, namespaces
 
-    if lose and not (is_server(url) and "+" not in urlsplit(url).scheme):
+    if lose and not (is_server(url) and "+" not in parts_of(url).scheme):
         raise click.UsageError("--lose needs a server of its own: give --url redis://host:6379/0.")
     with ExitStack() as stack:
         spaces = stack.enter_context(namespaces(url))

@@ -11,10 +11,10 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from qmodel import runtime
-from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend
+from qmodel.backends import AsyncBackend, Backend, open_async_backend, open_backend, parts_of
 from qmodel.contract.operations import Operation, Spec
 from qmodel.contract.refusals import Refusal
 from qmodel.errors import ConnectError
@@ -32,7 +32,7 @@ class ProxyExecutor:
 
     def __init__(self, url: str, clock: Clock = system_clock) -> None:
         self.url = url
-        self.prefix = parse_qs(urlsplit(url).query).get("prefix", ["ql:"])[0]
+        self.prefix = parse_qs(parts_of(url).query).get("prefix", ["ql:"])[0]
         self.clock = clock
         self._blocking: Backend | None = None
         self._async: AsyncBackend | None = None

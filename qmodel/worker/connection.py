@@ -13,10 +13,10 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from qmodel import runtime
-from qmodel.backends import BUILT_IN
+from qmodel.backends import BUILT_IN, parts_of
 from qmodel.client.request_ids import with_request
 from qmodel.client.sync import Client
 from qmodel.contract.operations import Heartbeat, Operation
@@ -52,7 +52,7 @@ def own_url(url: str) -> str | None:
     >>> own_url("redis://localhost/0"), own_url("redis://localhost?deadline=9"), own_url("memory://")
     ('redis://localhost/0?deadline=2', 'redis://localhost?deadline=2', None)
     """
-    if urlsplit(url).scheme not in _SERVERS:
+    if parts_of(url).scheme not in _SERVERS:
         return None
     plain, _, query = url.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
@@ -211,7 +211,7 @@ class Connection:
     @property
     def shown_url(self) -> str:
         """The server's URL without its password and options."""
-        parts = urlsplit(self.url)
+        parts = parts_of(self.url)
         user, at, host = parts.netloc.rpartition("@")
         shown = f"{user.partition(':')[0]}@{host}" if at and ":" in user else parts.netloc
         return f"{parts.scheme}://{shown}{parts.path}"

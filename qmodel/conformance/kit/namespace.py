@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
+from qmodel.backends import parts_of
 from qmodel.conformance.kit.vectors import Outcome, outcome
 from qmodel.conformance.subjects.base import Step
 from qmodel.contract.operations import Pop, Workers
@@ -18,7 +19,7 @@ SCHEMES = ("redis", "rediss", "unix", "valkey", "valkeys")
 
 def is_server(url: str) -> bool:
     """Whether a URL leads to a server, by itself or through a cluster or sentinels."""
-    return urlsplit(url).scheme.partition("+")[0] in SCHEMES
+    return parts_of(url).scheme.partition("+")[0] in SCHEMES
 
 
 class Namespaces:
@@ -110,7 +111,7 @@ def _theirs(url: str) -> str:
     """Turn a URL into one that any Redis client understands: without our options and scheme names."""
     from qmodel.backends.redis.url import OWN
 
-    parts = urlsplit(url)
+    parts = parts_of(url)
     scheme = parts.scheme.replace("valkey", "redis")
     query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name not in OWN])
     return f"{scheme}://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")
