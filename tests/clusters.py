@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import socket
@@ -23,13 +24,17 @@ TIMEOUT_MS = 1000
 """After so long a node that does not answer counts as failed."""
 
 
+PORTS = 3_600
+"""How many ports each process of the tests chooses from: one that a killed node gave up is not taken by another."""
+
+_FIRST = 11_000 + PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 3)
 _GIVEN: set[int] = set()
 
 
 def free_port() -> int:
     """Find a port that is free, with its cluster bus 10000 above it; neither is given to outgoing connections."""
     while True:
-        port = random.randrange(11_000, 22_000)
+        port = random.randrange(_FIRST, _FIRST + PORTS)
         with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             bus.bind(("127.0.0.1", port + 10_000))
