@@ -157,6 +157,7 @@ def test_a_process_that_dies_is_replaced(url: str, client: Client, notes: Path) 
         os.kill(int(lines(notes)[0].split()[1]), signal.SIGKILL)
         worker.says("was killed by SIGKILL; another one starts in ")
         until(lambda: worker.output.count("Worker ") >= 3)
+        Path(f"{notes}.enough").touch()  # the job was given back, and rests once more
         worker.send(INTERRUPT)
         assert worker.wait() == 0
 
