@@ -24,7 +24,7 @@ TIMEOUT_MS = 1000
 """After so long a node that does not answer counts as failed."""
 
 
-PORTS = 3_600
+PORTS = 3_300
 """How many ports each process of the tests chooses from: one that a killed node gave up is not taken by another."""
 
 _FIRST = 11_000 + PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 3)

@@ -157,7 +157,7 @@ def test_a_wake_up_that_comes_beside_another_one_is_given_back_in_an_event_loop(
     assert asyncio.run(run()) == [True, True, False]
 
 
-@pytest.mark.parametrize("path", ["", "?name=loops&shards=2"])
+@pytest.mark.parametrize("path", ["?prefix=loops:", "?name=loops&shards=2"])
 def test_one_event_loop_after_the_other_may_wait(server: Server, path: str) -> None:
     waiting = connect_async(f"{server.url}{path}")
     for _ in range(2):
