@@ -324,7 +324,7 @@ def a_type_keeps_its_newest(m: Moment) -> Iterator[str]:
 @law
 def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
     """Of complete jobs, those that ended first are deleted first; after a completion, none past its retention is left,
-    up to a hundred.
+    up to a hundred, and no more than the count and a sixteenth of it.
     """
     if m.name not in ("complete", "complete_many", "complete_and_pop") or not any(m.told("completed")) or not m.few:
         return
@@ -344,7 +344,8 @@ def the_longest_ended_are_retired_first(m: Moment) -> Iterator[str]:
     last = m.now - m.option("jobs-history")
     if retired < 50 and any(ended <= last for ended, _ in kept):
         yield f"a complete job that ended at {min(kept)[0]} is kept at {m.now}"
-    if retired < 50 and len(kept) > m.option("jobs-history-count"):
+    count = m.option("jobs-history-count")
+    if retired < 50 and len(kept) > count + min(count // 16, 64):
         yield f"{len(kept)} complete jobs are kept"
 
 
