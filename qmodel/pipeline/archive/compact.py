@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from qmodel.pipeline.archive.commit import Overtaken, Writer, explained, writing
 from qmodel.pipeline.archive.kinds import EVENTS, opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File
-from qmodel.pipeline.archive.read import undamaged
+from qmodel.pipeline.archive.read import reading
 from qmodel.pipeline.archive.write import write_file
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.schema import VERSION, current
@@ -123,7 +123,7 @@ def merge(what: Merge) -> File:
     parts = []
     for file in what.files:
         try:
-            with explained(what.root), archive.open(file) as opened, undamaged(archive, file):
+            with explained(what.root), reading(archive, file) as opened:
                 parts.append(current(pq.ParquetFile(opened).read()))
         except ArchiveError as error:
             if isinstance(error.__cause__, FileNotFoundError):

@@ -16,7 +16,7 @@ from qmodel.client.sync import Client
 from qmodel.errors import Forked
 from qmodel.pipeline.archive.commit import Writer, hole_name
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, Lost
-from qmodel.pipeline.archive.read import undamaged
+from qmodel.pipeline.archive.read import reading
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap
 from qmodel.pipeline.events.histories import KEEP, Common, Position, Span, Table, check, is_gap, newest_common
@@ -121,7 +121,7 @@ def _epochs(archive: Archive, file: File, rows: Rows) -> list[tuple[int, int]]:
     """Give the epochs of a file, each with its first number."""
     if file.version == 1:
         return [(0, file.first)]
-    with archive.open(file) as opened, undamaged(archive, file):
+    with reading(archive, file) as opened:
         table = pq.ParquetFile(opened).read(columns=[rows.number, "epoch"])
     found = table.group_by("epoch").aggregate([(rows.number, "min")])
     return list(zip(found.column("epoch").to_pylist(), found.column(f"{rows.number}_min").to_pylist(), strict=True))
@@ -132,7 +132,7 @@ def epoch_of(archive: Archive, namespace: str, number: int, rows: Rows) -> int |
     for file in archive.files(namespace, after=number - 1, last=number):
         if file.last == number or file.version == 1:
             return file.epoch
-        with archive.open(file) as opened, undamaged(archive, file):
+        with reading(archive, file) as opened:
             found = pq.read_table(opened, columns=["epoch"], filters=[(rows.number, "=", number)])
         if found.num_rows:
             return int(found.column("epoch")[0].as_py())
@@ -151,7 +151,7 @@ def take_back(
     moves, removes = more(archive, folder, namespace, common)
     lost = list[Lost]()
     for file in archive.files(namespace, after=common):
-        with archive.open(file) as opened, undamaged(archive, file):
+        with reading(archive, file) as opened:
             table = rows.current(pq.ParquetFile(opened).read())
         column = table.column(rows.number)
         kept = table.filter(pc.less_equal(column, common))

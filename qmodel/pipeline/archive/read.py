@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -72,10 +73,17 @@ def together(files: Sequence[File]) -> Iterator[list[File]]:
 def _table(archive: Archive, files: Sequence[File]) -> pa.Table:
     parts = [SCHEMA.empty_table()]
     for file in files:
-        with archive.open(file) as opened, undamaged(archive, file):
+        with reading(archive, file) as opened:
             parts.append(current(pq.ParquetFile(opened).read()))
     table = pa.concat_tables(parts, promote_options="default").sort_by("seq")
     return table.replace_schema_metadata(parts[-1].schema.metadata)
+
+
+@contextmanager
+def reading(archive: Archive, file: File) -> Iterator[Any]:
+    """Open a file for reading. Raises ArchiveError if it is damaged, and FileNotFoundError if it is gone."""
+    with archive.open(file) as opened, undamaged(archive, file):
+        yield opened
 
 
 @contextmanager

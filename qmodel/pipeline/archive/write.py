@@ -21,7 +21,7 @@ from qmodel.pipeline.archive.commit import Overtaken, Writer, explained, sync, w
 from qmodel.pipeline.archive.forks import Rows, joined
 from qmodel.pipeline.archive.kinds import opened
 from qmodel.pipeline.archive.layout import Archive, ArchiveError, Commit, File, Lost
-from qmodel.pipeline.archive.read import undamaged
+from qmodel.pipeline.archive.read import reading
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.decode import events_of, read, tables
 from qmodel.pipeline.events.gaps import EventsGone, Gap, SequenceWentBack
@@ -242,7 +242,7 @@ def _compare(url: str, archive: Archive, namespace: str, last: int) -> None:
         there = client.execute(ops.Events(last - 1, 1)) if files else ()
     if not there or there[0].seq != last:
         return
-    with archive.open(files[0]) as opened, undamaged(archive, files[0]):
+    with reading(archive, files[0]) as opened:
         rows = pq.read_table(opened, filters=[("seq", "=", last)])
     kept = next(events_of(rows), None)
     if kept != there[0]:

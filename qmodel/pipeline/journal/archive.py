@@ -31,7 +31,7 @@ from qmodel.pipeline.archive.commit import Overtaken, Writer, sync, writing
 from qmodel.pipeline.archive.forks import Moved, Rows, joined
 from qmodel.pipeline.archive.kinds import JOURNAL, opened
 from qmodel.pipeline.archive.layout import LOST, Archive, ArchiveError, Commit, File, folder_of
-from qmodel.pipeline.archive.read import undamaged
+from qmodel.pipeline.archive.read import reading
 from qmodel.pipeline.archive.write import GROUP, days, namespace_of
 from qmodel.pipeline.arrow import pa
 from qmodel.pipeline.events.gaps import Gap
@@ -178,13 +178,13 @@ def _between(found: Archive, files: list[File], after: int, last: int | None) ->
 def _ordered(found: Archive, files: list[File]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files in small batches: as Python strings, the texts of a whole file take more memory."""
     if len(files) == 1:
-        with found.open(files[0]) as opened, undamaged(found, files[0]):
+        with reading(found, files[0]) as opened:
             for batch in pq.ParquetFile(opened).iter_batches(BATCH, columns=COLUMNS):
                 yield from current(pa.Table.from_batches([batch])).select(COLUMNS).to_batches()
         return
     tables = []
     for one in files:
-        with found.open(one) as opened, undamaged(found, one):
+        with reading(found, one) as opened:
             tables.append(current(pq.ParquetFile(opened).read(columns=COLUMNS, use_threads=False)).select(COLUMNS))
     yield from pa.concat_tables(tables).sort_by("number").to_batches(max_chunksize=BATCH)
 
